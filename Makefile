@@ -1,0 +1,46 @@
+# Every target makes the virtual environment it needs. PYTHON chooses the interpreter (3.11 or newer).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check docs bench long lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): requirements/dev.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "steelyard needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: $(STAMP) ## set everything up and weigh seven tiers of synthetic runs
+	$(BIN)/steelyard demo
+
+test: $(STAMP) ## set everything up and run the tests
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long"
+
+check: $(STAMP) ## lint, types, and generated documentation up to date
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python docs/generate.py --check
+
+docs: $(STAMP) ## write the generated documentation tables again
+	$(BIN)/python docs/generate.py
+
+bench: $(STAMP) ## every benchmark, each against a named alternative in the same run
+	$(BIN)/python -m benchmarks
+
+long: $(STAMP) ## what takes longer than a contributor waits: simulations, fuzzing, crash series
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m long
+
+lock: ## resolve the dependencies again into requirements/dev.lock (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock
+
+clean: ## remove the virtual environment and what the tools left
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,128 @@
+"""Every error Steelyard raises on purpose.
+
+SteelyardError                 what, where, what to do; exit code and HTTP status
+├── UsageError                 the call is wrong (exit 2)
+│   ├── UnknownName            a name that is not known, answered with the nearest one
+│   └── BadProfile             a profile file that cannot be used
+├── BadInput                   the input is wrong (exit 1)
+│   ├── BadRecord              one record, with file and line
+│   ├── UnreadableFile         a whole file
+│   └── NothingUsable          nothing of the input could be used
+├── BadDeclaration             a metric that contradicts itself or the catalogue (a programming error, found at import)
+└── MissingExtra               an optional library is not installed (exit 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like `name`; None when nothing is close.
+
+    >>> nearest("cost_of_pas", ["cost_usd", "cost_of_pass"])
+    'cost_of_pass'
+    """
+    close = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return close[0] if close else None
+
+
+class SteelyardError(Exception):
+    """The base of all our errors: a message, where it happened, and what to do about it."""
+
+    kind = "error"
+    exit_code = 1
+    http_status = 400
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f" ({self.hint})" if self.hint else ""
+        return f"{place}{self.message}{advice}"
+
+    def as_dict(self) -> dict[str, str | None]:
+        """The shape that `--json` prints under "error"."""
+        return {"kind": self.kind, "message": self.message, "where": self.where, "hint": self.hint}
+
+
+class UsageError(SteelyardError):
+    """The command or call itself is wrong."""
+
+    kind = "usage"
+    exit_code = 2
+
+
+class UnknownName(UsageError):
+    """A name that is not known, with the nearest that is."""
+
+    kind = "unknown_name"
+    http_status = 404
+
+    def __init__(self, what: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
+        names = sorted(known)
+        close = nearest(name, names)
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        hint = f"did you mean {close!r}?" if close else f"known: {shown or 'none'}"
+        super().__init__(f"there is no {what} named {name!r}", where=where, hint=hint)
+        self.name = name
+        self.nearest = close
+
+
+class BadProfile(UsageError):
+    """A profile file that cannot be used."""
+
+    kind = "bad_profile"
+
+
+class MissingExtra(UsageError):
+    """An optional library that the asked-for work needs."""
+
+    kind = "missing_extra"
+
+    def __init__(self, library: str, *, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {library}", hint=f"pip install 'steelyard[{extra}]'")
+
+
+class BadInput(SteelyardError):
+    """The input is wrong; good records beside it are still used."""
+
+    kind = "bad_input"
+    http_status = 422
+
+
+class BadRecord(BadInput):
+    """One record that was set aside."""
+
+    kind = "bad_record"
+
+    def __init__(self, reason: str, *, path: str, line: int | None = None, hint: str | None = None) -> None:
+        where = path if line is None else f"{path}:{line}"
+        super().__init__(reason, where=where, hint=hint)
+
+
+class UnreadableFile(BadInput):
+    """A file that could not be read at all."""
+
+    kind = "unreadable_file"
+
+    def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(reason, where=path, hint=hint)
+
+
+class NothingUsable(BadInput):
+    """A command that can use nothing of its input."""
+
+    kind = "nothing_usable"
+
+
+class BadDeclaration(SteelyardError):
+    """A metric that contradicts itself or the catalogue."""
+
+    kind = "bad_declaration"
+    http_status = 500

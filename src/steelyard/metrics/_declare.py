@@ -1,0 +1,176 @@
+"""`@metric`: everything that is known of a metric stands in its declaration and nowhere else."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+
+from steelyard.errors import BadDeclaration, UnknownName
+from steelyard.metrics._words import Value, as_column
+from steelyard.records.missing import Missing
+
+Level = Literal["run", "group", "component", "across"]
+Better = Literal["higher", "lower", "neither"]
+Reducer = Literal["mean", "median", "sum", "count", "min", "max"]
+Scope = Literal["own", "base", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, its own name by default."""
+
+    optional: bool = False
+    reduce: Reducer | None = None
+    of: str | None = None
+    scope: Scope = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A parameter that a profile sets."""
+
+
+# Any: on plain numbers these are floats, on tables column expressions.
+Required: TypeAlias = Annotated[Any, Input()]
+Optional: TypeAlias = Annotated[Any, Input(optional=True)]
+Mean: TypeAlias = Annotated[Any, Input(reduce="mean")]
+Sum: TypeAlias = Annotated[Any, Input(reduce="sum")]
+Param: TypeAlias = Annotated[float, Constant()]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A worked example: these values give this result (None stands for missing)."""
+
+    inputs: Mapping[str, Any]  # Any: numbers, flags or lists of numbers
+    result: float | None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A declared metric. Call it by keyword with plain numbers; engines ask it for a column expression."""
+
+    name: str
+    function: Callable[..., Value]
+    level: Level
+    title: str
+    unit: str
+    better: Better
+    bounds: tuple[float, float]
+    spec: str
+    formula: str
+    example: Example
+    inputs: Mapping[str, Input]
+    constants: Mapping[str, float]
+    doc: str
+    defined_when_empty: float | None = None
+    per_run_of: str | None = None
+    has_per_run: bool = field(default=False)
+
+    def __call__(self, **values: Any) -> float | Missing:  # Any: numbers, flags or lists, as the formula asks
+        """The metric of plain values; Missing, with the reason, where there is no answer."""
+        for name in values:
+            if name not in self.inputs and name not in self.constants:
+                raise UnknownName(f"input of {self.name}", name, [*self.inputs, *self.constants])
+        given = {name: self._given(name, values) for name in self.inputs}
+        for name, spec in self.inputs.items():
+            value = given[name]
+            if isinstance(value, Missing) and not spec.optional:
+                return value if name not in values else Missing(f"{name} is {value}" if name != value.reason else str(value))
+        constants = {name: values.get(name, default) for name, default in self.constants.items()}
+        result = self.function(**given, **constants)
+        return result if isinstance(result, Missing) else float(result)
+
+    @staticmethod
+    def _given(name: str, values: Mapping[str, Any]) -> Value:
+        value = values.get(name)
+        return Missing(f"{name} is not known") if value is None else value
+
+    def expression(self, columns: Mapping[str, Value], constants: Mapping[str, float]) -> Value:
+        """The metric as a column expression; null wherever a required input is null."""
+        import narwhals as nw  # heavy: only needed once columns are in play
+
+        body = as_column(self.function(**columns, **constants)).cast(nw.Float64)
+        needed = [columns[name] for name, spec in self.inputs.items() if not spec.optional]
+        if not needed:
+            return body
+        known = ~needed[0].is_null()
+        for column in needed[1:]:
+            known = known & ~column.is_null()
+        return nw.when(known).then(body)
+
+
+def _read_signature(function: Callable[..., Value]) -> tuple[dict[str, Input], dict[str, float]]:
+    inputs: dict[str, Input] = {}
+    constants: dict[str, float] = {}
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        marks = [mark for mark in get_args(hints.get(name)) if isinstance(mark, (Input, Constant))]
+        if not marks:
+            raise BadDeclaration(f"{function.__name__}: parameter {name!r} must be annotated as an input or a Param")
+        if isinstance(marks[0], Constant):
+            if parameter.default is inspect.Parameter.empty:
+                raise BadDeclaration(f"{function.__name__}: Param {name!r} needs a default")
+            constants[name] = parameter.default
+        else:
+            inputs[name] = marks[0]
+    return inputs, constants
+
+
+def metric(
+    *,
+    level: Level,
+    title: str,
+    unit: str,
+    better: Better,
+    bounds: tuple[float, float],
+    spec: str,
+    formula: str,
+    example: Example,
+    defined_when_empty: float | None = None,
+    per_run: bool = False,
+) -> Callable[[Callable[..., Value]], Metric]:
+    """Declare the function below as a metric.
+
+    `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values.
+    """
+
+    def declare(function: Callable[..., Value]) -> Metric:
+        inputs, constants = _read_signature(function)
+        if per_run and level != "group":
+            raise BadDeclaration(f"{function.__name__}: per_run is for group metrics")
+        return Metric(
+            name=function.__name__,
+            function=function,
+            level=level,
+            title=title,
+            unit=unit,
+            better=better,
+            bounds=bounds,
+            spec=spec,
+            formula=formula,
+            example=example,
+            inputs=inputs,
+            constants=constants,
+            doc=inspect.getdoc(function) or "",
+            defined_when_empty=defined_when_empty,
+            has_per_run=per_run,
+        )
+
+    return declare
+
+
+def per_run_twin(declared: Metric) -> Metric:
+    """The same formula on each run's own values instead of the group's reduced ones."""
+    inputs = {name: replace(spec, reduce=None) for name, spec in declared.inputs.items()}
+    return replace(
+        declared,
+        name=f"{declared.name}_per_run",
+        title=f"{declared.title}, per run",
+        level="run",
+        inputs=inputs,
+        per_run_of=declared.name,
+        has_per_run=False,
+    )

@@ -1,0 +1,124 @@
+"""What one run delivered and what it cost (outcome specification, "Per-Run Metrics")."""
+
+from __future__ import annotations
+
+from math import inf
+
+from steelyard.metrics._declare import Example, Mean, Optional, Param, Required, metric
+from steelyard.metrics._words import INFINITY, Value, first_known, missing, number, ratio, when
+
+
+@metric(
+    level="run",
+    title="Pass rate",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="1 if the run passed, else 0",
+    example=Example({"passed": True}, 1.0),
+)
+def pass_rate(
+    *,
+    passed: Optional = None,
+    tests_run: Optional = None,
+    tests_not_passed: Optional = None,
+    judge_votes: Optional = None,
+    judge_passes: Optional = None,
+) -> Value:
+    """Whether the run passed. Test results decide, else the stated verdict, else a strict majority of the judges."""
+    by_tests = when(tests_run > 0, tests_not_passed <= 0, missing("no test ran"))
+    by_judges = when(judge_votes > 0, judge_passes * 2 > judge_votes, missing("no judge voted"))
+    return first_known(number(by_tests), number(passed), number(by_judges))
+
+
+@metric(
+    level="run",
+    title="Implementation rate",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="the stated rate, else the mean of the judges' weighted scores",
+    example=Example({"weighted_score": 0.85}, 0.85),
+)
+def impl_rate(*, stated_impl_rate: Optional = None, weighted_score: Optional = None) -> Value:
+    """Share of the requirements met."""
+    return first_known(stated_impl_rate, weighted_score)
+
+
+@metric(
+    level="run",
+    title="Cost",
+    unit="USD",
+    better="lower",
+    bounds=(0, inf),
+    spec="outcome",
+    formula="the reported cost, else tokens x price per million tokens",
+    # 1,000 x 3 / 1e6 + 500 x 15 / 1e6 = 0.003 + 0.0075
+    example=Example({"input_tokens": 1000, "output_tokens": 500, "input_price": 3.0, "output_price": 15.0}, 0.0105),
+)
+def cost_usd(
+    *,
+    reported_cost_usd: Optional = None,
+    priced_cost_usd: Optional = None,
+    input_tokens: Optional = None,
+    output_tokens: Optional = None,
+    input_price: Optional = None,
+    output_price: Optional = None,
+) -> Value:
+    """What the run cost. A cost that the record states wins over one priced from tokens."""
+    by_hand = (input_tokens * input_price + output_tokens * output_price) / 1_000_000
+    return first_known(reported_cost_usd, priced_cost_usd, by_hand)
+
+
+@metric(
+    level="run",
+    title="Duration",
+    unit="s",
+    better="lower",
+    bounds=(0, inf),
+    spec="outcome",
+    formula="end_time - start_time",
+    example=Example({"start_time": 100.0, "end_time": 112.5}, 12.5),
+)
+def duration_seconds(
+    *, elapsed_seconds: Optional = None, start_time: Optional = None, end_time: Optional = None
+) -> Value:
+    """Time from start to end. The record's own difference is exact where seconds since 1970 lose digits."""
+    return first_known(elapsed_seconds, end_time - start_time)
+
+
+@metric(
+    level="group",
+    title="Cost of pass",
+    unit="USD",
+    better="lower",
+    bounds=(0, inf),
+    spec="outcome",
+    formula="mean cost_usd / mean pass_rate; infinite without a pass",
+    example=Example({"cost_usd": 0.5, "pass_rate": 0.8}, 0.625),
+    per_run=True,
+)
+def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
+    """The expected price of one pass."""
+    return ratio(cost_usd, pass_rate, at_zero=INFINITY)
+
+
+@metric(
+    level="run",
+    title="Composite score",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="(pass_rate x pass_weight + impl_rate x impl_weight) / (pass_weight + impl_weight)",
+    example=Example({"pass_rate": 1.0, "impl_rate": 0.85}, 0.925),
+)
+def composite_score(
+    *, pass_rate: Required, impl_rate: Required, pass_weight: Param = 0.5, impl_weight: Param = 0.5
+) -> Value:
+    """Passing and meeting the requirements, weighted."""
+    if pass_weight + impl_weight <= 0:
+        raise ValueError("pass_weight and impl_weight must add up to more than 0")
+    return (pass_rate * pass_weight + impl_rate * impl_weight) / (pass_weight + impl_weight)

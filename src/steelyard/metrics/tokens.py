@@ -1,0 +1,118 @@
+"""Where the tokens went (outcome specification, "Token Tracking")."""
+
+from __future__ import annotations
+
+from math import inf
+
+from steelyard.metrics._declare import Example, Required, Sum, metric
+from steelyard.metrics._words import INFINITY, Value, missing, ratio, when
+
+
+@metric(
+    level="group",
+    title="Schema overhead",
+    unit="tokens",
+    better="lower",
+    bounds=(0, inf),
+    spec="outcome",
+    formula="sum of TOOL_SCHEMA tokens",
+    example=Example({"schema_tokens": 50_000}, 50_000),
+    per_run=True,
+)
+def schema_overhead(*, schema_tokens: Sum) -> Value:
+    """Tokens taken by tool schemas."""
+    return schema_tokens
+
+
+@metric(
+    level="group",
+    title="Skill efficiency",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="skill_tokens / (skill_tokens + schema_tokens)",
+    example=Example({"skill_tokens": 2_000, "schema_tokens": 8_000}, 0.2),
+    per_run=True,
+)
+def skill_efficiency(*, skill_tokens: Sum, schema_tokens: Sum) -> Value:
+    """Share of skills among skill and schema tokens. Skills are SKILL_PROMPT and DOMAIN_EXPERTISE."""
+    nothing = missing("there are neither skill nor schema tokens")
+    return ratio(skill_tokens, skill_tokens + schema_tokens, at_zero=nothing)
+
+
+@metric(
+    level="group",
+    title="Token efficiency ratio",
+    unit="ratio",
+    better="lower",
+    bounds=(0, inf),
+    spec="outcome",
+    formula="schema_tokens / skill_tokens; infinite with schema and no skill tokens",
+    example=Example({"schema_tokens": 50_000, "skill_tokens": 5_000}, 10.0),
+    per_run=True,
+)
+def token_efficiency_ratio(*, schema_tokens: Sum, skill_tokens: Sum) -> Value:
+    """Schema tokens for each skill token."""
+    nothing = missing("there are neither skill nor schema tokens")
+    return ratio(schema_tokens, skill_tokens, at_zero=when(schema_tokens > 0, INFINITY, nothing))
+
+
+@metric(
+    level="component",
+    title="Component tokens",
+    unit="tokens",
+    better="neither",
+    bounds=(0, inf),
+    spec="outcome",
+    formula="input_tokens + output_tokens of the component",
+    example=Example({"input_tokens": 900, "output_tokens": 100}, 1000),
+)
+def component_tokens(*, input_tokens: Required, output_tokens: Required) -> Value:
+    """Tokens of one component type."""
+    return input_tokens + output_tokens
+
+
+@metric(
+    level="component",
+    title="Component cost",
+    unit="USD",
+    better="lower",
+    bounds=(0, inf),
+    spec="outcome",
+    formula="the component's tokens x price per million tokens",
+    example=Example({"cost_usd": 0.25}, 0.25),
+)
+def component_cost_usd(*, cost_usd: Required) -> Value:
+    """Cost of one component type."""
+    return cost_usd
+
+
+@metric(
+    level="component",
+    title="Component share of tokens",
+    unit="share",
+    better="neither",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="component tokens / tokens of all components",
+    example=Example({"component_tokens": 250, "total_component_tokens": 1000}, 0.25),
+)
+def component_token_share(*, component_tokens: Required, total_component_tokens: Required) -> Value:
+    """The component type's share of all component tokens."""
+    return ratio(component_tokens, total_component_tokens, at_zero=missing("no component took any tokens"))
+
+
+@metric(
+    level="component",
+    title="Component share of cost",
+    unit="share",
+    better="neither",
+    bounds=(0, 1),
+    spec="outcome",
+    formula="component cost / cost of all components",
+    example=Example({"component_cost_usd": 0.25, "total_component_cost_usd": 1.0}, 0.25),
+)
+def component_cost_share(*, component_cost_usd: Required, total_component_cost_usd: Required) -> Value:
+    """The component type's share of the cost of all components."""
+    return ratio(component_cost_usd, total_component_cost_usd, at_zero=missing("no component cost anything"))

@@ -1,0 +1,6 @@
+"""Every setting that comes from the environment, declared once."""
+
+from __future__ import annotations
+
+METRICS_PATH = "STEELYARD_METRICS"
+"""Folders (separated as in PATH) whose Python files declare metrics of the user's own."""
