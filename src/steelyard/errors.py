@@ -3,11 +3,13 @@
 SteelyardError                 what, where, what to do; exit code and HTTP status
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
-│   └── BadProfile             a profile file that cannot be used
+│   ├── BadProfile             a profile file that cannot be used
+│   └── BadStore               a store address or a store that cannot be used
 ├── BadInput                   the input is wrong (exit 1)
 │   ├── BadRecord              one record, with file and line
 │   ├── UnreadableFile         a whole file
 │   └── NothingUsable          nothing of the input could be used
+├── StoreUnavailable           the store did not answer or broke off (exit 1)
 ├── BadDeclaration             a metric that contradicts itself or the catalogue (a programming error, found at import)
 └── MissingExtra               an optional library is not installed (exit 2)
 """
@@ -80,6 +82,12 @@ class BadProfile(UsageError):
     kind = "bad_profile"
 
 
+class BadStore(UsageError):
+    """A store address that is none, or a store that cannot be used by this version."""
+
+    kind = "bad_store"
+
+
 class MissingExtra(UsageError):
     """An optional library that the asked-for work needs."""
 
@@ -119,6 +127,16 @@ class NothingUsable(BadInput):
     """A command that can use nothing of its input."""
 
     kind = "nothing_usable"
+
+
+class StoreUnavailable(SteelyardError):
+    """The store did not answer, or broke off."""
+
+    kind = "store_unavailable"
+    http_status = 503
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(reason, where=address, hint="is the server running and may this user write there?")
 
 
 class BadDeclaration(SteelyardError):
