@@ -11,6 +11,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
 ├── BadDeclaration             a metric that contradicts itself or the catalogue (a programming error, found at import)
+├── NoIsolation                nothing on this machine can isolate code that is not trusted (exit 2)
 └── MissingExtra               an optional library is not installed (exit 2)
 """
 
@@ -95,6 +96,16 @@ class MissingExtra(UsageError):
 
     def __init__(self, library: str, *, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {library}", hint=f"pip install 'steelyard[{extra}]'")
+
+
+class NoIsolation(UsageError):
+    """Nothing on this machine can isolate code that is not trusted."""
+
+    kind = "no_isolation"
+
+    def __init__(self, reason: str) -> None:
+        hint = "install bubblewrap, or say --unsafe to run the code with limits only"
+        super().__init__(f"code that is not trusted cannot be isolated: {reason}", hint=hint)
 
 
 class BadInput(SteelyardError):

@@ -1,0 +1,371 @@
+"""Running a command that is not trusted: on a copy, within limits, away from everything else."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import selectors
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from steelyard.errors import NoIsolation, UsageError
+from steelyard.sandbox.isolation import (
+    BOX_IN_BUBBLEWRAP,
+    LAUNCHER,
+    SYSTEM_FILES,
+    SYSTEM_FOLDERS,
+    active_isolation,
+    base_python,
+    bubblewrap_command,
+    python_folders,
+)
+from steelyard.sandbox.records import Isolation, LimitName, Limits, SandboxResult
+from steelyard.sandbox.watching import disk_bytes, memory_bytes
+
+_POLL_SECONDS = 0.02
+_GRACE_SECONDS = 3.0
+_slots = itertools.count()
+
+
+def run(
+    command: Sequence[str],
+    *,
+    files: Mapping[str, bytes] | None = None,
+    copy: Path | None = None,
+    stdin: bytes = b"",
+    limits: Limits | None = None,
+    readable: Sequence[Path] = (),
+    collect: Sequence[str] = (),
+    unsafe: bool = False,
+    isolation: Isolation | None = None,
+) -> SandboxResult:
+    """How the command ended, run in a folder of its own.
+
+    The folder starts with a copy of the folder `copy` and with `files` (relative path to content), and is gone
+    afterwards save for the files named in `collect`. The command sees the system's programs and `readable`, no network,
+    no environment but PATH, HOME, TMPDIR and LANG, and never runs as root. Where nothing can isolate it is refused
+    (NoIsolation) unless `unsafe` is set; then the limits still hold. Thread-safe: batches may run in parallel.
+    """
+    chosen = isolation or active_isolation()
+    if chosen.name == "none" and not unsafe:
+        raise NoIsolation(chosen.detail)
+    return attempt(
+        command,
+        files=files,
+        copy=copy,
+        stdin=stdin,
+        limits=limits,
+        readable=readable,
+        collect=collect,
+        isolation=chosen,
+    )
+
+
+def attempt(
+    command: Sequence[str],
+    *,
+    isolation: Isolation,
+    files: Mapping[str, bytes] | None = None,
+    copy: Path | None = None,
+    stdin: bytes = b"",
+    limits: Limits | None = None,
+    readable: Sequence[Path] = (),
+    collect: Sequence[str] = (),
+) -> SandboxResult:
+    """The same without asking whether the isolation is enough; for `run`, and for trying what this machine can do."""
+    bounds = limits or Limits()
+    with tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True) as outer:
+        box = Path(outer, "box")
+        _fill(box, files or {}, copy)
+        uid = _own_uid() if isolation.own_uid else None
+        if uid is not None:
+            Path(outer).chmod(0o711)
+            _give(box, uid)
+        job = _Job(tuple(command), box, bounds, isolation, uid, [os.path.realpath(path) for path in readable])
+        result = _supervise(job, stdin)
+        collected = _collect(box, collect, bounds.output_bytes)
+    return _with(result, collected)
+
+
+def _with(result: SandboxResult, collected: dict[str, bytes]) -> SandboxResult:
+    known = {name: getattr(result, name) for name in result.__struct_fields__}
+    return SandboxResult(**{**known, "collected": collected})
+
+
+def _own_uid() -> int:
+    # The uid is this run's alone, so that its process count is too and all it leaves behind can be ended by uid.
+    return (1 << 30) + ((os.getpid() << 6) | (next(_slots) & 63))
+
+
+def _fill(box: Path, files: Mapping[str, bytes], copy: Path | None) -> None:
+    if copy is not None:
+        shutil.copytree(copy, box, symlinks=True, ignore=_only_plain)
+    box.mkdir(exist_ok=True)
+    for name, content in files.items():
+        target = box / name
+        if not name or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise UsageError(f"a file of the sandbox is named {name!r}", hint="use a relative path inside the folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.parent.resolve().is_relative_to(box.resolve()) or target.is_symlink():
+            raise UsageError(f"{name!r} leads out of the sandbox's folder through a link")
+        target.write_bytes(content)
+    for name in ("tmp", "home"):
+        (box / name).mkdir(exist_ok=True)
+
+
+def _only_plain(folder: str, names: list[str]) -> list[str]:
+    """What copying leaves out: sockets, fifos and devices, on which it could hang."""
+    wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
+    modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
+    return [name for name, mode in modes.items() if not any(kind(mode) for kind in wanted)]
+
+
+def _give(box: Path, uid: int) -> None:
+    os.chown(box, uid, uid)
+    for folder, folders, names in os.walk(box):
+        for name in (*folders, *names):
+            os.chown(os.path.join(folder, name), uid, uid, follow_symlinks=False)
+
+
+def _collect(box: Path, names: Sequence[str], most: int) -> dict[str, bytes]:
+    """The asked-for files that are there, are plain files (no link to elsewhere) and are not larger than the limit."""
+    found = {}
+    root = box.resolve()
+    for name in names:
+        path = box / name
+        with contextlib.suppress(OSError):
+            if path.is_file() and not path.is_symlink() and path.parent.resolve().is_relative_to(root):
+                with path.open("rb") as content:
+                    found[name] = content.read(most)
+    return found
+
+
+@dataclass(frozen=True)
+class _Job:
+    command: tuple[str, ...]
+    box: Path
+    limits: Limits
+    isolation: Isolation
+    uid: int | None
+    readable: list[str]
+
+    @property
+    def inside(self) -> str:
+        """The folder's path as the command sees it."""
+        return BOX_IN_BUBBLEWRAP if self.isolation.name == "bubblewrap" else str(self.box)
+
+    def rlimits(self) -> dict[str, tuple[int, int]]:
+        limits = self.limits
+        processes = limits.processes + (0 if self._counted_alone else _own_processes())
+        return {
+            "RLIMIT_CPU": (limits.cpu_seconds, limits.cpu_seconds + 1),
+            "RLIMIT_DATA": (limits.memory_bytes, limits.memory_bytes),
+            "RLIMIT_FSIZE": (limits.file_bytes, limits.file_bytes),
+            "RLIMIT_NPROC": (processes, processes),
+            "RLIMIT_NOFILE": (limits.open_files, limits.open_files),
+            "RLIMIT_CORE": (0, 0),
+            "RLIMIT_MEMLOCK": (0, 0),
+            "RLIMIT_MSGQUEUE": (0, 0),
+        }
+
+    @property
+    def _counted_alone(self) -> bool:
+        """Whether the kernel counts only this run's processes, not all of the user's."""
+        return self.uid is not None or self.isolation.name == "bubblewrap"
+
+    def line(self, report_fd: int) -> list[str]:
+        inside = self.inside
+        spec = {
+            "isolation": self.isolation.name,
+            "cwd": inside,
+            "uid": self.uid,
+            "readable": [*SYSTEM_FOLDERS, *SYSTEM_FILES, *python_folders(), *self.readable],
+            "writable": [inside],
+            "rlimits": self.rlimits(),
+            "env": {
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "HOME": f"{inside}/home",
+                "TMPDIR": f"{inside}/tmp",  # noqa: S108 - inside the sandbox
+                "LANG": "C.UTF-8",
+            },
+            "report_fd": report_fd,
+        }
+        launcher = [base_python(), "-I", "-S", LAUNCHER, json.dumps(spec), *self.command]
+        if self.isolation.name != "bubblewrap":
+            return launcher
+        return [*bubblewrap_command(str(self.box), readable=self.readable), *launcher]
+
+
+def _own_processes() -> int:
+    """Processes and threads of this user that live now: where they share a count, the limit comes on top of them."""
+    mine, total = os.getuid(), 0
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and entry.stat().st_uid == mine:
+                total += len(os.listdir(entry / "task"))
+    return total
+
+
+@dataclass
+class _Streams:
+    """The three pipes of a running command. What it writes past the limit is not read."""
+
+    process: subprocess.Popen[bytes]
+    most: int
+    waiting: bytes
+    kept: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+
+    def __post_init__(self) -> None:
+        assert self.process.stdin is not None  # all three were asked for
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        for name, stream in (("stdout", self.process.stdout), ("stderr", self.process.stderr)):
+            os.set_blocking(stream.fileno(), False)
+            self.selector.register(stream, selectors.EVENT_READ, name)
+        os.set_blocking(self.process.stdin.fileno(), False)
+        if self.waiting:
+            self.selector.register(self.process.stdin, selectors.EVENT_WRITE, "stdin")
+        else:
+            self.process.stdin.close()
+
+    def turn(self, seconds: float) -> bool:
+        """Move what can be moved; whether too much was written."""
+        if not self.selector.get_map():
+            time.sleep(seconds)
+            return False
+        for key, _ in self.selector.select(seconds):
+            if key.data == "stdin":
+                self._feed()
+            elif self._read(key):
+                return True
+        return False
+
+    def _feed(self) -> None:
+        assert self.process.stdin  # registered only while it is open
+        try:
+            self.waiting = self.waiting[os.write(self.process.stdin.fileno(), self.waiting[:65536]) :]
+        except BrokenPipeError:
+            self.waiting = b""
+        if not self.waiting:
+            self.selector.unregister(self.process.stdin)
+            self.process.stdin.close()
+
+    def _read(self, key: selectors.SelectorKey) -> bool:
+        piece = os.read(key.fd, 65536)
+        if not piece:
+            self.selector.unregister(key.fileobj)
+            return False
+        held = self.kept[key.data]
+        held += piece[: max(0, self.most - len(held))]
+        return len(piece) > 0 and len(held) >= self.most
+
+    def close(self) -> None:
+        self.selector.close()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+
+def _supervise(job: _Job, stdin: bytes) -> SandboxResult:
+    report, report_fd = os.pipe()
+    started = time.monotonic()
+    try:
+        with subprocess.Popen(  # noqa: S603 - the command is run by the launcher, which isolates it
+            job.line(report_fd),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(report_fd,),
+            env={},
+            cwd="/",
+            start_new_session=True,
+        ) as process:
+            os.close(report_fd)
+            report_fd = -1
+            streams = _Streams(process, job.limits.output_bytes, stdin)
+            try:
+                limit_hit = _watch(job, process, streams, started)
+            finally:
+                _stop(job, process)
+                while not streams.turn(0) and streams.selector.get_map() and streams.selector.select(0):
+                    pass
+                streams.close()
+        said = os.read(report, 4096)
+    finally:
+        os.close(report)
+        if report_fd >= 0:
+            os.close(report_fd)
+    return _result(job, said, limit_hit, streams, time.monotonic() - started)
+
+
+def _watch(job: _Job, process: subprocess.Popen[bytes], streams: _Streams, started: float) -> LimitName | None:
+    """The limit that was hit while the command ran; None when it ended before."""
+    put_there = disk_bytes(job.box, most=None)
+    for turn in itertools.count():
+        if streams.turn(_POLL_SECONDS):
+            return "output"
+        if process.poll() is not None:
+            return None
+        if time.monotonic() - started > job.limits.wall_seconds:
+            return "wall"
+        if memory_bytes(process.pid) > job.limits.memory_bytes:
+            return "memory"
+        # A folder is dear to measure, so it is looked at less often than the clock.
+        if (
+            turn % 8 == 7
+            and disk_bytes(job.box, most=job.limits.disk_bytes + put_there) > job.limits.disk_bytes + put_there
+        ):
+            return "disk"
+    return None
+
+
+def _stop(job: _Job, process: subprocess.Popen[bytes]) -> None:
+    """End the command and all it started. The launcher does it when asked; bubblewrap's processes die with it."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGKILL if job.isolation.name == "bubblewrap" else signal.SIGTERM)
+    try:
+        process.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: _Streams, wall: float) -> SandboxResult:
+    facts = json.loads(said) if said else {}
+    ended_by = facts.get("signal")
+    cpu = facts.get("cpu_seconds")
+    if limit_hit is None and (
+        ended_by == signal.SIGXCPU or (ended_by == signal.SIGKILL and cpu is not None and cpu >= job.limits.cpu_seconds)
+    ):
+        limit_hit = "cpu"
+    elif limit_hit is None and ended_by == signal.SIGXFSZ:
+        limit_hit = "disk"
+    start_error = facts.get("start_error") or None
+    if not facts and limit_hit is None and (isolated := streams.kept["stderr"]).startswith(b"bwrap:"):
+        start_error = isolated.decode(errors="replace").strip()
+    finished = limit_hit is None and start_error is None
+    return SandboxResult(
+        command=job.command,
+        exit_status=facts.get("exit_status") if finished else None,
+        signal=ended_by,
+        limit_hit=limit_hit,
+        start_error=start_error,
+        stdout=bytes(streams.kept["stdout"]),
+        stderr=bytes(streams.kept["stderr"]),
+        wall_seconds=wall,
+        cpu_seconds=cpu,
+        peak_bytes=facts.get("peak_bytes"),
+        isolation=job.isolation.name,
+    )

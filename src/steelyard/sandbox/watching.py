@@ -1,0 +1,47 @@
+"""How much a running command uses, seen from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_MOST_FILES = 20_000
+"""More files than this count as a full disk: an endless row of empty ones fills it too."""
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """The process and all it started, as far as they live."""
+    waiting = [pid]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{current}/task"):
+                with contextlib.suppress(OSError), open(f"/proc/{current}/task/{task}/children", "rb") as listed:
+                    waiting += [int(child) for child in listed.read().split()]
+
+
+def memory_bytes(pid: int) -> int:
+    """Resident memory of the process and all it started that is not a file's; 0 when it has ended."""
+    total = 0
+    for process in descendants(pid):
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/status", "rb") as status:
+            for line in status:
+                if line.startswith((b"RssAnon:", b"RssShmem:")):
+                    total += int(line.split()[1]) * 1024
+    return total
+
+
+def disk_bytes(folder: Path, *, most: int | None) -> int:
+    """Space that the folder's files take; counting stops once it is more than `most`."""
+    total = seen = 0
+    for parent, folders, names in os.walk(folder):
+        seen += len(folders) + len(names)
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
+        if most is not None and (total > most or seen > _MOST_FILES):
+            return max(total, most + 1)
+    return total
