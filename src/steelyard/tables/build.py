@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from steelyard.prices import PriceBook, price_columns
 from steelyard.records.decode import Refused
@@ -115,17 +116,24 @@ class TableBuilder:
         wanted = [name for name in ("model", "start_time", "reported_cost_usd", *kinds) if name in names]
         held = facts.select(wanted).collect()
         models = held["model"].to_list() if "model" in names else [None] * held.height
-        tokens = {kind: held[kind].to_numpy() for kind in kinds}
-        seconds = held["start_time"].to_numpy() if "start_time" in names else np.full(held.height, np.nan)
-        costs, reasons = price_columns(self._book, models=models, seconds=seconds, tokens=tokens)
-        reported = held["reported_cost_usd"].is_not_null().to_numpy() if "reported_cost_usd" in names else None
-        for row, reason in reasons.items():
-            if reported is None or not reported[row]:
-                self._unpriced[reason] += 1
-        priced = pl.Series("priced_cost_usd", costs).fill_nan(None)
-        if priced.null_count() == len(priced):
+        priced = price_columns(
+            self._book,
+            models=models,
+            at=_moments(held["start_time"]) if "start_time" in names else None,
+            tokens={kind: held[kind].to_numpy() for kind in kinds},
+            span="run",
+        )
+        needs_price = held.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
+        if "reported_cost_usd" in names:
+            needs_price &= held["reported_cost_usd"].is_null()
+        uncosted = np.bincount(
+            priced.reason_of[(priced.reason_of >= 0) & needs_price.to_numpy()], minlength=len(priced.reasons)
+        )
+        self._unpriced += Counter(dict(zip(priced.reasons, uncosted.tolist(), strict=True)))
+        costs = pl.Series("priced_cost_usd", priced.cost_usd).fill_nan(None)
+        if costs.null_count() == len(costs):
             return facts
-        return facts.collect().with_columns(priced).lazy()
+        return facts.collect().with_columns(costs).lazy()
 
     def finish(self) -> RunTable:
         """The table of all that was added, each run once."""
@@ -152,6 +160,10 @@ class TableBuilder:
             findings=tuple(findings),
             folder=self._spool.keeps,
         )
+
+
+def _moments(seconds: pl.Series) -> NDArray[np.datetime64]:
+    return (seconds * 1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).to_numpy()
 
 
 def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[Entry | Rejected]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UnreadableFile
+from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records.finding import Rejected
 from steelyard.records.run import Run
 from steelyard.sources._base import Entry
@@ -15,8 +16,6 @@ from steelyard.sources._catalog import source_for
 
 if TYPE_CHECKING:
     from steelyard.tables.build import RunTable
-
-DEFAULT_BOOK = "seed"
 
 PathInput = str | PathLike[str]
 Progress = Callable[[str, int], None]
@@ -29,8 +28,7 @@ def open_runs(
     progress: Progress | None = None,
 ) -> RunTable:
     """The table of runs in the files, or of the records given. A table is given back as it is."""
-    from steelyard.prices import open_book  # prices and tables bring numpy and Polars
-    from steelyard.tables.build import RunTable, TableBuilder
+    from steelyard.tables.build import RunTable, TableBuilder  # tables bring numpy and Polars
 
     if isinstance(inputs, RunTable):
         return inputs
