@@ -7,7 +7,7 @@ from typing import Any
 
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
-from steelyard.metrics._words import Value, is_column
+from steelyard.metrics._words import Value, as_column, is_column
 from steelyard.profiles import Profile
 from steelyard.records.facts import FACTS
 from steelyard.records.missing import Missing
@@ -44,4 +44,5 @@ def _applied(declared: Metric, inputs: dict[str, Value], constants: dict[str, fl
     for parameter, spec in declared.inputs.items():
         if isinstance(inputs[parameter], Missing) and not spec.optional:
             return inputs[parameter]
-    return declared.expression(inputs, constants)
+    columns = {parameter: as_column(value) for parameter, value in inputs.items()}
+    return declared.expression(columns, constants)
