@@ -19,7 +19,7 @@ def constants_of(declared: Metric, profile: Profile) -> dict[str, float]:
 
 
 def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: MutableMapping[str, Value]) -> Value:
-    """The value of a fact or run metric. `known` keeps what was evaluated on the way, so that it can be shown or shared.
+    """The value of a fact or run metric. `known` keeps what was evaluated on the way, to be shown or shared.
 
     A fact that `facts` does not hold is missing; a metric that needs it is missing with that reason.
     """
