@@ -1,7 +1,7 @@
 """A labelled synthetic experiment: 7 tiers x 3 tasks x 10 runs with every part of a record filled.
 
 No agent ran. The numbers follow a made-up story (each tier adds skill and tokens, tooling adds schema tokens) so that
-every table has something to show. The generator uses only a seeded source of uniform numbers, which Python keeps the same.
+every table has something to show. The generator draws only seeded uniform numbers, which Python keeps the same.
 """
 
 from __future__ import annotations

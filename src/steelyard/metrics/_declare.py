@@ -19,7 +19,7 @@ Scope = Literal["own", "base", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, by default its own name."""
+    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, else its own name."""
 
     optional: bool = False
     reduce: Reducer | None = None

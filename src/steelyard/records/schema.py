@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterable
+import sys
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -19,10 +20,10 @@ def json_schema(record: type[Record]) -> dict[str, Any]:  # Any: a JSON Schema
     """The schema of a record; keys that begin with `x_` are the user's own and allowed on a Run."""
     schema = msgspec.json.schema(record)
     definitions: dict[str, Any] = schema.get("$defs", {})
-    descriptions = _descriptions(_modules(record))
+    sentences = _sentences(record.__module__) | _sentences(Run.__module__)
     for name, definition in definitions.items():
         properties: dict[str, Any] = definition.get("properties", {})
-        for field, sentence in descriptions.get(name, {}).items():
+        for field, sentence in sentences.get(name, {}).items():
             if field in properties:
                 properties[field]["description"] = sentence
         if properties.pop("x_", None) is not None:
@@ -34,24 +35,23 @@ def json_schema(record: type[Record]) -> dict[str, Any]:  # Any: a JSON Schema
     }
 
 
-def _modules(record: type[Record]) -> list[str]:
-    modules = {record.__module__, Run.__module__}
-    return [inspect.getsource(inspect.getmodule(kind)) for kind in (record, Run) if kind.__module__ in modules]  # type: ignore[arg-type]  # a class always has its module
+def field_meanings(record: type[Record]) -> dict[str, str]:
+    """The sentence under each field of a record."""
+    return _sentences(record.__module__)[record.__name__]
 
 
-def _descriptions(sources: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The string under each field of each class."""
+def _sentences(module: str) -> dict[str, dict[str, str]]:
+    """The string under each field of each class in a module."""
     found: dict[str, dict[str, str]] = {}
-    for source in sources:
-        for node in ast.parse(source).body:
-            if not isinstance(node, ast.ClassDef):
-                continue
-            for field, sentence in zip(node.body, node.body[1:], strict=False):
-                if (
-                    isinstance(field, ast.AnnAssign)
-                    and isinstance(field.target, ast.Name)
-                    and isinstance(sentence, ast.Expr)
-                    and isinstance(sentence.value, ast.Constant)
-                ):
-                    found.setdefault(node.name, {})[field.target.id] = inspect.cleandoc(str(sentence.value.value))
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for field, sentence in pairwise(node.body):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(sentence, ast.Expr)
+                and isinstance(sentence.value, ast.Constant)
+            ):
+                found.setdefault(node.name, {})[field.target.id] = inspect.cleandoc(str(sentence.value.value))
     return found
