@@ -4,6 +4,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
 │   ├── BadProfile             a profile file that cannot be used
+│   ├── BadPriceBook           a price book that cannot be used
 │   └── BadStore               a store address or a store that cannot be used
 ├── BadInput                   the input is wrong (exit 1)
 │   ├── BadRecord              one record, with file and line
@@ -87,6 +88,12 @@ class BadStore(UsageError):
     """A store address that is none, or a store that cannot be used by this version."""
 
     kind = "bad_store"
+
+
+class BadPriceBook(UsageError):
+    """A price book that cannot be used."""
+
+    kind = "bad_price_book"
 
 
 class MissingExtra(UsageError):

@@ -125,7 +125,7 @@ class BaselineDefaults(Record, kw_only=True):
     median_iterations: Amount | None = None
 
 
-class Task(Record, kw_only=True):
+class Task(Record, frozen=True, kw_only=True):
     """What agents are asked to do."""
 
     id: Name
