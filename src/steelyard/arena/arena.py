@@ -69,9 +69,7 @@ class Arena:
         had come alone.
         """
         outcomes: dict[int, Outcome] = {}
-        entries: dict[int, Entry] = {}
-        for number, entry in self._checked(list(given), outcomes, artifacts_root):
-            entries[number] = entry
+        entries = dict(self._checked(list(given), outcomes, artifacts_root))
         by_task: dict[int, list[int]] = {}
         for number, entry in entries.items():
             by_task.setdefault(entry.known.key, []).append(number)
@@ -82,7 +80,8 @@ class Arena:
     def _accept(self, numbers: Sequence[int], entries: dict[int, Entry], outcomes: dict[int, Outcome]) -> None:
         """Write these entries in one transaction. An id that comes twice waits until its first is written."""
         seen: set[str] = set()
-        now, later = [], []
+        now: list[int] = []
+        later: list[int] = []
         for number in numbers:
             identity = entries[number].submission.id
             (later if identity in seen else now).append(number)

@@ -79,7 +79,7 @@ def baseline_of(facts: Facts, *, defaults: Mapping[str, float], least: int) -> d
 
 
 def own_baseline(facts: Facts, *, least: int) -> dict[str, float] | Missing:
-    """The baseline of one tool and model alone; with too few submissions there is none, since defaults are nobody's own."""
+    """The baseline of one tool and model alone; under `least` submissions there is none: defaults are nobody's own."""
     count = len(facts.total_tokens)
     if count < least:
         return Missing(f"{count} of {least} submissions")

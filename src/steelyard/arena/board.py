@@ -50,7 +50,7 @@ class Board:
         self.n: int = state["n"]
         self.n_before = self.n
         self.version: int = state["version"]
-        self.version_before = self.version
+        self.version_before: int = self.version
         self.bounds = current
         self.versions_before: list[int] = []
         self.new_versions: list[tuple[int, int, Bounds, int]] = []
@@ -124,13 +124,13 @@ class Board:
         return self._own_bounds() if self.n >= self._least else default_bounds(self.known.defaults)
 
     def _own_bounds(self) -> Bounds:
-        ends = []
+        ends: list[float] = []
         for name, low, high in zip(EXTREMES, self._lows, self._highs, strict=True):
             ends += [
                 float(self.known.defaults[f"min_{name}"] if low is None else low),
                 float(self.known.defaults[f"max_{name}"] if high is None else high),
             ]
-        return Bounds(*ends, median_iterations=float(self.iterations.median()))
+        return Bounds._make([*ends, float(self.iterations.median())])
 
     def state(self) -> dict[str, Any]:  # Any: column values
         """The row of the task's state."""
@@ -158,15 +158,18 @@ def save_boards(connection: Connection, boards: Sequence[Board]) -> None:
     insert_columns(connection, baselines, columns)
 
 
-def load_boards(connection: Connection, known: Sequence[KnownTask], rules: Rules) -> dict[int, Board]:
-    """The boards of these tasks. On PostgreSQL their rows are locked, in the order of keys so that none waits in a circle."""
+def load_boards(
+    connection: Connection, known: Sequence[KnownTask], rules: Rules, *, lock: bool = True
+) -> dict[int, Board]:
+    """The boards of these tasks. PostgreSQL locks their rows, in the order of keys so that none waits in a circle."""
     by_key = {one.key: one for one in known}
     found: dict[int, Board] = {}
     keys = sorted(by_key)
     for start in range(0, len(keys), 500):
         some = keys[start : start + 500]
-        locked = select(states).where(states.c.task_key.in_(some)).order_by(states.c.task_key).with_for_update()
-        rows = {row["task_key"]: row for row in connection.execute(locked).mappings()}
+        wanted = select(states).where(states.c.task_key.in_(some)).order_by(states.c.task_key)
+        held = connection.execute(wanted.with_for_update() if lock else wanted)
+        rows = {row["task_key"]: row for row in held.mappings()}
         joined = states.c.task_key == baselines.c.task_key
         current = (
             select(baselines)

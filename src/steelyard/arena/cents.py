@@ -41,4 +41,5 @@ def cents_column(scores: np.ndarray) -> np.ndarray:
     if len(doubtful):
         distinct, where = np.unique(scores[doubtful], return_inverse=True)
         rounded[doubtful] = np.array([cents(score) for score in distinct.tolist()], dtype=float)[where]
-    return rounded.astype(np.int64)
+    whole: np.ndarray = rounded.astype(np.int64)
+    return whole

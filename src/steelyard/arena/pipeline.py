@@ -149,9 +149,9 @@ def _arrange(connection: Connection, entries: Sequence[Entry], rules: Rules, now
     columns["submitted_at"] = [now if one.submitted_at is None else _microseconds(one) for one in given]
     columns["accepted_at"] = [now] * len(given)
     columns["digest"] = [entry.digest for entry in ordered]
-    columns["criteria_met"] = [sum([result.met for result in entry.criteria]) for entry in ordered]
+    columns["criteria_met"] = [sum(result.met for result in entry.criteria) for entry in ordered]
     columns["criteria_total"] = [len(entry.criteria) for entry in ordered]
-    columns["is_claimed"] = [any([result.claimed for result in entry.criteria]) for entry in ordered]
+    columns["is_claimed"] = [any(result.claimed for result in entry.criteria) for entry in ordered]
     columns["details"] = [_details(entry) for entry in ordered]
     columns["task_key"] = [entry.known.key for entry in ordered]
     columns["ordinal"] = [
@@ -272,6 +272,7 @@ def defaulted_fields(row: Mapping[str, Any]) -> tuple[str, ...]:
 def known_receipt(connection: Connection, known: KnownTask, identity: str, *, rules: Rules, policy: Policy) -> Receipt:
     """The receipt of a submission that is in the store, as things stand now."""
     row = connection.execute(select(submissions).where(submissions.c.id == identity)).mappings().one()
+    values = dict(row)
     board = load_boards(connection, [known], rules)[known.key]
     board.prepare(connection, 1)
     scores = {name: row[name] for name in KEPT}
@@ -284,7 +285,7 @@ def known_receipt(connection: Connection, known: KnownTask, identity: str, *, ru
     stored = StoredTally(connection, known.key, "overall")
     rank, percentile = place(stored.above(scores["overall"]), stored.count(scores["overall"]), board.n)
     return make_receipt(
-        row,
+        values,
         scores,
         task_id=known.task.id,
         status="known",

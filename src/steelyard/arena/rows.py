@@ -58,12 +58,12 @@ def frame_of(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> pl.D
 def read_frame(connection: Connection, statement: Select[Any]) -> pl.DataFrame:
     """What the statement selects, as columns.
 
-    The driver's cursor is read directly: SQLAlchemy's row objects would double the time of a million rows. The statement
-    carries only numbers of ours as parameters, written into its text.
+    The driver's cursor is read directly: SQLAlchemy's row objects would double the time of a million rows. The
+    statement carries only numbers of ours as parameters, written into its text.
     """
     import polars as pl  # heavy: a single submission is accepted without it
 
-    names = [column.name for column in statement.selected_columns]  # type: ignore[attr-defined]  # columns are named
+    names = [column.name for column in statement.selected_columns]
     text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
     cursor = connection.connection.cursor()
     try:

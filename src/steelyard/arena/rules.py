@@ -22,7 +22,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A table of a profile: no unknown names, every number stated."""
 
 
-class BaselineTable(Table):
+class BaselineTable(Table, frozen=True, kw_only=True):
     """The default baseline, and the submissions a task needs to have its own."""
 
     submissions: Positive
@@ -41,7 +41,7 @@ class BaselineTable(Table):
     median_iterations: Part
 
 
-class OutlierTable(Table):
+class OutlierTable(Table, frozen=True, kw_only=True):
     """From where on a submission looks too good."""
 
     token_share_of_median: Part
@@ -50,14 +50,14 @@ class OutlierTable(Table):
     flags_for_review: Positive
 
 
-class ValidationTable(Table):
+class ValidationTable(Table, frozen=True, kw_only=True):
     """From where on an evaluation looks suspicious."""
 
     high_score: Part
     low_tokens: Part
 
 
-class IntervalTable(Table):
+class IntervalTable(Table, frozen=True, kw_only=True):
     """The interval of a task's scores, as the specification makes it at its own level."""
 
     level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
@@ -67,13 +67,13 @@ class IntervalTable(Table):
     large_multiplier: Part
 
 
-class StandingsTable(Table):
+class StandingsTable(Table, frozen=True, kw_only=True):
     """How many submissions make a rank reliable."""
 
     reliable_from: Positive
 
 
-class Rules(Table):
+class Rules(Table, frozen=True, kw_only=True):
     """Everything about scoring that is not the same in every arena."""
 
     name: str
@@ -89,7 +89,7 @@ class Rules(Table):
     standings: StandingsTable
 
     def constants_of(self, task: Task) -> dict[str, float]:
-        """The constants that this task's scores are made with: its own weights, else its category's, else the profile's."""
+        """The constants of this task's scores: its own weights, else those of its category, else the profile's."""
         found = dict(self.constants)
         weights = task.weights or self.category_weights.get(task.category or "")
         if weights is not None:

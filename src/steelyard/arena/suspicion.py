@@ -24,7 +24,7 @@ def outlier_flags(facts: Mapping[str, Any], median_tokens: float, limits: Outlie
 
 
 def validate(scores: Mapping[str, float], total_tokens: int, limits: ValidationTable) -> tuple[list[str], list[str]]:
-    """What is impossible about an evaluation (errors) and what is suspicious (warnings), in the specification's words."""
+    """What is impossible about an evaluation (errors) and what is suspicious (warnings), as the specification says."""
     errors = [
         f"{name}_score out of range: {scores[f'{name}_score']}"
         for name in RANKED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import bindparam, delete, func, select
+from sqlalchemy import BindParameter, bindparam, delete, func, select
 from sqlalchemy.engine import Connection
 
 from steelyard.store import insert_columns
@@ -13,9 +13,9 @@ from steelyard.store.migrations.m0001_arena import tallies
 FIELDS = {"overall": 0, "iterations": 1, "total_tokens": 2}
 """The number under which each field's tally is kept; numbers are never reused."""
 
-_KEY = bindparam("task_key")
-_FIELD = bindparam("of_field")
-_VALUE = bindparam("of_value")
+_KEY: BindParameter[int] = bindparam("task_key")
+_FIELD: BindParameter[int] = bindparam("of_field")
+_VALUE: BindParameter[int] = bindparam("of_value")
 _OWN = (tallies.c.task_key == _KEY) & (tallies.c.field == _FIELD)
 _COUNT = select(tallies.c.n).where(_OWN, tallies.c.value == _VALUE)
 _BEFORE = select(tallies.c.value).where(_OWN, tallies.c.value < _VALUE).order_by(tallies.c.value.desc()).limit(1)
@@ -49,7 +49,7 @@ class StoredTally:
 
     def all(self) -> dict[int, int]:
         """Every value with its count."""
-        return {value: n for value, n in self._connection.execute(_ALL, self._own)}
+        return {row.value: row.n for row in self._connection.execute(_ALL, self._own)}
 
 
 class Ranks:

@@ -18,7 +18,7 @@ def _between(value: Value, low: Value, high: Value, share: Value) -> Value:
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x (max_tokens - total_tokens) / (max_tokens - min_tokens); 100 at the minimum, 0 at the maximum",
+    formula="100 x (max_tokens - total_tokens) / (max_tokens - min_tokens); minimum 100, maximum 0",
     example=Example({"total_tokens": 5_000, "min_tokens": 1_000, "max_tokens": 9_000}, 50.0),
 )
 def token_efficiency_score(*, total_tokens: Required, min_tokens: Required, max_tokens: Required) -> Value:
@@ -34,7 +34,7 @@ def token_efficiency_score(*, total_tokens: Required, min_tokens: Required, max_
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x (max_tool_calls - tool_calls) / (max_tool_calls - min_tool_calls); 100 at the minimum, 0 at the maximum",
+    formula="100 x (max_tool_calls - tool_calls) / (max_tool_calls - min_tool_calls); minimum 100, maximum 0",
     example=Example({"tool_calls": 8, "min_tool_calls": 2, "max_tool_calls": 10}, 25.0),
 )
 def tool_call_efficiency_score(*, tool_calls: Required, min_tool_calls: Required, max_tool_calls: Required) -> Value:
@@ -50,7 +50,7 @@ def tool_call_efficiency_score(*, tool_calls: Required, min_tool_calls: Required
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 for one; up to the median max(50, 100 - 15 x (iterations - 1)); beyond max(0, 50 - 10 x (iterations - median))",
+    formula="one: 100; to the median: max(50, 100 - 15 x (iterations - 1)); beyond: max(0, 50 - 10 x the excess)",
     example=Example({"iterations": 3, "median_iterations": 3}, 70.0),  # 100 - (3 - 1) x 15
 )
 def iteration_efficiency_score(
@@ -106,7 +106,7 @@ def efficiency_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x ((max_execution_time - execution_time) / (max_execution_time - min_execution_time)) ^ 0.7; unknown 50",
+    formula="100 x ((max - execution_time) / (max - min)) ^ 0.7 of execution times; minimum 100, maximum 0, unknown 50",
     example=Example({"execution_time": 60.0, "min_execution_time": 60.0, "max_execution_time": 1800.0}, 100.0),
 )
 def speed_score(
@@ -132,7 +132,7 @@ def speed_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x (max_cost - estimated_cost) / (max_cost - min_cost); 100 at the minimum, 0 at the maximum; unknown 50",
+    formula="100 x (max_cost - estimated_cost) / (max_cost - min_cost); minimum 100, maximum 0, unknown 50",
     example=Example({"estimated_cost": 0.5, "min_cost": 0.25, "max_cost": 1.25}, 75.0),
 )
 def cost_score(
@@ -170,7 +170,7 @@ def correctness_score(*, criteria_met: Required, criteria_total: Required) -> Va
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="efficiency x 0.35 + speed x 0.25 + cost x 0.20 + correctness x 0.20, or the weights of the task's category",
+    formula="efficiency x 0.35 + speed x 0.25 + cost x 0.20 + correctness x 0.20, or the weights of the category",
     example=Example(
         # 46.5 x 0.35 + 100 x 0.25 + 75 x 0.2 + 75 x 0.2
         {"efficiency_score": 46.5, "speed_score": 100.0, "cost_score": 75.0, "correctness_score": 75.0},

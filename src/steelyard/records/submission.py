@@ -21,7 +21,7 @@ BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
-class Submission(Record, kw_only=True):
+class Submission(Record, frozen=True, kw_only=True):
     """One entry for one task of an arena."""
 
     id: Name

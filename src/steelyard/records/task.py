@@ -16,21 +16,21 @@ RelativePath = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
-class FileExists(Record, kw_only=True, tag_field="type", tag="file_exists"):
+class FileExists(Record, frozen=True, kw_only=True, tag_field="type", tag="file_exists"):
     """A file that must be among the artifacts."""
 
     file_path: RelativePath
     """Path inside the artifacts, as the submission's `files_created` would name it."""
 
 
-class NoErrors(Record, kw_only=True, tag_field="type", tag="no_errors"):
+class NoErrors(Record, frozen=True, kw_only=True, tag_field="type", tag="no_errors"):
     """The workflow ended without an error: `success` is true, and no error log is among the artifacts."""
 
     error_log: RelativePath | None = None
     """A file that holds something only when there were errors; None when the task has none."""
 
 
-class TestsPass(Record, kw_only=True, tag_field="type", tag="tests_pass"):
+class TestsPass(Record, frozen=True, kw_only=True, tag_field="type", tag="tests_pass"):
     """The tests pass on the artifacts."""
 
     __test__ = False  # pytest must not take this for a test class
@@ -43,7 +43,7 @@ class TestsPass(Record, kw_only=True, tag_field="type", tag="tests_pass"):
     """Time after which they have failed."""
 
 
-class CodeCompiles(Record, kw_only=True, tag_field="type", tag="code_compiles"):
+class CodeCompiles(Record, frozen=True, kw_only=True, tag_field="type", tag="code_compiles"):
     """The code compiles."""
 
     command: CommandLine | None = None
@@ -52,7 +52,7 @@ class CodeCompiles(Record, kw_only=True, tag_field="type", tag="code_compiles"):
     """Time after which it has failed."""
 
 
-class CommandSucceeds(Record, kw_only=True, tag_field="type", tag="command"):
+class CommandSucceeds(Record, frozen=True, kw_only=True, tag_field="type", tag="command"):
     """A command run in a copy of the artifacts ends with the expected status."""
 
     command: CommandLine
@@ -63,11 +63,11 @@ class CommandSucceeds(Record, kw_only=True, tag_field="type", tag="command"):
     """Time after which it has failed."""
 
 
-class MinFunctionality(CommandSucceeds, kw_only=True, tag_field="type", tag="min_functionality"):
+class MinFunctionality(CommandSucceeds, frozen=True, kw_only=True, tag_field="type", tag="min_functionality"):
     """Another name for `command`."""
 
 
-class JudgeThreshold(Record, kw_only=True, tag_field="type", tag="judge"):
+class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="judge"):
     """A judge's score reaches a threshold."""
 
     threshold: Share
@@ -89,7 +89,7 @@ CRITERION_TYPES = tuple(
 )
 
 
-class ScoreWeights(Record, kw_only=True):
+class ScoreWeights(Record, frozen=True, kw_only=True):
     """A task's own weights of the four scores; they must add up to 1, so that scores stay within 0 and 100."""
 
     efficiency: Share
@@ -107,7 +107,7 @@ class ScoreWeights(Record, kw_only=True):
             raise ValueError(f"the four weights add up to {total:g}, not to 1")
 
 
-class BaselineDefaults(Record, kw_only=True):
+class BaselineDefaults(Record, frozen=True, kw_only=True):
     """A task's own numbers in place of the profile's default baseline; None keeps the profile's."""
 
     median_tokens: Amount | None = None

@@ -41,9 +41,10 @@ def look_up(connection: Connection, key: Column[Any], value: Column[Any], wanted
         return {}
     quote = connection.dialect.identifier_preparer.quote
     columns = f"{quote(key.name)}, {quote(value.name)}"
-    text = f"SELECT {columns} FROM {quote(key.table.name)} WHERE {quote(key.name)} "  # type: ignore[attr-defined]  # noqa: S608 - our own names, of a table
+    text = f"SELECT {columns} FROM {quote(key.table.name)} WHERE {quote(key.name)} "  # noqa: S608 - our own names
     if connection.dialect.name == "postgresql":
         found = connection.exec_driver_sql(text + "= ANY(%s)", (list(wanted),))
     else:
-        found = connection.exec_driver_sql(text + "IN (SELECT value FROM json_each(?))", (json.dumps(list(wanted)),))
+        text += "IN (SELECT value FROM json_each(?))"
+        found = connection.exec_driver_sql(text, (json.dumps(list(wanted)),))
     return {row[0]: row[1] for row in found}
