@@ -273,7 +273,7 @@ def known_receipt(connection: Connection, known: KnownTask, identity: str, *, ru
     """The receipt of a submission that is in the store, as things stand now."""
     row = connection.execute(select(submissions).where(submissions.c.id == identity)).mappings().one()
     values = dict(row)
-    board = load_boards(connection, [known], rules)[known.key]
+    board = load_boards(connection, [known], rules, lock=False)[known.key]
     board.prepare(connection, 1)
     scores = {name: row[name] for name in KEPT}
     version = row["baseline_version"]

@@ -5,54 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select
+from sqlalchemy import Boolean, Float, Integer, Select
 from sqlalchemy.engine import Connection
+from sqlalchemy.types import TypeEngine
+
+from steelyard.store.migrations.m0001_arena import submissions
 
 if TYPE_CHECKING:
     import polars as pl
 
-INTEGERS = frozenset(
-    {
-        "task_key",
-        "ordinal",
-        "total_tokens",
-        "tool_calls",
-        "iterations",
-        "submitted_at",
-        "accepted_at",
-        "criteria_met",
-        "criteria_total",
-        "baseline_version",
-        "version",
-        "from_n",
-        "overall",
-        "efficiency",
-        "speed",
-        "cost",
-        "correctness",
-        "adjusted",
-    }
-)
-FLAGS = frozenset({"success", "is_claimed"})
-TEXTS = frozenset({"id", "agent", "model", "submitter", "details", "task_id", "category"})
 
-
-def dtype_of(name: str) -> Any:  # Any: a Polars data type class
-    """The Polars type of a column of the arena's tables."""
+def _series(name: str, values: Sequence[Any], kind: TypeEngine[Any]) -> pl.Series:  # Any: column values
     import polars as pl  # heavy: a single submission is accepted without it
 
-    if name in INTEGERS:
-        return pl.Int64
-    if name in FLAGS:
-        return pl.Boolean
-    return pl.String if name in TEXTS else pl.Float64
+    if isinstance(kind, Boolean):  # SQLite has 0 and 1
+        return pl.Series(name, [None if value is None else bool(value) for value in values], dtype=pl.Boolean)
+    if isinstance(kind, Integer):
+        return pl.Series(name, values, dtype=pl.Int64)
+    if isinstance(kind, Float):  # a whole number is stated where a fraction could be
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    return pl.Series(name, values, dtype=pl.String)
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
-    """Lists in memory as columns. Any: column values."""
+    """Lists in memory as columns of the submissions' types. Any: column values."""
     import polars as pl  # heavy: a single submission is accepted without it
 
-    return pl.DataFrame([pl.Series(name, columns[name], dtype=dtype_of(name), strict=False) for name in names])
+    return pl.DataFrame([_series(name, columns[name], submissions.c[name].type) for name in names])
 
 
 def read_frame(connection: Connection, statement: Select[Any]) -> pl.DataFrame:
@@ -63,7 +42,7 @@ def read_frame(connection: Connection, statement: Select[Any]) -> pl.DataFrame:
     """
     import polars as pl  # heavy: a single submission is accepted without it
 
-    names = [column.name for column in statement.selected_columns]
+    selected = list(statement.selected_columns)
     text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
     cursor = connection.connection.cursor()
     try:
@@ -71,16 +50,5 @@ def read_frame(connection: Connection, statement: Select[Any]) -> pl.DataFrame:
         rows = cursor.fetchall()
     finally:
         cursor.close()
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return pl.DataFrame(
-        [_series(name, values) for name, values in zip(names, columns, strict=True)],
-    )
-
-
-def _series(name: str, values: Sequence[Any]) -> pl.Series:  # Any: column values
-    import polars as pl  # heavy: a single submission is accepted without it
-
-    dtype = dtype_of(name)
-    if dtype == pl.Boolean:  # SQLite has 0 and 1
-        return pl.Series(name, [None if value is None else bool(value) for value in values], dtype=dtype)
-    return pl.Series(name, values, dtype=dtype)
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(selected)
+    return pl.DataFrame([_series(one.name, held, one.type) for one, held in zip(selected, values, strict=True)])

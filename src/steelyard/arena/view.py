@@ -73,6 +73,6 @@ def view_task(
     if policy == "current" or yardstick is not None:
         used = yardstick or Yardstick(bounds, known.constants)
         scored = cents_columns(with_yardsticks(rows.drop(KEPT), [used], [0] * len(rows)), used.constants)
-        rows = rows.with_columns(**{name: values for name, values in scored.items()})
+        rows = rows.with_columns(**scored)
         return View(known, policy, version, used.bounds, rows)
     return View(known, policy, version, bounds, rows)
