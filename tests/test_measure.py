@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import steelyard
 
 import steelyard as sy
+from commands import steelyard
 from steelyard.demo import demo_runs
 from steelyard.errors import BadProfile, UnknownName, UsageError
 from steelyard.records.decode import encode_run
@@ -81,7 +81,10 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_tests_decide_over_the_verdict_and_the_verdict_over_the_judges() -> None:
-    judged = (Judgment(judge="a", weighted_score=0.9, passed=True), Judgment(judge="b", weighted_score=0.8, passed=True))
+    judged = (
+        Judgment(judge="a", weighted_score=0.9, passed=True),
+        Judgment(judge="b", weighted_score=0.8, passed=True),
+    )
     failed = TestResults(passed=3, failed=1)
     assert only(sy.Run(task="t", passed=True, tests=failed))["pass_rate"]["mean"] == 0.0
     assert only(sy.Run(task="t", passed=False, judgments=judged))["pass_rate"]["mean"] == 0.0
@@ -90,7 +93,10 @@ def test_tests_decide_over_the_verdict_and_the_verdict_over_the_judges() -> None
 
 
 def test_a_tie_of_judges_is_no_majority() -> None:
-    votes = (Judgment(judge="a", weighted_score=0.9, passed=True), Judgment(judge="b", weighted_score=0.2, passed=False))
+    votes = (
+        Judgment(judge="a", weighted_score=0.9, passed=True),
+        Judgment(judge="b", weighted_score=0.2, passed=False),
+    )
     assert only(sy.Run(task="t", judgments=votes))["pass_rate"]["mean"] == 0.0
 
 
@@ -229,7 +235,10 @@ def test_cost_of_pass_of_a_group_is_mean_cost_over_mean_pass_rate() -> None:
 
 
 def test_tiers_of_two_schemes_are_never_compared_silently() -> None:
-    runs = [sy.Run(id="1", task="t", tier="T0", passed=True), sy.Run(id="2", task="t", tier="T0", tier_scheme="scylla-2026")]
+    runs = [
+        sy.Run(id="1", task="t", tier="T0", passed=True),
+        sy.Run(id="2", task="t", tier="T0", tier_scheme="scylla-2026"),
+    ]
     result = sy.measure(runs, by=["tier"])
     assert result.by == ("tier_scheme", "tier")
     assert "tier_schemes" in [finding.code for finding in result.findings]
@@ -262,7 +271,10 @@ def test_tiers_within_agents_are_compared_agent_by_agent() -> None:
 
 
 def test_groups_are_sorted_and_missing_keys_come_last() -> None:
-    runs = [sy.Run(id=str(n), task="t", agent=agent, attempt=a) for n, (agent, a) in enumerate([(None, 2), ("b", 10), ("a", 9)])]
+    runs = [
+        sy.Run(id=str(n), task="t", agent=agent, attempt=a)
+        for n, (agent, a) in enumerate([(None, 2), ("b", 10), ("a", 9)])
+    ]
     assert [group.key["agent"] for group in sy.measure(runs, by=["agent"]).groups] == ["a", "b", None]
     assert [group.key["attempt"] for group in sy.measure(runs, by=["attempt"]).groups] == [2, 9, 10]
 
@@ -281,7 +293,9 @@ def test_wrong_names_are_answered_with_the_nearest() -> None:
 
 def test_a_profile_of_ones_own_changes_the_constants(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\nspec = "outcome"\nextends = "outcome-1"\n[constants]\npass_weight = 1.0\nimpl_weight = 0.0\n')
+    path.write_text(
+        'name = "mine"\nspec = "outcome"\nextends = "outcome-1"\n[constants]\npass_weight = 1.0\nimpl_weight = 0.0\n'
+    )
     run = sy.Run(task="t", passed=True, impl_rate=0.5)
     result = sy.measure([run], profile=str(path))
     assert result.profile == "mine"

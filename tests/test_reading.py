@@ -8,16 +8,16 @@ from typing import Any
 
 import polars as pl
 import pytest
-from commands import steelyard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import run_lists
 
 import steelyard as sy
+from commands import steelyard
 from steelyard.records.decode import Refused, content_digest, decode_run, encode_run
 from steelyard.records.finding import Rejected
 from steelyard.sources._catalog import source_for
 from steelyard.sources.native_jsonl import read
+from strategies import run_lists
 
 
 def write(path: Path, *records: dict[str, Any] | str) -> Path:
@@ -49,7 +49,9 @@ GOOD = {"task": "t", "passed": True}
         ('{"task": "t", "judgments": [{"criteria": [{"name": "c", "achieved": 6, "max": 5}]}]}', "achieved 6", None),
     ],
 )
-def test_a_bad_record_is_named_with_line_reason_and_advice(tmp_path: Path, record: str, reason: str, hint: str | None) -> None:
+def test_a_bad_record_is_named_with_line_reason_and_advice(
+    tmp_path: Path, record: str, reason: str, hint: str | None
+) -> None:
     path = write(tmp_path / "runs.jsonl", GOOD, record, {"task": "t2"})
     found = list(read(path))
     rejected = [entry for entry in found if isinstance(entry, Rejected)]
@@ -87,7 +89,9 @@ def test_a_truncated_last_line_is_detected(tmp_path: Path) -> None:
     assert [entry.reason for entry in rejected] == ["the file ends in the middle of this record"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(made=run_lists, data=st.data())
 def test_a_file_cut_at_any_byte_gives_a_true_prefix(made: list[sy.Run], data: st.DataObject, tmp_path: Path) -> None:
     whole = b"".join(encode_run(run) + b"\n" for run in made)
@@ -123,7 +127,9 @@ def test_the_same_id_with_the_same_content_counts_once(tmp_path: Path) -> None:
 
 
 def test_the_same_id_with_other_content_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "runs.jsonl", {"id": "a", "task": "t", "passed": True}, {"id": "a", "task": "t", "passed": False})
+    path = write(
+        tmp_path / "runs.jsonl", {"id": "a", "task": "t", "passed": True}, {"id": "a", "task": "t", "passed": False}
+    )
     result = sy.measure(path)
     assert result.n == 1
     assert result.groups[0].metrics["pass_rate"].mean == 1.0  # type: ignore[union-attr]
@@ -232,7 +238,9 @@ def test_a_bad_row_of_a_flat_file_is_set_aside_with_its_number(tmp_path: Path) -
 def test_ids_are_unique_across_formats(tmp_path: Path) -> None:
     flat = tmp_path / "runs.parquet"
     pl.DataFrame({"id": ["a", "b"], "task": ["t", "t"], "passed": [True, True]}).write_parquet(flat)
-    lines = write(tmp_path / "runs.jsonl", {"id": "a", "task": "t", "passed": True}, {"id": "b", "task": "t", "passed": False})
+    lines = write(
+        tmp_path / "runs.jsonl", {"id": "a", "task": "t", "passed": True}, {"id": "b", "task": "t", "passed": False}
+    )
     table = sy.read([flat, lines])
     assert table.n == 2
     assert [rejected.where for rejected in table.rejected] == [f"{flat}:2"] or [
@@ -254,13 +262,21 @@ def test_files_that_are_no_runs_are_refused_by_name(tmp_path: Path) -> None:
     empty.write_bytes(b"")
     table = sy.read([strange, empty, absent, tmp_path])
     assert table.n == 0
-    assert [Path(rejected.path).name for rejected in table.rejected] == ["strange.bin", "empty", "absent.jsonl", tmp_path.name]
+    assert [Path(rejected.path).name for rejected in table.rejected] == [
+        "strange.bin",
+        "empty",
+        "absent.jsonl",
+        tmp_path.name,
+    ]
 
 
 def test_many_rows_spill_to_disk_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steelyard.tables._spool.SPILL_ROWS", 40)
     monkeypatch.setattr("steelyard.tables._batches.BATCH_ROWS", 15)
-    path = write(tmp_path / "runs.jsonl", *[{"id": f"{n}", "task": "t", "tier": f"T{n % 7}", "passed": n % 3 == 0} for n in range(100)])
+    path = write(
+        tmp_path / "runs.jsonl",
+        *[{"id": f"{n}", "task": "t", "tier": f"T{n % 7}", "passed": n % 3 == 0} for n in range(100)],
+    )
     table = sy.read(path)
     assert table.folder is not None
     assert table.n == 100
