@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Priced, Rates
 from steelyard.prices._columns import PricedColumn, price_columns
+from steelyard.prices._findings import cost_differs, not_priced
 from steelyard.prices._open import DEFAULT_BOOK, book_names, open_book
 from steelyard.prices._runs import price_component, price_run
 
@@ -16,6 +17,8 @@ __all__ = [
     "PricedColumn",
     "Rates",
     "book_names",
+    "cost_differs",
+    "not_priced",
     "open_book",
     "price_columns",
     "price_component",
