@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from steelyard.errors import BadDeclaration, UnknownName
-from steelyard.metrics._words import Value, as_column
+from steelyard.metrics._words import Value, as_column, is_column
 from steelyard.records.missing import Missing
 
 Level = Literal["run", "group", "component", "across"]
@@ -78,7 +78,7 @@ class Metric:
         for name, spec in self.inputs.items():
             value = given[name]
             if isinstance(value, Missing) and not spec.optional:
-                return value if name not in values else Missing(f"{name} is {value}" if name != value.reason else str(value))
+                return value
         constants = {name: values.get(name, default) for name, default in self.constants.items()}
         result = self.function(**given, **constants)
         return result if isinstance(result, Missing) else float(result)
@@ -93,7 +93,9 @@ class Metric:
         import narwhals as nw  # heavy: only needed once columns are in play
 
         body = as_column(self.function(**columns, **constants)).cast(nw.Float64)
-        needed = [columns[name] for name, spec in self.inputs.items() if not spec.optional]
+        needed = [
+            columns[name] for name, spec in self.inputs.items() if not spec.optional and is_column(columns[name])
+        ]
         if not needed:
             return body
         known = ~needed[0].is_null()

@@ -1,0 +1,135 @@
+"""From bytes or plain values to a Run, strictly: an unknown key, a value outside its range or a broken line is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records.run import Record, Run
+
+_DECODER = msgspec.json.Decoder(Run)
+_UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
+_MISSING_FIELD = re.compile(r"missing required field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
+_AT_PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
+
+
+class Refused(ValueError):
+    """A record that cannot be a Run: what is wrong and what to do. The reader adds file and line."""
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def decode_run(line: bytes) -> Run:
+    """The Run in one line of JSON."""
+    try:
+        run = _DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        if "`x_" not in str(error):
+            raise _explained(error) from error
+        return convert_run(msgspec.json.decode(line))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Refused(_json_problem(error), "each line must be one JSON object") from error
+    if run.extra is not None:
+        raise _nameless_key()
+    return run
+
+
+def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # Any: JSON values
+    """The Run in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
+    if "x_" in values:
+        raise _nameless_key()
+    own = {key: value for key, value in values.items() if key.startswith("x_")}
+    known = {key: value for key, value in values.items() if key not in own}
+    if own:
+        known["x_"] = own
+    try:
+        return msgspec.convert(known, Run, strict=not from_text)
+    except msgspec.ValidationError as error:
+        raise _explained(error) from error
+
+
+def encode_run(run: Run) -> bytes:
+    """The run as one line of JSON without a line end; `decode_run` gives the same run back."""
+    if run.extra is None:
+        return msgspec.json.encode(run, order="deterministic")
+    values = msgspec.to_builtins(run)
+    own = values.pop("x_")
+    return msgspec.json.encode(values | own, order="deterministic")
+
+
+def content_digest(run: Run) -> bytes:
+    """SHA-256 of what the record says, whatever its id and the file it stood in."""
+    bare = msgspec.structs.replace(run, id=None, source=None) if run.id is not None or run.source is not None else run
+    return hashlib.sha256(msgspec.json.encode(bare, order="deterministic")).digest()
+
+
+def content_id(digest: bytes, occurrence: int) -> str:
+    """The id of a record that has none. The second of two equal records in a file is another attempt, so it gets another id."""
+    if occurrence == 0:
+        return digest.hex()
+    return hashlib.sha256(digest + occurrence.to_bytes(8, "big")).hexdigest()
+
+
+def _nameless_key() -> Refused:
+    return Refused("key 'x_' has no name after the underscore", "write x_name")
+
+
+def _json_problem(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the JSON is nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return "not JSON: the text is not UTF-8"
+    text = str(error)
+    return f"not JSON: {text.removeprefix('JSON is malformed: ')}"
+
+
+def _explained(error: msgspec.ValidationError) -> Refused:
+    text = str(error)
+    unknown = _UNKNOWN_FIELD.search(text)
+    if unknown:
+        return _unknown_key(unknown["name"], unknown["path"])
+    absent = _MISSING_FIELD.search(text)
+    if absent:
+        place = f" in {absent['path'].removeprefix('$.')}" if absent["path"] else ""
+        return Refused(f"key {absent['name']!r} is missing{place}", f"add {absent['name']!r}")
+    at = _AT_PATH.search(text)
+    place = f"{at['path']}: " if at and at["path"] else ""
+    reason = _AT_PATH.sub("", text).replace("`", "")
+    return Refused(place + reason[:1].lower() + reason[1:])
+
+
+def _unknown_key(name: str, path: str | None) -> Refused:
+    place = (path or "$").removeprefix("$").strip(".")
+    leaf = re.sub(r"\[.*?\]", "", place).rsplit(".", 1)[-1]
+    fields = _fields_by_place().get(leaf, ())
+    close = nearest(name, fields)
+    within = f" in {place}" if place else ""
+    hint = f"did you mean {close!r}?" if close else "keys of your own begin with x_"
+    return Refused(f"unknown key {name!r}{within}", hint)
+
+
+@cache
+def _fields_by_place() -> dict[str, tuple[str, ...]]:
+    """The known keys of each nested record, by the name of the field that holds it; "" is the Run itself."""
+    found: dict[str, tuple[str, ...]] = {}
+    waiting: list[tuple[str, type[Record]]] = [("", Run)]
+    while waiting:
+        place, record = waiting.pop()
+        found[place] = tuple(name for name in record.__struct_encode_fields__ if name != "x_")
+        for field in msgspec.structs.fields(record):
+            waiting += [(field.name, inner) for inner in _records_in(field.type) if field.name not in found]
+    return found
+
+
+def _records_in(hint: Any) -> list[type[Record]]:  # Any: a type annotation
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return [hint] if issubclass(hint, Record) else []
+    return [record for inner in get_args(hint) for record in _records_in(inner)]

@@ -1,0 +1,46 @@
+"""Every source, found by standing in the folder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from pathlib import Path
+
+import steelyard.sources
+from steelyard.errors import BadDeclaration, UnknownName, UnreadableFile
+from steelyard.sources._base import Source, head_of
+
+
+@cache
+def sources() -> dict[str, Source]:
+    """All sources by name, the most general last."""
+    found: dict[str, Source] = {}
+    for info in pkgutil.iter_modules(steelyard.sources.__path__):
+        if info.name.startswith("_"):
+            continue
+        source = importlib.import_module(f"steelyard.sources.{info.name}").SOURCE
+        if source.name in found:
+            raise BadDeclaration(f"the source name {source.name!r} is taken twice")
+        found[source.name] = source
+    return dict(sorted(found.items(), key=lambda item: (item[1].priority == "last", item[0])))
+
+
+def source_named(name: str) -> Source:
+    """The source of that name, else an error with the nearest one."""
+    if name not in sources():
+        raise UnknownName("format", name, sources())
+    return sources()[name]
+
+
+def source_for(path: Path) -> Source:
+    """The source that recognises the file by its content."""
+    try:
+        head = head_of(path)
+    except OSError as error:
+        raise UnreadableFile(str(path), error.strerror or str(error)) from error
+    for source in sources().values():
+        if source.recognises(head):
+            return source
+    reason = "the file is empty" if not head.start else "no known format recognises this file"
+    raise UnreadableFile(str(path), reason, hint="steelyard sources lists the formats")

@@ -1,0 +1,87 @@
+"""Run records as table rows: a column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that
+are lists, the field's name with JSON in the cell. Token kinds may stand without their `usage.`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records.decode import Refused, convert_run
+from steelyard.records.run import TOKEN_KINDS, Failure, Origin, Output, Record, Run, Snapshot, TestResults, Usage
+
+NESTED: dict[str, type[Record]] = {
+    "usage": Usage,
+    "failure": Failure,
+    "tests": TestResults,
+    "snapshot": Snapshot,
+    "output": Output,
+    "source": Origin,
+}
+"""The parts whose fields can stand in columns of their own."""
+
+FIELDS: tuple[str, ...] = tuple(name for name in Run.__struct_encode_fields__ if name != "x_")
+ALIASES: dict[str, str] = {kind: f"usage.{kind}" for kind in TOKEN_KINDS}
+COLUMNS: tuple[str, ...] = (
+    *FIELDS,
+    *(f"{part}.{name}" for part, record in NESTED.items() for name in record.__struct_fields__),
+)
+
+
+def column_problem(columns: Iterable[str]) -> Refused | None:
+    """Why a table with these columns cannot hold run records; None when it can."""
+    names = list(columns)
+    for name in names:
+        if ALIASES.get(name, name) not in COLUMNS and not name.startswith("x_"):
+            close = nearest(name, [*COLUMNS, *ALIASES])
+            hint = f"did you mean {close!r}?" if close else "columns of your own begin with x_"
+            return Refused(f"unknown column {name!r}", hint)
+        if ALIASES.get(name, name) != name and ALIASES[name] in names:
+            return Refused(f"columns {name!r} and {ALIASES[name]!r} say the same thing", "leave one of them out")
+    if len(set(names)) != len(names):
+        return Refused("a column stands twice", "leave one of them out")
+    if "task" not in names:
+        return Refused("column 'task' is missing", "each run needs the task it attempted")
+    return None
+
+
+def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of any type
+    """The Run in one row; empty cells are absent fields."""
+    values: dict[str, Any] = {}
+    for column, cell in row.items():
+        if cell is None or (from_text and cell == ""):
+            continue
+        name = ALIASES.get(column, column)
+        part, _, leaf = name.partition(".")
+        if leaf and not name.startswith("x_"):
+            holder = values.setdefault(part, {})
+            if not isinstance(holder, dict):
+                raise Refused(f"columns {part!r} and {name!r} say the same thing", "leave one of them out")
+            holder[leaf] = _cell(cell)
+        else:
+            values[name] = _cell(cell) if name.startswith("x_") or name not in FIELDS else _field(name, cell)
+    return convert_run(values, from_text=from_text)
+
+
+def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
+    if isinstance(cell, str) and cell[:1] in "[{" and name not in _TEXT_FIELDS:
+        try:
+            return msgspec.json.decode(cell)
+        except msgspec.DecodeError as error:
+            raise Refused(f"{name}: the cell does not hold JSON", "write lists and objects as JSON") from error
+    return _cell(cell)
+
+
+def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives them
+    """The value without the nulls that a column format writes for absent fields."""
+    if isinstance(cell, dict):
+        return {key: _cell(value) for key, value in cell.items() if value is not None}
+    if isinstance(cell, list):
+        return [_cell(value) for value in cell]
+    return cell
+
+
+_TEXT_FIELDS = frozenset({"id", "experiment", "task", "agent", "model", "tier", "tier_scheme"})

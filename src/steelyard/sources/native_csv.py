@@ -1,0 +1,63 @@
+"""Run records as CSV: one row a run, columns as `sources/_flat.py` names them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.errors import UnreadableFile
+from steelyard.records.decode import Refused
+from steelyard.records.finding import Rejected
+from steelyard.sources._base import Entry, Head, Source
+from steelyard.sources._flat import column_problem, run_of_row
+
+MAX_CELL_CHARACTERS = 16 * 1024 * 1024
+
+
+def recognises(head: Head) -> bool:
+    """A first line of comma-separated names with `task` among them."""
+    first = head.start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
+    return b"task" in [cell.strip(b' "\r') for cell in first.split(b",")]
+
+
+def read(path: Path) -> Iterator[Entry | Rejected]:
+    """Each row's Run, or why it was set aside."""
+    name = str(path)
+    csv.field_size_limit(MAX_CELL_CHARACTERS)
+    with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
+        rows = csv.reader(file, strict=True)
+        header = next(rows, [])
+        problem = column_problem(header)
+        if problem:
+            raise UnreadableFile(name, problem.reason, hint=problem.hint)
+        while True:
+            try:
+                row = next(rows, None)
+            except (csv.Error, UnicodeDecodeError) as error:
+                yield Rejected(path=name, line=rows.line_num + 1, reason=f"not CSV: {error}; the rest was not read")
+                return
+            if row is None:
+                return
+            if row:
+                yield _entry(header, row, name, rows.line_num)
+
+
+def _entry(header: list[str], row: list[str], path: str, line: int) -> Entry | Rejected:
+    if len(row) != len(header):
+        reason = f"the row has {len(row)} cells, the header {len(header)}"
+        return Rejected(path=path, line=line, reason=reason, hint="quote cells that hold commas")
+    try:
+        return Entry(run_of_row(dict(zip(header, row, strict=True)), from_text=True), path, line)
+    except Refused as refused:
+        return Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
+
+
+SOURCE = Source(
+    name="runs-csv",
+    title="Steelyard run records (CSV)",
+    yields=("every field of a run record; lists as JSON in a cell",),
+    recognises=recognises,
+    read=read,
+    priority="last",
+)
