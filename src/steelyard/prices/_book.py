@@ -137,6 +137,11 @@ class PriceBook(ABC):
     def __init__(self) -> None:
         self._found: dict[str, ModelPrices | Missing] = {}
 
+    @property
+    def label(self) -> str:
+        """Name and version, as results that were priced with the book state them."""
+        return f"{self.name} ({self.version})"
+
     @abstractmethod
     def look_up(self, model: str) -> ModelPrices | None:
         """The prices of a model by any of its names; None when the book does not know it."""
@@ -199,12 +204,16 @@ class PriceBook(ABC):
             cost = EXACT.add(cost, EXACT.multiply(price or Decimal(0), Decimal(count)).scaleb(-6, EXACT))
         return cost
 
-    def _unknown(self, model: str) -> str:
+    def nearest(self, model: str, *, limit: int = 1) -> list[str]:
+        """The known names that are most like one that is not known; a provider before the name does not count."""
         from rapidfuzz import fuzz, process  # a C library; only a name that is not known needs it
 
         known = sorted(self.models(), key=lambda name: (name.count("/"), name))
-        close = process.extract(model, known, scorer=fuzz.ratio, processor=_bare, limit=1)
-        hint = f"; the nearest known is {close[0][0]!r}" if close else ""
+        return [close[0] for close in process.extract(model, known, scorer=fuzz.ratio, processor=_bare, limit=limit)]
+
+    def _unknown(self, model: str) -> str:
+        close = self.nearest(model)
+        hint = f"; the nearest known is {close[0]!r}" if close else ""
         return f"the price book {self.name!r} does not know the model {model!r}{hint}"
 
 

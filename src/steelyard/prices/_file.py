@@ -106,7 +106,7 @@ class FileBook(PriceBook):
     def __init__(self, file: BookFile, *, name: str, where: str, base: PriceBook | None) -> None:
         super().__init__()
         self.name = file.name or name
-        self.version = file.version if base is None else f"{file.version} over {base.name} ({base.version})"
+        self.version = file.version if base is None else f"{file.version} over {base.label}"
         self._base = base
         self._own: dict[str, ModelPrices] = {}
         self._names = tuple(file.models)
