@@ -125,9 +125,12 @@ def test_an_unknown_kind_of_tokens_is_answered_with_the_nearest() -> None:
         price_columns(MAINTAINED, models=["gpt-4o"], at=None, tokens={"cache_reads_tokens": np.array([1])})
 
 
-def test_negative_counts_are_refused() -> None:
-    tokens = {"input_tokens": np.array([-1]), "output_tokens": np.array([1])}
-    with pytest.raises(ValueError, match="input_tokens holds a negative count"):
+@pytest.mark.parametrize(
+    ("count", "problem"), [(-1, "negative"), (-0.5, "not whole"), (2.5, "not whole"), (np.inf, "not whole")]
+)
+def test_counts_that_cannot_be_are_refused(count: float, problem: str) -> None:
+    tokens = {"input_tokens": np.array([count]), "output_tokens": np.array([1])}
+    with pytest.raises(ValueError, match=f"input_tokens holds a .*{problem}"):
         price_columns(MAINTAINED, models=["gpt-4o"], at=None, tokens=tokens)
 
 

@@ -120,6 +120,10 @@ def test_a_model_that_is_not_known_has_no_price_and_the_nearest_is_named() -> No
     )
 
 
+def test_a_name_of_any_length_is_answered() -> None:
+    assert BOOK.nearest("anthropic/" + "x" * 100_000)
+
+
 def test_a_nearest_name_can_itself_be_looked_up() -> None:
     for name in NAMES[::20]:
         assert isinstance(BOOK.find(name), ModelPrices), name
@@ -144,6 +148,12 @@ def test_a_time_in_another_zone_is_taken_at_its_day_in_utc() -> None:
     at = datetime.fromisoformat("2025-06-10T01:00:00+02:00")  # still the 9th in UTC
     assert BOOK.price(usage, model="o3", at=at) == 10.0
     assert BOOK.price(usage, model="o3", at=datetime(2025, 6, 10, 1)) == 2.0  # noqa: DTZ001 - no zone means UTC
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_the_ends_of_the_calendar_have_a_price(text: str) -> None:
+    usage = Usage(input_tokens=1_000_000, output_tokens=0)
+    assert BOOK.price(usage, model="gpt-4o", at=datetime.fromisoformat(text)) == 2.5
 
 
 def test_without_a_day_there_is_a_price_only_where_all_days_agree() -> None:
@@ -199,7 +209,7 @@ def test_uneven_prices_are_priced_by_the_library() -> None:
     model = "openrouter/google/gemini-2.5-flash"
     found = BOOK.find(model)
     assert isinstance(found, ModelPrices)
-    assert not found.exact  # a cache write costs 0.0833333333333333 per million
+    assert any(found.periods[-1].tiers[0].uneven)  # a cache write costs 0.0833333333333333 per million
     usage = Usage(input_tokens=10, output_tokens=10, cache_write_5m_tokens=3)
     at = datetime(2026, 11, 1, tzinfo=UTC)
     exact = BOOK.cost(usage, model=model, at=at)

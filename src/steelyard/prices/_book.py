@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from steelyard.records.missing import Missing
@@ -28,6 +29,9 @@ INPUT_KINDS = tuple(kind for kind in TOKEN_KINDS if kind not in {"output_tokens"
 """Kinds that fill the context window: their sum decides the context tier."""
 
 KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
+
+LONGEST_NAME_COMPARED = 200
+"""Of a name that is not known, so much is compared with the known ones."""
 
 EXACT = Context(prec=60)
 """Room for every digit of a sum of prices, so that sums do not depend on their order."""
@@ -53,17 +57,19 @@ class Rates:
     """What a call costs besides its tokens."""
     above_input_tokens: int | None = None
     """They hold for calls with more input tokens than this; None for every call."""
-    pico: tuple[int | None, ...] | None = field(init=False)
-    """Pico-dollars for a token of each kind; None when a price has too many decimals to be whole."""
+    pico: tuple[int, ...] = field(init=False)
+    """Pico-dollars for a token of each kind; 0 where there is no price or it is uneven."""
     pico_per_request: int = field(init=False)
+    uneven: tuple[bool, ...] = field(init=False)
+    """Kinds whose price has too many decimals to be whole pico-dollars."""
 
     def __post_init__(self) -> None:
-        prices = [None if price is None else price * 1_000_000 for price in self.usd_per_million]
+        prices = [price * 1_000_000 if price is not None else Decimal(0) for price in self.usd_per_million]
         fee = self.usd_per_request * PICO_PER_USD
-        whole = all(price is None or price == int(price) for price in (*prices, fee))
-        pico = tuple(None if price is None else int(price) for price in prices) if whole else None
-        object.__setattr__(self, "pico", pico)
+        uneven_fee = fee != int(fee)
+        object.__setattr__(self, "pico", tuple(int(price) if price == int(price) else 0 for price in prices))
         object.__setattr__(self, "pico_per_request", int(fee))
+        object.__setattr__(self, "uneven", tuple(uneven_fee or price != int(price) for price in prices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +113,6 @@ class ModelPrices:
     origin: Any = field(
         default=None, repr=False, compare=False
     )  # Any: whatever the book keeps to ask its library again
-    exact: bool = field(init=False)
-    """Whether every price is a whole number of pico-dollars."""
-
-    def __post_init__(self) -> None:
-        rates = (tier for period in self.periods for tier in period.tiers)
-        object.__setattr__(self, "exact", all(tier.pico is not None for tier in rates))
 
     def period(self, at: datetime) -> Period:
         """The prices of a moment in UTC."""
@@ -175,7 +175,7 @@ class PriceBook(ABC):
                 return Missing(unknown_tokens(kind))
         tokens = tuple(getattr(usage, kind) or 0 for kind in TOKEN_KINDS)
         if at is not None:
-            moment = as_utc(at).astimezone(UTC)
+            moment = _in_utc(at)
             return self._cost_in(found, found.period(moment), tokens, moment, span)
         costs = [self._cost_in(found, period, tokens, None, span) for period in found.periods]
         if all(cost == costs[0] for cost in costs):
@@ -192,9 +192,10 @@ class PriceBook(ABC):
         for kind, count, price in zip(TOKEN_KINDS, tokens, rates.usd_per_million, strict=True):
             if count and price is None:
                 return Missing(no_price(found, rates, kind))
-        if rates.pico is None:
+        if any(count and uneven for count, uneven in zip(tokens, rates.uneven, strict=True)):
             return self.cost_of_uneven(found, rates, tokens, at)
-        return Decimal(pico_cost(rates.pico, rates.pico_per_request, tokens)).scaleb(-12, EXACT)
+        pico = rates.pico_per_request + sum(count * price for count, price in zip(tokens, rates.pico, strict=True))
+        return Decimal(pico).scaleb(-12, EXACT)
 
     def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
         """Cost under prices that are not whole pico-dollars."""
@@ -208,8 +209,20 @@ class PriceBook(ABC):
         """The known names that are most like one that is not known; a provider before the name does not count."""
         from rapidfuzz import fuzz, process  # a C library; only a name that is not known needs it
 
+        asked = _bare(model[:LONGEST_NAME_COMPARED])
+        return [
+            self._bare_names[place][1]
+            for *_, place in process.extract(asked, self._bare_only, scorer=fuzz.ratio, limit=limit)
+        ]
+
+    @cached_property
+    def _bare_names(self) -> list[tuple[str, str]]:
         known = sorted(self.models(), key=lambda name: (name.count("/"), name))
-        return [close[0] for close in process.extract(model, known, scorer=fuzz.ratio, processor=_bare, limit=limit)]
+        return [(_bare(name), name) for name in known]
+
+    @cached_property
+    def _bare_only(self) -> list[str]:
+        return [bare for bare, _ in self._bare_names]
 
     def _unknown(self, model: str) -> str:
         close = self.nearest(model)
@@ -217,13 +230,15 @@ class PriceBook(ABC):
         return f"the price book {self.name!r} does not know the model {model!r}{hint}"
 
 
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return as_utc(at).astimezone(UTC)
+    except OverflowError:  # within hours of the first or last day that can be written, where no price changes
+        return at.replace(tzinfo=UTC)
+
+
 def _bare(model: str) -> str:
     return model.lower().rsplit("/", 1)[-1]
-
-
-def pico_cost(prices: Sequence[int | None], fee: int, tokens: Sequence[int]) -> int:
-    """Cost of one call in pico-dollars."""
-    return fee + sum(count * price for count, price in zip(tokens, prices, strict=True) if price is not None)
 
 
 def no_price(found: ModelPrices, rates: Rates, kind: str) -> str:

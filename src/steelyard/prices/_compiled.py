@@ -96,12 +96,13 @@ class Compiled:
         self._coefficients = np.zeros((len(TOKEN_KINDS), count), np.int64)
         self._fee = np.zeros(count, np.int64)
         self._next_above = np.full(count, NEVER, np.int64)
-        self._uneven = np.zeros(count, np.bool_)
+        self._uneven = np.zeros((len(TOKEN_KINDS), count), np.bool_)
         self._doubt = np.full(count, PRICED, np.int32)
         self._no_price = np.full((len(TOKEN_KINDS), count), PRICED, np.int32)
         for index, (found, period, rates, next_above) in enumerate(tiers):
             self._next_above[index] = next_above
-            self._uneven[index] = rates.pico is None
+            self._uneven[:, index] = rates.uneven
+            self._coefficients[:, index] = rates.pico
             self._fee[index] = rates.pico_per_request
             doubt = whole_run_doubt(found, period, rates) if self.span == "run" else None
             if doubt is not None:
@@ -109,8 +110,7 @@ class Compiled:
             for row, kind in enumerate(TOKEN_KINDS):
                 if rates.usd_per_million[row] is None:
                     self._no_price[row, index] = self._reason(no_price(found, rates, kind))
-                elif rates.pico is not None:
-                    self._coefficients[row, index] = rates.pico[row] or 0
+        self._has_uneven = [bool(kind.any()) for kind in self._uneven]
         self._without_price = (self._no_price != PRICED).any(axis=1)
 
     def _reason(self, reason: str) -> int:
@@ -173,6 +173,7 @@ class Compiled:
         pico = self._fee[tier]
         largest = float(pico.max(initial=0))
         reason = self._doubt[tier]
+        scalar = chunk.huge[rows].copy()
         for kind, column in enumerate(chunk.tokens):
             if column is None:
                 continue
@@ -183,7 +184,8 @@ class Compiled:
             if self._without_price[kind]:
                 absent = self._no_price[kind][tier]
                 reason = np.where((reason == PRICED) & (counts > 0), absent, reason)
-        scalar = self._uneven[tier] | chunk.huge[rows]
+            if self._has_uneven[kind]:
+                scalar |= self._uneven[kind][tier] & (counts > 0)
         if largest > LARGEST_EXACT:
             scalar |= self._may_be_large(chunk, tier, rows)
         return pico, reason, scalar
@@ -229,11 +231,12 @@ def _whole(kind: str, column: NDArray[Any]) -> tuple[Ints, Flags, Flags]:  # Any
     """Counts with 0 for the unknown and the huge, and which rows those are."""
     absent = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
     beyond = column > LARGEST_COUNT
-    counts: Ints = (
-        np.where(absent | beyond, 0, column).astype(np.int64) if (absent | beyond).any() else column.astype(np.int64)
-    )
+    held = np.where(absent | beyond, 0, column) if absent.any() or beyond.any() else column
+    counts: Ints = held.astype(np.int64)
     if counts.min(initial=0) < 0:
         raise ValueError(f"{kind} holds a negative count")
+    if (counts != held).any() or np.isinf(column).any():
+        raise ValueError(f"{kind} holds a count that is not whole")
     return counts, absent, beyond
 
 
