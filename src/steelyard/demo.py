@@ -1,7 +1,7 @@
 """A labelled synthetic experiment: 7 tiers x 3 tasks x 10 runs with every part of a record filled.
 
-No agent ran. The numbers follow a made-up story (each tier adds skill and tokens, tooling adds schema tokens) so that every
-table has something to show. The generator uses only a seeded source of uniform numbers, which Python keeps the same.
+No agent ran. The numbers follow a made-up story (each tier adds skill and tokens, tooling adds schema tokens) so that
+every table has something to show. The generator draws only seeded uniform numbers, which Python keeps the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,11 @@ SKILL = {"T0": 0.42, "T1": 0.55, "T2": 0.70, "T3": 0.66, "T4": 0.74, "T5": 0.80,
 COMPONENT_TOKENS: dict[str, dict[ComponentType, int]] = {
     "T0": {ComponentType.SYSTEM_PROMPT: 400},
     "T1": {ComponentType.SYSTEM_PROMPT: 1_800},
-    "T2": {ComponentType.SYSTEM_PROMPT: 1_800, ComponentType.SKILL_PROMPT: 6_000, ComponentType.DOMAIN_EXPERTISE: 2_500},
+    "T2": {
+        ComponentType.SYSTEM_PROMPT: 1_800,
+        ComponentType.SKILL_PROMPT: 6_000,
+        ComponentType.DOMAIN_EXPERTISE: 2_500,
+    },
     "T3": {
         ComponentType.SYSTEM_PROMPT: 1_800,
         ComponentType.SKILL_PROMPT: 2_000,
@@ -80,7 +84,9 @@ COMPONENT_TOKENS: dict[str, dict[ComponentType, int]] = {
     },
 }
 
-STEPS = tuple(Step(id=name, weight=weight) for name, weight in (("read", 1.0), ("plan", 1.0), ("edit", 2.0), ("verify", 2.0)))
+STEPS = tuple(
+    Step(id=name, weight=weight) for name, weight in (("read", 1.0), ("plan", 1.0), ("edit", 2.0), ("verify", 2.0))
+)
 
 
 def demo_runs() -> Iterator[Run]:
@@ -124,14 +130,17 @@ def _run(chance: Random, tier: str, task: str, ease: float, attempt: int) -> Run
         passed=passed,
         judgments=_judgments(chance, quality, passed=passed),
         calls=tuple(
-            Call(id=f"{id_}-{number}", model=MODEL, at=started + timedelta(seconds=number), usage=half) for number in (1, 2)
+            Call(id=f"{id_}-{number}", model=MODEL, at=started + timedelta(seconds=number), usage=half)
+            for number in (1, 2)
         ),
         tool_calls=3 + int(12 * chance.random()),
         iterations=1 + int(6 * chance.random()),
         success=passed,
         files_created=(f"{task}.py",),
         tests=TestResults(passed=12 - failing, failed=failing, errors=0),
-        steps=Steps(expected=STEPS, achieved=tuple(step.id for step in STEPS if chance.random() < 0.35 + 0.65 * quality)),
+        steps=Steps(
+            expected=STEPS, achieved=tuple(step.id for step in STEPS if chance.random() < 0.35 + 0.65 * quality)
+        ),
         actions=tuple(Action(goal_alignment=round(min(1.0, quality + 0.4 * chance.random()), 3)) for _ in range(5)),
         changes=tuple(
             Change(id=f"c{number}", failed=chance.random() > 0.7 + 0.3 * quality, reverted=chance.random() > 0.9)
@@ -152,8 +161,10 @@ def _components(chance: Random, tier: str) -> tuple[Component, ...]:
 
 
 def _judgments(chance: Random, quality: float, *, passed: bool) -> tuple[Judgment, ...]:
-    return tuple(_judgment(judge, quality + lenience + 0.1 * (chance.random() - 0.5), passed=passed)
-                 for judge, lenience in (("judge-a", 0.0), ("judge-b", 0.04), ("judge-c", -0.05)))
+    return tuple(
+        _judgment(judge, quality + lenience + 0.1 * (chance.random() - 0.5), passed=passed)
+        for judge, lenience in (("judge-a", 0.0), ("judge-b", 0.04), ("judge-c", -0.05))
+    )
 
 
 def _judgment(judge: str, quality: float, *, passed: bool) -> Judgment:
@@ -162,4 +173,6 @@ def _judgment(judge: str, quality: float, *, passed: bool) -> Judgment:
         Criterion(name=name, weight=weight, achieved=float(round(10 * level)), max=10.0)
         for name, weight in (("correctness", 2.0), ("completeness", 1.5), ("clarity", 1.0))
     )
-    return Judgment(judge=judge, weighted_score=round(10 * level) / 10, passed=passed, cost_usd=0.004, criteria=criteria)
+    return Judgment(
+        judge=judge, weighted_score=round(10 * level) / 10, passed=passed, cost_usd=0.004, criteria=criteria
+    )

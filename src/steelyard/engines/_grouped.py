@@ -85,7 +85,7 @@ def grouped_statistics(values: Floats, grouping: Grouping, *, ddof: int) -> Grou
         missing=grouping.sizes - count,
         median=spread(np.where(low == high, low, (low + high) / 2)),
         mean=spread(mean),
-        mode=spread(_modes(kept, first, size)),
+        mode=spread(_modes(kept, first)),
         min=spread(kept[first]),
         max=spread(kept[first + size - 1]),
         std_dev=spread(np.where(np.isfinite(mean), deviation, np.nan)),
@@ -122,7 +122,7 @@ def _sums(values: Floats, starts: Ints, sizes: Ints) -> Floats:
     return totals
 
 
-def _modes(values: Floats, starts: Ints, sizes: Ints) -> Floats:
+def _modes(values: Floats, starts: Ints) -> Floats:
     """The most frequent value of each sorted slice, the smallest among equals."""
     is_new = np.empty(len(values), dtype=bool)
     is_new[0] = True

@@ -21,7 +21,9 @@ def group_rows(frame: pl.LazyFrame, by: Sequence[str], n: int) -> tuple[list[Key
     codes = np.zeros(n, np.int64)
     levels: list[list[str | int | None]] = []
     for name in by:
-        column = _column(frame, name) if name in names else pl.Series(name, [None], dtype=pl.String).new_from_index(0, n)
+        column = (
+            _column(frame, name) if name in names else pl.Series(name, [None], dtype=pl.String).new_from_index(0, n)
+        )
         own, values = _codes_of(column)
         if math.prod(map(len, [*levels, values])) >= 2**62:
             raise UsageError("the keys have too many combinations to be numbered", hint="group by fewer keys")
@@ -65,8 +67,9 @@ def _decoded(
     keys: list[Key] = []
     for code in present.tolist():
         parts: list[str | int | None] = []
+        rest = code
         for level in reversed(levels):
-            code, index = divmod(code, max(len(level), 1))
+            rest, index = divmod(rest, max(len(level), 1))
             parts.append(level[index])
         keys.append(tuple(reversed(parts)))
     return keys, dense

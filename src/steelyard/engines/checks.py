@@ -28,15 +28,19 @@ class Check:
     holds: Callable[..., nw.Expr]
 
 
-def _tests_against_verdict(limits: FindingLimits, tests_run: nw.Expr, tests_not_passed: nw.Expr, passed: nw.Expr) -> nw.Expr:
+def _tests_against_verdict(
+    _limits: FindingLimits, tests_run: nw.Expr, tests_not_passed: nw.Expr, passed: nw.Expr
+) -> nw.Expr:
     return (tests_run > 0) & ((tests_not_passed == 0) != passed)
 
 
-def _outcome_against_verdict(limits: FindingLimits, outcome: nw.Expr, passed: nw.Expr) -> nw.Expr:
+def _outcome_against_verdict(_limits: FindingLimits, outcome: nw.Expr, passed: nw.Expr) -> nw.Expr:
     return ((outcome == "passed") & ~passed) | ((outcome == "failed") & passed)
 
 
-def _judges_against_verdict(limits: FindingLimits, judge_votes: nw.Expr, judge_passes: nw.Expr, pass_rate: nw.Expr) -> nw.Expr:
+def _judges_against_verdict(
+    _limits: FindingLimits, judge_votes: nw.Expr, judge_passes: nw.Expr, pass_rate: nw.Expr
+) -> nw.Expr:
     return (judge_votes > 0) & ((judge_passes * 2 > judge_votes) != (pass_rate > 0.5))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from steelyard.errors import BadDeclaration, UnknownName
-from steelyard.metrics._words import Value, as_column, is_column
+from steelyard.metrics._words import Value, as_column
 from steelyard.records.missing import Missing
 
 Level = Literal["run", "group", "component", "across"]
@@ -19,7 +19,7 @@ Scope = Literal["own", "base", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, its own name by default."""
+    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, else its own name."""
 
     optional: bool = False
     reduce: Reducer | None = None
@@ -93,9 +93,7 @@ class Metric:
         import narwhals as nw  # heavy: only needed once columns are in play
 
         body = as_column(self.function(**columns, **constants)).cast(nw.Float64)
-        needed = [
-            columns[name] for name, spec in self.inputs.items() if not spec.optional and is_column(columns[name])
-        ]
+        needed = [columns[name] for name, spec in self.inputs.items() if not spec.optional]
         if not needed:
             return body
         known = ~needed[0].is_null()

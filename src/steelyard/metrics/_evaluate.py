@@ -7,7 +7,7 @@ from typing import Any
 
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
-from steelyard.metrics._words import Value, is_column
+from steelyard.metrics._words import Value, as_column, is_column
 from steelyard.profiles import Profile
 from steelyard.records.facts import FACTS
 from steelyard.records.missing import Missing
@@ -19,7 +19,7 @@ def constants_of(declared: Metric, profile: Profile) -> dict[str, float]:
 
 
 def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: MutableMapping[str, Value]) -> Value:
-    """The value of a fact or run metric. `known` keeps what was evaluated on the way, so that it can be shown or shared.
+    """The value of a fact or run metric. `known` keeps what was evaluated on the way, to be shown or shared.
 
     A fact that `facts` does not hold is missing; a metric that needs it is missing with that reason.
     """
@@ -44,4 +44,5 @@ def _applied(declared: Metric, inputs: dict[str, Value], constants: dict[str, fl
     for parameter, spec in declared.inputs.items():
         if isinstance(inputs[parameter], Missing) and not spec.optional:
             return inputs[parameter]
-    return declared.expression(inputs, constants)
+    columns = {parameter: as_column(value) for parameter, value in inputs.items()}
+    return declared.expression(columns, constants)

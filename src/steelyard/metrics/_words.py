@@ -70,7 +70,7 @@ def first_known(*values: Value) -> Value:
     if any(is_column(value) for value in values):
         import narwhals as nw  # heavy: only needed once columns are in play
 
-        return nw.coalesce(*[as_column(value) for value in values if not isinstance(value, Missing)])
+        return nw.coalesce(*[as_column(value) for value in values])
     for value in values:
         if not isinstance(value, Missing):
             return value

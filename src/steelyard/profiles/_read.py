@@ -1,4 +1,4 @@
-"""Profiles: the versioned constants of a specification. A shipped profile is never edited; a new one gets a new name."""
+"""Profiles: the versioned constants of a specification. A shipped one is never edited; a new one gets a new name."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from steelyard.records.tiers import tier_meaning
 from steelyard.reports.measurement import STATISTICS, Group, GroupValue, Measurement, Statistics
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
-DASH = "–"
+DASH = "-"
 
 OVERVIEW: tuple[tuple[str, str], ...] = (
     ("pass_rate", "mean"),
@@ -40,7 +40,7 @@ def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[
 
 
 def number_text(value: float | None, unit: str) -> str:
-    """A number as people read it: dollars to the hundredth of a cent, shares to three places, large counts with commas."""
+    """A number as people read it: dollars to the hundredth of a cent, shares to three places, counts with commas."""
     if value is None:
         return DASH
     if math.isinf(value):

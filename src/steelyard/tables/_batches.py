@@ -105,5 +105,7 @@ def _place_columns(batch: Sequence[Entry]) -> list[pl.Series]:
         CONTENT_HASH: [int.from_bytes(digest[:8], "big") for digest in digests],
         ID_GIVEN: [id_ is not None for id_ in ids],
     }
-    shown = pl.Series("id", [id_ if id_ is not None else digest.hex() for id_, digest in zip(ids, digests, strict=True)])
+    shown = pl.Series(
+        "id", [id_ if id_ is not None else digest.hex() for id_, digest in zip(ids, digests, strict=True)]
+    )
     return [shown, *(pl.Series(name, values[name], dtype=type_) for name, type_ in PLACE_COLUMNS.items())]

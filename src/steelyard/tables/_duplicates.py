@@ -58,7 +58,11 @@ def _with_content(rows: pl.DataFrame) -> pl.DataFrame:
     unread = rows.filter(pl.col(CONTENT_HASH).is_null())
     found: list[pl.DataFrame] = []
     for (path,), part in unread.group_by(PATH, maintain_order=True):
-        held = pl.scan_parquet(str(path)).with_row_index("_line", offset=1).filter(pl.col("_line").is_in(part[LINE].implode()))
+        held = (
+            pl.scan_parquet(str(path))
+            .with_row_index("_line", offset=1)
+            .filter(pl.col("_line").is_in(part[LINE].implode()))
+        )
         hashes = [
             (path, line, int.from_bytes(content_digest(run_of_row(row, from_text=False))[:8], "big"))
             for row in held.collect().iter_rows(named=True)

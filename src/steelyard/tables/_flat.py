@@ -1,11 +1,12 @@
 """Flat Parquet files go to the table as columns, without a record for each row: ten million runs fit and are fast.
 
-A row that any check finds suspicious is read again as a record, so that it is judged, and if need be refused, by the same
-code as every other record.
+A row that any check finds suspicious is read again as a record, so that it is judged, and if need be refused, by the
+same code as every other record.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -25,7 +26,7 @@ _MAX_NAME = 1024
 
 
 def flat_frame(path: Path) -> pl.LazyFrame | None:
-    """The file as a frame of record columns with a row number, if all of its columns are of the flat kind; else None."""
+    """The file as a frame of record columns with a row number, if all its columns are of the flat kind; else None."""
     frame = pl.scan_parquet(path)
     schema = frame.collect_schema()
     renamed = {name: ALIASES[name] for name in schema.names() if name in ALIASES}
@@ -59,7 +60,9 @@ def suspicious(frame: pl.LazyFrame) -> pl.Expr:
         elif name in _COUNTS or name in _TOKENS:
             checks.append(column < (1 if name == "iterations" else 0))
         elif name in _AMOUNTS:
-            checks.append(~(column.cast(pl.Float64).is_between(0, 1 if name == "impl_rate" else float("inf"), closed="both")))
+            checks.append(
+                ~(column.cast(pl.Float64).is_between(0, 1 if name == "impl_rate" else float("inf"), closed="both"))
+            )
             checks.append(column.cast(pl.Float64).is_infinite())
     if "outcome" in names:
         checks.append(~pl.col("outcome").cast(pl.String).is_in(_OUTCOMES))
@@ -127,7 +130,7 @@ def _tests(names: set[str]) -> dict[str, pl.Expr]:
     }
 
 
-def _sum(names: list[str]) -> pl.Expr:
+def _sum(names: Sequence[str]) -> pl.Expr:
     return pl.sum_horizontal([pl.col(name).cast(pl.Int64).fill_null(0) for name in names])
 
 

@@ -138,9 +138,13 @@ class TableBuilder:
     def finish(self) -> RunTable:
         """The table of all that was added, each run once."""
         spooled = self._spool.frame()
-        findings = [_unpriced_finding(reason, count, self._book.name) for reason, count in sorted(self._unpriced.items())]
+        findings = [
+            _unpriced_finding(reason, count, self._book.name) for reason, count in sorted(self._unpriced.items())
+        ]
         findings += [
-            Finding(code="file_repeated", severity="info", message="the file was read already; it counts once", where=path)
+            Finding(
+                code="file_repeated", severity="info", message="the file was read already; it counts once", where=path
+            )
             for path in self._files_again
         ]
         frames = [*([] if spooled is None else [spooled]), *self._flat]

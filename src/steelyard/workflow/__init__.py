@@ -1,5 +1,1 @@
-"""The verbs: where the layers are joined."""
-
-from steelyard.workflow.measure import measure
-
-__all__ = ["measure"]
+"""The verbs: where the layers are joined. Each verb is a file of this folder."""

@@ -50,7 +50,9 @@ def _one(
                 }
                 uplift[tier] = _value(declared(**inputs, **constants))
         else:
-            lists = {name: _medians(medians, spec.of or name, [index for _, index in tiers]) for name, spec in specs.items()}
+            lists = {
+                name: _medians(medians, spec.of or name, [index for _, index in tiers]) for name, spec in specs.items()
+            }
             values[declared.name] = _value(declared(**lists, **constants))
     return Across(key=rest, base=base_tier, uplift=uplift, values=values)
 

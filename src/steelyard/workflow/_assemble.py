@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -40,7 +40,12 @@ def assemble(
     keys, grouping = engine.group(keys_by)
     reduced = engine.statistics(plan.reduced, grouping)
     groups = [
-        _group(_Place(engine, keys_by, key, index, int(grouping.sizes[index])), plan, reduced, asked=len(keys) <= _REASONS_ASKED)
+        _group(
+            _Place(engine, keys_by, key, index, int(grouping.sizes[index])),
+            plan,
+            reduced,
+            asked=len(keys) <= _REASONS_ASKED,
+        )
         for index, key in enumerate(keys)
     ]
     across = across_tiers(groups, reduced_medians(reduced), profile=profile, base_tier=base_tier or profile.base_tier)
@@ -189,7 +194,9 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
 
     known = catalog()
     tokens = {
-        type_: known["component_tokens"](input_tokens=total(type_, "input_tokens"), output_tokens=total(type_, "output_tokens"))
+        type_: known["component_tokens"](
+            input_tokens=total(type_, "input_tokens"), output_tokens=total(type_, "output_tokens")
+        )
         for type_ in ComponentType
     }
     if all(isinstance(value, Missing) for value in tokens.values()):
@@ -202,13 +209,14 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
         cost_share = known["component_cost_share"](component_cost_usd=costs[type_], total_component_cost_usd=all_costs)
         parts = (tokens[type_], token_share, costs[type_], cost_share)
         reason = next((part.reason for part in parts if isinstance(part, Missing)), None)
-        shares[type_.value] = ComponentShare(*(None if isinstance(part, Missing) else part for part in parts), reason=reason)
+        known_parts = [None if isinstance(part, Missing) else part for part in parts]
+        shares[type_.value] = ComponentShare(known_parts[0], known_parts[1], known_parts[2], known_parts[3], reason)
     return shares
 
 
-def _sum(values: object) -> float | Missing:
+def _sum(values: Iterable[float | Missing]) -> float | Missing:
     known: list[float] = []
-    for value in values:  # type: ignore[attr-defined]  # a view of float | Missing
+    for value in values:
         if isinstance(value, Missing):
             return value
         known.append(value)

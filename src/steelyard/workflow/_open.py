@@ -46,9 +46,7 @@ def open_runs(
                 raise UnreadableFile(str(path), "it is a folder" if path.is_dir() else "there is no such file")
             builder.add_file(path, source_for(path))
         except UnreadableFile as error:
-            builder.reject(
-                Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file")
-            )
+            builder.reject(Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file"))
         except OSError as error:
             builder.reject(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
     builder.add_entries((Entry(run, "records", number) for number, run in enumerate(records, 1)), name="records")

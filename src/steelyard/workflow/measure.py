@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.metrics._catalog import catalog
+from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.facts import GROUP_KEYS
 from steelyard.records.run import Run
-from steelyard.workflow._open import DEFAULT_BOOK, PathInput, Progress, open_runs
+from steelyard.workflow._open import PathInput, Progress, open_runs
 
 if TYPE_CHECKING:
     from steelyard.reports.measurement import Measurement
@@ -36,11 +37,12 @@ def measure(
     keys = checked_keys(by)
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     check_profile(chosen)
-    names = [name for name in metrics if catalog()[name]]
+    for name in metrics:
+        catalog()[name]
     table = open_runs(runs, prices=prices, progress=progress)
     if table.n == 0:
         raise nothing_usable(table)
-    return assemble(table, by=keys, profile=chosen, names=names, base_tier=base_tier)
+    return assemble(table, by=keys, profile=chosen, names=metrics, base_tier=base_tier)
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:
@@ -57,7 +59,8 @@ def check_profile(profile: Profile) -> None:
     """Refuse a profile of another specification, or with a constant that no formula has."""
     if profile.spec != "outcome":
         raise UsageError(
-            f"profile {profile.name!r} belongs to the {profile.spec} specification", hint="measure takes an outcome profile"
+            f"profile {profile.name!r} belongs to the {profile.spec} specification",
+            hint="measure takes an outcome profile",
         )
     known: dict[str, Any] = catalog().constants()
     for name in profile.constants:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pkgutil
 import sys
@@ -18,12 +19,13 @@ Exit status: 0 good, 1 bad input was set aside, 2 wrong usage, 3 a gate failed, 
 """
 
 
-def build_app() -> App:
-    """The app with every command of this folder; a command's file is imported when it is used."""
+def build_app(*, only: str | None = None) -> App:
+    """The app with every command of this folder, or with `only` the one of that name, so that no other is imported."""
     app = App(name="steelyard", help=HELP, version=__version__, help_format="plaintext")
-    for info in pkgutil.iter_modules(__path__):
-        if not info.name.startswith("_"):
-            app.command(f"{__name__}.{info.name}:{info.name}", name=info.name.replace("_", "-"))
+    modules = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
+    chosen = [name for name in modules if name == only] or modules
+    for name in chosen:
+        app.command(getattr(importlib.import_module(f"{__name__}.{name}"), name), name=name)
     return app
 
 
@@ -37,7 +39,9 @@ def run(tokens: list[str]) -> int:
     """Run one command and give its exit status."""
     as_json = "--json" in tokens
     try:
-        status = build_app()(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        status = build_app(only=tokens[0] if tokens else None)(
+            tokens, exit_on_error=False, print_error=False, result_action="return_value"
+        )
     except SteelyardError as error:
         print_error(error, as_json=as_json)
         return error.exit_code

@@ -61,7 +61,12 @@ def reading_progress(*, shown: bool) -> Iterator[Progress | None]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # only a terminal needs it
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,} runs"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,} runs"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         bar = progress.add_task("reading", total=None)
 

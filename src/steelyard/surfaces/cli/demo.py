@@ -9,7 +9,7 @@ from steelyard.demo import EXPERIMENT, demo_runs
 from steelyard.records.decode import encode_run
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow import measure as weigh
+from steelyard.workflow.measure import measure as weigh
 
 NEXT = """These runs are synthetic: no agent ran. Where to go next:
   steelyard demo --write runs.jsonl                    keep the 210 records

@@ -5,10 +5,20 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.surfaces.cli._options import Csv, Files, Json, Out, PricesOption, ProfileOption, Quiet, SkipBad, split_names
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.surfaces.cli._options import (
+    Csv,
+    Files,
+    Json,
+    Out,
+    PricesOption,
+    ProfileOption,
+    Quiet,
+    SkipBad,
+    split_names,
+)
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
-from steelyard.workflow import measure as weigh
-from steelyard.workflow._open import DEFAULT_BOOK
+from steelyard.workflow.measure import measure as weigh
 
 
 def measure(
@@ -20,7 +30,9 @@ def measure(
     metrics: Annotated[str, Parameter(help="Only these metrics, separated by commas.")] = "",
     base_tier: Annotated[str | None, Parameter(help="The tier that uplift is measured against; T0 by default.")] = None,
     prices: PricesOption = DEFAULT_BOOK,
-    all_metrics: Annotated[bool, Parameter(name="--all", help="Show every statistic of every metric.", negative="")] = False,
+    all_metrics: Annotated[
+        bool, Parameter(name="--all", help="Show every statistic of every metric.", negative="")
+    ] = False,
     json: Json = False,
     csv: Csv = False,
     out: Out = None,
