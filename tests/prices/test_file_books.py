@@ -201,3 +201,13 @@ def test_no_text_breaks_the_reader(text: str, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.getbasetemp()
     with pytest.raises(SteelyardError):
         book_from(text, folder)
+
+
+def test_the_book_shown_in_the_documentation_can_be_used(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "prices.md").read_text(encoding="utf-8")
+    text = page.split("```toml\n")[1].split("```")[0]
+    book = book_from(text, tmp_path)
+    assert book.price(MILLION_EACH, model="gpt-4o", at=JUNE) == 10.0  # 2 + 8
+    assert book.price(MILLION_EACH, model="vllm/house-coder", at=JUNE) == 3.0  # above 128,000: 0.60 + 2.40
+    assert book.price(MILLION_EACH, model="house-coder", at=datetime(2026, 9, 1, tzinfo=UTC)) == 1.25  # 0.25 + 1
+    assert book.price(MILLION_EACH, model="claude-opus-4-5", at=JUNE) == 30.0  # of the maintained book

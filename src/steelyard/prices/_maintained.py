@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
@@ -33,12 +34,9 @@ class MaintainedBook(PriceBook):
 
     name = "maintained"
 
-    @cached_property
-    def version(self) -> str:  # type: ignore[override]  # asking for it imports genai-prices, so it waits until asked
-        """The library and its version, which date the prices."""
-        import genai_prices  # imports pydantic: 0.3 s, only once something is priced
-
-        return f"genai-prices {genai_prices.__version__}"
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = f"genai-prices {version('genai-prices')}"  # asked of the metadata: no import of the library
 
     @cached_property
     def _snapshot(self) -> Any:  # Any: genai-prices' DataSnapshot, which is imported late
