@@ -92,6 +92,16 @@ def test_columns_give_what_the_book_gives_row_by_row(table: list[dict[str, Any]]
     assert_same(column, ask_row_by_row(book, table, span))
 
 
+def test_a_huge_count_of_an_unpriced_kind_is_named_first_as_the_book_does() -> None:
+    row = dict.fromkeys(TOKEN_KINDS, 0) | {
+        "model": "gpt-4o",
+        "at": None,
+        "cache_read_tokens": 2**51,
+        "cache_write_1h_tokens": 1,
+    }
+    assert_same(price_columns(SEED, **as_columns([row])), ask_row_by_row(SEED, [row], "call"))
+
+
 def test_a_table_longer_than_one_chunk_is_priced_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "ROWS_AT_ONCE", 3)
     generator = np.random.default_rng(7)

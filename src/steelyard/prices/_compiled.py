@@ -155,6 +155,7 @@ class Compiled:
         pico, reason, scalar = self._evaluate(chunk, tier, slice(None))
         for rows, found, firsts in undated:
             self._settle_undated(chunk, rows, found, firsts, pico, reason, scalar)
+        reason[chunk.huge] = PRICED  # found without their huge counts, so not yet to be trusted
         for kind in reversed(NEEDED_KINDS):
             reason[chunk.unknown[kind]] = self._reason(unknown_tokens(kind))
         no_model = self._unknown_model[chunk.codes]
