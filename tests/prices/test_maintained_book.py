@@ -80,6 +80,13 @@ def test_a_price_equals_genai_prices_own_answer_to_the_last_digit(usage: Usage, 
     check_against_genai(usage, model, at)
 
 
+@pytest.mark.long
+@settings(max_examples=50_000, deadline=None)
+@given(usage=usages, model=st.sampled_from(NAMES), at=days)
+def test_many_prices_equal_genai_prices_own_answer(usage: Usage, model: str, at: datetime) -> None:
+    check_against_genai(usage, model, at)
+
+
 def moments_of(found: ModelPrices) -> list[datetime]:
     """One moment on each side of every change of price."""
     moments = [datetime(2024, 1, 1, 12, tzinfo=UTC), datetime(2026, 11, 15, 12, tzinfo=UTC)]
