@@ -17,8 +17,8 @@ from typing import Any
 import genai_prices
 import numpy as np
 
-from steelyard.prices import open_book, price_columns
-from steelyard.records.run import TOKEN_KINDS, Usage
+from steelyard.prices import open_book, price_columns, price_run
+from steelyard.records.run import TOKEN_KINDS, Call, Run, Usage
 
 MODELS = (
     "claude-haiku-4-5-20251001",
@@ -94,13 +94,30 @@ def one_by_one(calls: dict[str, Any]) -> list[float]:
     return costs
 
 
+def as_runs(calls: dict[str, Any]) -> list[Run]:
+    """The same calls as records, twenty to a run."""
+    moments = [moment.replace(tzinfo=UTC) for moment in calls["at"].tolist()]
+    rows = zip(*(calls["tokens"][kind].tolist() for kind in TOKEN_KINDS), strict=True)
+    records = [
+        Call(model=model, at=at, usage=Usage(**dict(zip(TOKEN_KINDS, counts, strict=True))))
+        for model, at, counts in zip(calls["models"], moments, rows, strict=True)
+    ]
+    return [Run(task="t", calls=tuple(records[start : start + 20])) for start in range(0, len(records), 20)]
+
+
+def by_runs(runs: list[Run]) -> list[float]:
+    """Our runs, one after another, their calls added up."""
+    book = open_book()
+    return [float(price_run(run, book)) for run in runs]
+
+
 def by_columns(calls: dict[str, Any]) -> list[float]:
     """Our columns, names looked up included."""
     costs: list[float] = price_columns(open_book(), **calls).cost_usd.tolist()
     return costs
 
 
-def best_seconds(work: Callable[[dict[str, Any]], list[float]], calls: dict[str, Any]) -> tuple[float, list[float]]:
+def best_seconds(work: Callable[[Any], list[float]], calls: Any) -> tuple[float, list[float]]:
     """The shortest of a few runs, and the answer."""
     times = []
     answer: list[float] = []
@@ -121,6 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     by_columns(few)  # the first use imports genai-prices and compiles its prices
     genai_seconds, expected = best_seconds(by_genai, few)
     plain_seconds, plain = best_seconds(one_by_one, few)
+    run_seconds, _ = best_seconds(by_runs, as_runs(first(calls, many // 10)))
     column_seconds, columns = best_seconds(by_columns, calls)
     if plain != expected or columns[:slow] != expected:
         print("the costs differ")
@@ -128,6 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
     rates = {
         f"genai-prices {genai_prices.__version__}, row by row": (slow, genai_seconds),
         "steelyard, row by row": (slow, plain_seconds),
+        "steelyard, runs of 20 calls": (many // 10, run_seconds),
         "steelyard, columns": (many, column_seconds),
     }
     base = slow / genai_seconds

@@ -219,6 +219,6 @@ def test_uneven_prices_are_priced_by_the_library() -> None:
     assert any(found.periods[-1].tiers[0].uneven)  # a cache write costs 0.0833333333333333 per million
     usage = Usage(input_tokens=10, output_tokens=10, cache_write_5m_tokens=3)
     at = datetime(2026, 11, 1, tzinfo=UTC)
-    exact = BOOK.cost(usage, model=model, at=at)
-    assert isinstance(exact, Decimal)
-    assert exact == ask_genai(usage, model, at).total_price
+    pico = BOOK.pico(usage, model=model, at=at)
+    assert isinstance(pico, Decimal)
+    assert pico == ask_genai(usage, model, at).total_price * 10**12

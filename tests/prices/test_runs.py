@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.prices import open_book, price_component, price_run
 from steelyard.records.missing import Missing
-from steelyard.records.run import Call, Component, ComponentType, Run, Usage
+from steelyard.records.run import TOKEN_KINDS, Call, Component, ComponentType, Run, Usage
 
 BOOK = open_book("maintained")
 SEED = open_book("seed")
@@ -98,6 +99,40 @@ def test_the_order_of_calls_does_not_matter_and_the_sum_is_rounded_once(counts: 
     assert price_run(run(calls=tuple(calls)), BOOK) == forward
     exact = sum(Fraction(count) + Fraction(count // 7) * 5 + Fraction(count // 3) / 10 for count in counts) / 10**6
     assert forward == float(exact)
+
+
+def test_a_call_that_took_no_tokens_costs_nothing_whoever_answered() -> None:
+    calls = (call("gpt-4o", tokens(1_000_000)), call("<synthetic>", tokens(0)))
+    assert price_run(run(calls=calls), SEED) == 5.0
+    alone = price_run(run(calls=(call("<synthetic>", tokens(0)),)), SEED)
+    assert isinstance(alone, Missing)
+    beside = run(model="gpt-4o", usage=tokens(1_000_000), calls=(call("<synthetic>", tokens(0)),))
+    assert price_run(beside, SEED) == 5.0
+    unknown = price_run(run(calls=(*calls, call("gpt-4o", Usage()))), SEED)
+    assert unknown == Missing("the input tokens are not known")
+
+
+MODELS = (None, "gpt-4o", "o3", "claude-sonnet-4-5", "nobody", "deepseek-chat", "openrouter/google/gemini-2.5-flash")
+counts = st.none() | st.integers(0, 300_000) | st.integers(0, 10**15) | st.integers(0, 2**64) | st.just(10**400)
+usages = st.builds(Usage, **dict.fromkeys(TOKEN_KINDS, counts))
+moments = st.none() | st.datetimes(datetime(2024, 1, 1), datetime(2027, 1, 1))  # noqa: DTZ001 - some have no zone
+zoned = moments | st.datetimes(timezones=st.timezones())
+calls_of_a_run = st.builds(Call, model=st.sampled_from(MODELS), at=zoned, usage=st.none() | usages)
+any_runs = st.builds(
+    Run,
+    task=st.just("t"),
+    model=st.sampled_from(MODELS),
+    started_at=zoned,
+    usage=st.none() | usages,
+    calls=st.none() | st.lists(calls_of_a_run, max_size=4).map(tuple),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(one=any_runs, book=st.sampled_from([BOOK, SEED]))
+def test_no_run_breaks_the_pricing(one: Run, book: Any) -> None:
+    cost = price_run(one, book)
+    assert isinstance(cost, Missing) or 0 <= cost < math.inf
 
 
 def test_a_component_is_priced_under_the_model_of_the_run() -> None:

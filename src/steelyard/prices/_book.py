@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
 from functools import cached_property
+from operator import mul
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Usage, as_utc
@@ -16,17 +19,26 @@ from steelyard.records.run import TOKEN_KINDS, Usage, as_utc
 Priced: TypeAlias = float | Missing
 """A cost in USD, or why there is none."""
 
+Pico: TypeAlias = int | Decimal
+"""Pico-dollars; a Decimal where a price is not a whole number of them."""
+
 Span: TypeAlias = Literal["call", "run"]
 """What a usage covers: one model call, or an unknown number of them. Context tiers and request fees go by the call."""
 
 PICO_PER_USD = 10**12
 """Costs are added up in pico-dollars: a price of up to six decimals per million tokens is a whole number of them."""
 
+MOST_TOKENS = 10**15
+"""No record holds more of a kind: a thousand years of a thousand tokens a second are 30 times fewer."""
+
 NEEDED_KINDS = ("input_tokens", "output_tokens")
 """Kinds that must be known; of the others, one that is not stated was not used."""
 
 INPUT_KINDS = tuple(kind for kind in TOKEN_KINDS if kind not in {"output_tokens", "reasoning_tokens"})
 """Kinds that fill the context window: their sum decides the context tier."""
+
+_NEEDED_PLACES = tuple((TOKEN_KINDS.index(kind), kind) for kind in NEEDED_KINDS)
+_INPUT_PLACES = tuple(TOKEN_KINDS.index(kind) for kind in INPUT_KINDS)
 
 KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
 
@@ -39,6 +51,7 @@ EXACT = Context(prec=60)
 UNDATED = "the price of {model} depends on the {what}, and it is not known"
 WHOLE_RUN_TIERS = "{model} has another price in calls of more than {above} input tokens, and the calls are not known"
 WHOLE_RUN_FEES = "{model} charges for each request, and the number of calls is not known"
+TOO_MANY = f"a count of more than {MOST_TOKENS:,} tokens cannot be right"
 NO_MODEL = "the model is not known"
 
 
@@ -62,6 +75,8 @@ class Rates:
     pico_per_request: int = field(init=False)
     uneven: tuple[bool, ...] = field(init=False)
     """Kinds whose price has too many decimals to be whole pico-dollars."""
+    whole: bool = field(init=False)
+    """Whether every kind has a price in whole pico-dollars."""
 
     def __post_init__(self) -> None:
         prices = [price * 1_000_000 if price is not None else Decimal(0) for price in self.usd_per_million]
@@ -70,6 +85,7 @@ class Rates:
         object.__setattr__(self, "pico", tuple(int(price) if price == int(price) else 0 for price in prices))
         object.__setattr__(self, "pico_per_request", int(fee))
         object.__setattr__(self, "uneven", tuple(uneven_fee or price != int(price) for price in prices))
+        object.__setattr__(self, "whole", None not in self.usd_per_million and not any(self.uneven))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +126,7 @@ class ModelPrices:
     provider: str | None
     periods: tuple[Period, ...]
     """The last one that is active holds; the first one when none is."""
-    origin: Any = field(
-        default=None, repr=False, compare=False
-    )  # Any: whatever the book keeps to ask its library again
+    origin: Any = field(default=None, repr=False, compare=False)  # Any: what a book needs to ask its library again
 
     def period(self, at: datetime) -> Period:
         """The prices of a moment in UTC."""
@@ -162,43 +176,48 @@ class PriceBook(ABC):
 
     def price(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Priced:
         """Cost of the tokens in USD, as the book had it at that moment."""
-        cost = self.cost(usage, model=model, at=at, span=span)
-        return cost if isinstance(cost, Missing) else float(cost)
+        pico = self.pico(usage, model=model, at=at, span=span)
+        return pico if isinstance(pico, Missing) else in_usd(pico)
 
-    def cost(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Decimal | Missing:
-        """The same to the last digit, for sums."""
+    def pico(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Pico | Missing:
+        """The same in pico-dollars and not rounded, for sums."""
         found = self.find(model)
         if isinstance(found, Missing):
             return found
-        for kind in NEEDED_KINDS:
-            if getattr(usage, kind) is None:
+        counts = msgspec.structs.astuple(usage)
+        for place, kind in _NEEDED_PLACES:
+            if counts[place] is None:
                 return Missing(unknown_tokens(kind))
-        tokens = tuple(getattr(usage, kind) or 0 for kind in TOKEN_KINDS)
+        tokens = tuple([count or 0 for count in counts])
+        if max(tokens) > MOST_TOKENS:
+            return Missing(TOO_MANY)
         if at is not None:
             moment = _in_utc(at)
-            return self._cost_in(found, found.period(moment), tokens, moment, span)
-        costs = [self._cost_in(found, period, tokens, None, span) for period in found.periods]
-        if all(cost == costs[0] for cost in costs):
-            return costs[0]
+            return self._pico_in(found, found.period(moment), tokens, moment, span)
+        answers = [self._pico_in(found, period, tokens, None, span) for period in found.periods]
+        if all(answer == answers[0] for answer in answers):
+            return answers[0]
         return Missing(UNDATED.format(model=found.id, what=found.depends_on))
 
-    def _cost_in(
+    def _pico_in(
         self, found: ModelPrices, period: Period, tokens: tuple[int, ...], at: datetime | None, span: Span
-    ) -> Decimal | Missing:
-        total_input = sum(count for kind, count in zip(TOKEN_KINDS, tokens, strict=True) if kind in INPUT_KINDS)
-        rates = period.rates(total_input)
+    ) -> Pico | Missing:
+        rates = period.tiers[0]
+        if len(period.tiers) > 1:
+            rates = period.rates(sum([tokens[place] for place in _INPUT_PLACES]))
         if span == "run" and (doubt := whole_run_doubt(found, period, rates)):
             return Missing(doubt)
-        for kind, count, price in zip(TOKEN_KINDS, tokens, rates.usd_per_million, strict=True):
-            if count and price is None:
-                return Missing(no_price(found, rates, kind))
-        if any(count and uneven for count, uneven in zip(tokens, rates.uneven, strict=True)):
-            return self.cost_of_uneven(found, rates, tokens, at)
-        pico = rates.pico_per_request + sum(count * price for count, price in zip(tokens, rates.pico, strict=True))
-        return Decimal(pico).scaleb(-12, EXACT)
+        if not rates.whole:
+            for kind, count, price in zip(TOKEN_KINDS, tokens, rates.usd_per_million, strict=True):
+                if count and price is None:
+                    return Missing(no_price(found, rates, kind))
+            if any(count and uneven for count, uneven in zip(tokens, rates.uneven, strict=True)):
+                return self.cost_of_uneven(found, rates, tokens, at).scaleb(12, EXACT)
+        products: int = sum(map(mul, tokens, rates.pico))
+        return rates.pico_per_request + products
 
     def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
-        """Cost under prices that are not whole pico-dollars."""
+        """Cost in USD under prices that are not whole pico-dollars."""
         del found, at  # only a book that asks another library needs them
         cost = rates.usd_per_request
         for count, price in zip(tokens, rates.usd_per_million, strict=True):
@@ -228,6 +247,20 @@ class PriceBook(ABC):
         close = self.nearest(model)
         hint = f"; the nearest known is {close[0]!r}" if close else ""
         return f"the price book {self.name!r} does not know the model {model!r}{hint}"
+
+
+def in_usd(pico: Pico) -> float:
+    """Pico-dollars as the nearest float of USD."""
+    # Python divides whole numbers of any size with one correct rounding, as it converts decimals
+    return pico / PICO_PER_USD if isinstance(pico, int) else float(pico.scaleb(-12, EXACT))
+
+
+def add_pico(amounts: Sequence[Pico]) -> Pico:
+    """The sum with every digit, so that it does not depend on the order."""
+    total: Pico = sum(amount for amount in amounts if isinstance(amount, int))
+    for amount in sorted(amount for amount in amounts if not isinstance(amount, int)):
+        total = EXACT.add(total, amount)
+    return total
 
 
 def _in_utc(at: datetime) -> datetime:
