@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import arena_twin as twin
 import pytest
-from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
 
+import arena_twin as twin
+from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
 from steelyard.arena.arena import Arena
 from steelyard.arena.pipeline import Policy
 from steelyard.arena.receipts import Receipt
@@ -97,7 +97,9 @@ def test_receipts_of_a_batch_in_portions_name_the_same_places_as_the_standings(s
     arena.add_task(as_task({"id": "t"}))
     rows = [as_submission(random_submission(rng, f"s{place}", "t", place)) for place in range(600)]
     for start in range(0, 600, 150):
-        receipts = {one.submission_id: one for one in arena.submit(rows[start : start + 150]) if isinstance(one, Receipt)}
+        receipts = {
+            one.submission_id: one for one in arena.submit(rows[start : start + 150]) if isinstance(one, Receipt)
+        }
         for one in standings(arena, "t").standings:
             if one.submission_id in receipts:
                 held = receipts[one.submission_id]

@@ -11,10 +11,10 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from arena_crash import TASKS, WORKERS, made
-from arena_makers import as_submission, as_task, make_arena
 from sqlalchemy import select
 
+from arena_crash import TASKS, WORKERS, made
+from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.arena import open_arena
 from steelyard.arena.notify import event_id
 from steelyard.arena.pipeline import EVALUATED
@@ -33,7 +33,9 @@ def crash(store: Store, address: str, folder: Path, *, count: int, kills: int, s
         arena.add_task(as_task({"id": f"task-{number}", "success_criteria": CRITERIA}))
     store.close()
     options = ["--submissions", str(count), "--kills", str(kills), "--seed", str(seed), "--pause", str(pause)]
-    done = subprocess.run([sys.executable, CRASH, address, folder, *options], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, CRASH, address, folder, *options], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= kills
 
@@ -87,7 +89,10 @@ def check_equals_a_rebuild(store: Store, folder: Path, *, seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("count", "kills", "pause"),
-    [pytest.param(600, 15, 0.25, id="15-kills"), pytest.param(20_000, 200, 1.0, id="200-kills", marks=pytest.mark.long)],
+    [
+        pytest.param(600, 15, 0.25, id="15-kills"),
+        pytest.param(20_000, 200, 1.0, id="200-kills", marks=pytest.mark.long),
+    ],
 )
 def test_killed_while_submitting_nothing_is_lost_or_counted_twice(
     store: Store, store_address: str, tmp_path: Path, count: int, kills: int, pause: float

@@ -164,7 +164,7 @@ class Arena:
 
     def refresh(self, connection: Connection) -> None:
         """Follow a change of profile or policy that another process made."""
-        rules, policy = read_settings(connection, str(self.store))
+        rules, policy = read_settings(connection, self.store.address)
         if rules != self.rules:
             self.rules = rules
             self._tasks = {}
@@ -261,7 +261,7 @@ def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") 
     def work(connection: Connection) -> Arena:
         if connection.execute(select(settings.c.name)).first() is None:
             write_settings(connection, rules, policy)
-        elif read_settings(connection, str(store)) != (rules, policy):
+        elif read_settings(connection, store.address) != (rules, policy):
             raise UsageError(
                 "the store holds an arena under other rules",
                 hint="steelyard arena rescore --profile or --policy changes them",
@@ -274,5 +274,5 @@ def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") 
 def open_arena(store: Store) -> Arena:
     """The arena in the store."""
     with store.read() as connection:
-        rules, policy = read_settings(connection, str(store))
+        rules, policy = read_settings(connection, store.address)
     return Arena(store, rules=rules, policy=policy)

@@ -79,7 +79,8 @@ def waits_seconds(attempts: int) -> int:
 def waiting(store: Store) -> int:
     """How many events are not settled."""
     with store.read() as connection:
-        return connection.execute(select(func.count()).where(~outbox.c.is_settled)).scalar_one()
+        count: int = connection.execute(select(func.count()).where(~outbox.c.is_settled)).scalar_one()
+        return count
 
 
 def notify_once(store: Store, targets: Sequence[Target], *, sender: Sender = send, now: int | None = None) -> Round:
@@ -112,12 +113,13 @@ def _lease(store: Store, now: int) -> list[tuple[int, Event]]:
             return []
         later = now + LEASE_SECONDS * SECOND
         connection.execute(update(outbox).where(outbox.c.seq.in_(taken)).values(due_at=later))
-        return _events(connection, taken)
+        return read_events(connection, taken)
 
     return store.in_transaction(work)
 
 
-def _events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, Event]]:
+def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, Event]]:
+    """The events of these numbers, put together from what they tell of."""
     same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
     told = (
         select(
@@ -153,9 +155,7 @@ def _event(row: Any) -> Event:  # Any: a row of the store
     )
 
 
-def _deliver(
-    store: Store, seq: int, event: Event, targets: Sequence[Target], sender: Sender
-) -> tuple[int, list[str]]:
+def _deliver(store: Store, seq: int, event: Event, targets: Sequence[Target], sender: Sender) -> tuple[int, list[str]]:
     """Send the event to each target that has not taken it, and remember what each said."""
     with store.read() as connection:
         held = {row.target: row for row in connection.execute(select(deliveries).where(deliveries.c.seq == seq))}

@@ -1,13 +1,13 @@
 """Where notifications go. Targets come from a file that its owner names; nothing is sent anywhere else.
 
-    [[targets]]
-    name = "ci"
-    url = "https://ci.example.org/hooks/arena"
-    secret_env = "ARENA_WEBHOOK_SECRET"
+[[targets]]
+name = "ci"
+url = "https://ci.example.org/hooks/arena"
+secret_env = "ARENA_WEBHOOK_SECRET"
 
-    [[targets]]
-    name = "phones"
-    apprise_env = "ARENA_APPRISE_URL"
+[[targets]]
+name = "phones"
+apprise_env = "ARENA_APPRISE_URL"
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         if (self.url is None) == (self.apprise_env is None):
             raise ValueError(f"target {self.name!r} needs either url or apprise_env")
-        if self.url is not None and (urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).netloc):
+        if self.url is not None and (
+            urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).netloc
+        ):
             raise ValueError(f"the url of target {self.name!r} is not an http or https address")
 
     @property
