@@ -26,7 +26,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import arena_twin as twin
-
 from steelyard.arena.arena import Arena, create_arena
 from steelyard.arena.receipts import Receipt
 from steelyard.profiles import load_profile
@@ -56,9 +55,17 @@ def make(rng: random.Random, name: str, task_id: str) -> Submission:
 
 def extremes(task_id: str) -> list[Submission]:
     """Two submissions that no other goes beyond, so that the rest moves no minimum or maximum."""
-    low = Submission(id="low", task_id=task_id, total_tokens=1, tool_calls=1, iterations=3, execution_time=0.01, estimated_cost=1e-6)
+    low = Submission(
+        id="low", task_id=task_id, total_tokens=1, tool_calls=1, iterations=3, execution_time=0.01, estimated_cost=1e-6
+    )
     high = Submission(
-        id="high", task_id=task_id, total_tokens=10**9, tool_calls=10**6, iterations=3, execution_time=1e6, estimated_cost=1e4
+        id="high",
+        task_id=task_id,
+        total_tokens=10**9,
+        tool_calls=10**6,
+        iterations=3,
+        execution_time=1e6,
+        estimated_cost=1e4,
     )
     return [low, high]
 
@@ -91,6 +98,7 @@ class Indexed:
         self.rng = rng
 
     def submit(self, name: str) -> tuple[int, int]:
+        """Keep a score and count those above and below it."""
         score = round(self.rng.betavariate(8, 4) * 100, 2)
         self.db.execute("BEGIN IMMEDIATE")
         self.db.execute("INSERT INTO evaluations VALUES (?, ?)", (name, score))
@@ -127,7 +135,10 @@ def live(folder: Path, small: int, large: int, times: int) -> None:
                 versions[rows] = receipt.baseline_version
                 moved += 1
             theirs[rows].append(timed(lambda rows=rows, name=one.id: plain[rows].submit(name)))  # type: ignore[misc]
-    print(f"\nOne more submission (score, flags, rank, percentile, baseline, event), {times} in turn, {moved} moved the baseline")
+    print(
+        f"\nOne more submission (score, flags, rank, percentile, baseline, event), {times} in turn;"
+        f" {moved} moved the baseline and are left out"
+    )
     print(f"{'':34}{f'{small:,}':>12}{f'{large:,}':>12}{'ratio':>8}")
     for name, found in (("steelyard, median ms", ours), ("count over an index, median ms", theirs)):
         a, b = (statistics.median(found[rows]) * 1000 for rows in (small, large))
@@ -200,7 +211,9 @@ def batch(folder: Path, tasks: int, each: int) -> None:
     kept = timed(lambda: specification(iter(slice_), db)) * scale
     in_memory = timed(lambda: specification(iter(slice_), None)) * scale
     db.close()
-    print(f"\nBatch of {len(given):,} submissions to {tasks:,} tasks (the specification: {len(slice_)} tasks, scaled up)")
+    print(
+        f"\nBatch of {len(given):,} submissions to {tasks:,} tasks (the specification: {len(slice_)} tasks, scaled up)"
+    )
     print(f"{'':52}{'seconds':>10}{'ratio':>8}")
     print(f"{'steelyard, kept in SQLite':52}{ours:10.2f}{1:8.1f}")
     print(f"{'the specification one by one, kept in SQLite':52}{kept:10.2f}{kept / ours:8.1f}")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import ClassVar
 
 import pytest
 from sqlalchemy import select
@@ -103,7 +104,7 @@ def test_killed_while_submitting_nothing_is_lost_or_counted_twice(
 
 
 class _Receiver(BaseHTTPRequestHandler):
-    seen: Counter[str] = Counter()
+    seen: ClassVar[Counter[str]] = Counter()
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))

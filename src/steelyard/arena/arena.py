@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -106,31 +107,35 @@ class Arena:
                 outcomes[number] = one
             else:
                 sound.append((number, one))
+        todo: list[tuple[int, Submission, bytes]] = []
         with self.store.read() as connection:
             known = known_digests(connection, [one.id for _, one in sound if one.artifacts is not None])
             for number, one in sound:
-                problem = self._problem(connection, one)
-                if problem is not None:
-                    outcomes[number] = problem
-        todo = [(number, one) for number, one in sound if number not in outcomes]
+                said = self._said(connection, one)
+                if isinstance(said, Rejected):
+                    outcomes[number] = said
+                else:
+                    todo.append((number, one, said))
 
-        def check(one: Submission) -> Entry | Rejected:
-            return self._check(one, root, is_known=one.id in known)
+        def check(given: tuple[int, Submission, bytes]) -> Entry | Rejected:
+            _, one, said = given
+            return self._check(one, said, root, is_known=one.id in known)
 
-        if sum(one.artifacts is not None for _, one in todo) > 1:
+        if sum(one.artifacts is not None for _, one, _ in todo) > 1:
             with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-                checked = list(pool.map(check, [one for _, one in todo]))
+                checked = list(pool.map(check, todo))
         else:
-            checked = [check(one) for _, one in todo]
-        for (number, _), entry in zip(todo, checked, strict=True):
+            checked = [check(one) for one in todo]
+        for (number, _, _), entry in zip(todo, checked, strict=True):
             if isinstance(entry, Rejected):
                 outcomes[number] = entry
             else:
                 yield number, entry
 
-    def _problem(self, connection: Connection, one: Submission) -> Rejected | None:
+    def _said(self, connection: Connection, one: Submission) -> bytes | Rejected:
+        """What the submission says, as JSON; or why it is refused."""
         try:
-            check_submission(one)
+            said = check_submission(one)
         except Refused as error:
             return Rejected(path=one.id[:200], reason=error.reason, hint=error.hint, code="bad_submission")
         known = self._tasks.get(one.task_id) or find_task(connection, one.task_id, self.rules)
@@ -146,13 +151,14 @@ class Arena:
                 shown = "an unnamed one" if name is None else repr(name)
                 reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
                 return Rejected(path=one.id, reason=reason, code="out_of_scope")
-        return None
+        return said
 
-    def _check(self, one: Submission, root: Path | None, *, is_known: bool) -> Entry | Rejected:
+    def _check(self, one: Submission, said: bytes, root: Path | None, *, is_known: bool) -> Entry | Rejected:
         known = self._tasks[one.task_id]
         criteria = () if is_known else known.task.success_criteria
         if one.artifacts is None:
-            return Entry(one, known, submission_digest(one, None), check_all(criteria, one, None), None)
+            results = check_all(criteria, one, None) if criteria else ()
+            return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
         try:
             if root is None:
                 raise BadArtifacts("no folder was named in which artifacts may lie")

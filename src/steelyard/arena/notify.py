@@ -73,7 +73,7 @@ def event_id(kind: str, submission_id: str) -> str:
 
 def waits_seconds(attempts: int) -> int:
     """How long to wait after so many failed attempts: doubling, up to an hour. Nothing is ever given up."""
-    return min(FIRST_WAIT_SECONDS * 2 ** min(attempts - 1, 20), LONGEST_WAIT_SECONDS)
+    return min(FIRST_WAIT_SECONDS << min(attempts - 1, 20), LONGEST_WAIT_SECONDS)
 
 
 def waiting(store: Store) -> int:

@@ -16,11 +16,11 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.board import Board, KnownTask, load_boards, save_boards
 from steelyard.arena.cents import points
-from steelyard.arena.receipts import CriterionResult, Receipt, Status
+from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.rescoring import Scores, Yardstick, count_scores, score_all, tally_scores
 from steelyard.arena.rules import Rules
-from steelyard.arena.scoring import FACTS, KEPT
-from steelyard.arena.suspicion import outlier_flags, validate
+from steelyard.arena.scoring import FACTS, KEPT, RANKED
+from steelyard.arena.suspicion import SUSPECT, outlier_flags, validate
 from steelyard.arena.tallies import Ranks, StoredTally, add_to_tallies, forget_scores, place
 from steelyard.records.finding import Rejected
 from steelyard.records.run import as_utc
@@ -204,75 +204,69 @@ def _rank(connection: Connection, batch: Batch, policy: Policy) -> None:
 
 
 def _receipts(connection: Connection, batch: Batch, *, rules: Rules, policy: Policy) -> list[Receipt]:
-    made = []
+    ranks: list[int] = []
+    percentiles: list[float] = []
+    flags: list[tuple[str, ...]] = []
+    versions = batch.columns["baseline_version"]
+    if policy == "current":
+        versions = [board.version for board, span in zip(batch.boards, batch.spans, strict=True) for _ in span]
+    suspects = [batch.columns[name] for name in SUSPECT]
     for board, span in zip(batch.boards, batch.spans, strict=True):
         key = board.known.key
         stored = StoredTally(connection, key, "overall")
-        ranks = Ranks(batch.counts[key]) if key in batch.counts else None
-        if ranks is None and len(span) > LOOK_UP_TO:
-            ranks = Ranks(stored.all())
-        median_tokens = board.tokens.median()
-        for number in span:
-            value = batch.now_scores["overall"][number]
-            above_equal = ranks.around(value) if ranks else (stored.above(value), stored.count(value))
-            rank, percentile = place(*above_equal, board.n)
-            version = board.version if policy == "current" else batch.columns["baseline_version"][number]
-            row = {name: batch.columns[name][number] for name in SHOWN}
-            made.append(
-                make_receipt(
-                    row,
-                    {name: batch.now_scores[name][number] for name in KEPT},
-                    task_id=board.known.task.id,
-                    status="accepted",
-                    standing=(rank, percentile, version),
-                    median_tokens=median_tokens,
-                    rules=rules,
-                )
-            )
-    return made
-
-
-SHOWN = (*AS_GIVEN, "is_claimed")
-"""Columns that a receipt is made from."""
-
-
-def make_receipt(
-    row: Mapping[str, Any],
-    scores: Mapping[str, int],
-    *,
-    task_id: str,
-    status: Status,
-    standing: tuple[int, float, int],
-    median_tokens: float,
-    rules: Rules,
-) -> Receipt:
-    """The receipt of a stored row with these scores in cents. Any: column values."""
-    shown = {f"{name}_score": points(scores[name]) for name in KEPT}
-    return Receipt(
-        submission_id=row["id"],
-        task_id=task_id,
-        status=status,
-        overall_ranking=standing[0],
-        percentile=standing[1],
-        baseline_version=standing[2],
-        defaulted=defaulted_fields(row),
-        claimed=bool(row["is_claimed"]),
-        flags=outlier_flags(row, median_tokens, rules.outliers),
-        warnings=tuple(validate(shown, row["total_tokens"], rules.validation)[1]),
-        **shown,
+        held = Ranks(batch.counts[key]) if key in batch.counts else None
+        if held is None and len(span) > LOOK_UP_TO:
+            held = Ranks(stored.all())
+        for value in batch.now_scores["overall"][span.start : span.stop]:
+            around = held.around(value) if held else (stored.above(value), stored.count(value))
+            rank, percentile = place(*around, board.n)
+            ranks.append(rank)
+            percentiles.append(percentile)
+        median = board.tokens.median()
+        own = zip(*(column[span.start : span.stop] for column in suspects), strict=True)
+        flags += [outlier_flags(rules.outliers, median, *values) for values in own]
+    scores = {name: [points(value) for value in batch.now_scores[name]] for name in KEPT}
+    count = len(ranks)
+    return list(
+        map(
+            Receipt,
+            batch.columns["id"],
+            [entry.known.task.id for entry in batch.entries],
+            ["accepted"] * count,
+            *(scores[name] for name in KEPT),
+            ranks,
+            percentiles,
+            versions,
+            list(map(defaulted_fields, *(batch.columns[name] for name in DEFAULTED))),
+            batch.columns["is_claimed"],
+            flags,
+            _warnings(scores, batch.columns["total_tokens"], rules),
+        )
     )
 
 
-def defaulted_fields(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Fields of a stored row that were unknown and scored by a default. Any: column values."""
-    unknown = [name for name in ("execution_time", "estimated_cost") if not row[name]]
-    return tuple(unknown + [name for name in ("iterations", "success") if row[name] is None])
+def _warnings(scores: Mapping[str, Sequence[float]], tokens: Sequence[int], rules: Rules) -> list[tuple[str, ...]]:
+    rows = zip(*(scores[name] for name in RANKED), tokens, strict=True)
+    return [tuple(validate(values[:5], values[5], rules.validation)[1]) for values in rows]
+
+
+DEFAULTED = ("execution_time", "estimated_cost", "iterations", "success")
+"""Fields that are scored by a default when they are unknown; a time or cost of 0 is unknown."""
+
+
+def defaulted_fields(
+    execution_time: float | None, estimated_cost: float | None, iterations: int | None, success: bool | None
+) -> tuple[str, ...]:
+    """The fields among these that were unknown and scored by a default."""
+    if execution_time and estimated_cost and iterations is not None and success is not None:
+        return ()
+    unknown = (not execution_time, not estimated_cost, iterations is None, success is None)
+    return tuple(name for name, is_unknown in zip(DEFAULTED, unknown, strict=True) if is_unknown)
 
 
 def known_receipt(connection: Connection, known: KnownTask, identity: str, *, rules: Rules, policy: Policy) -> Receipt:
     """The receipt of a submission that is in the store, as things stand now."""
     row = connection.execute(select(submissions).where(submissions.c.id == identity)).mappings().one()
-    values = dict(row)
     board = load_boards(connection, [known], rules, lock=False)[known.key]
     board.prepare(connection, 1)
     scores = {name: row[name] for name in KEPT}
@@ -284,14 +278,20 @@ def known_receipt(connection: Connection, known: KnownTask, identity: str, *, ru
         version = board.version
     stored = StoredTally(connection, known.key, "overall")
     rank, percentile = place(stored.above(scores["overall"]), stored.count(scores["overall"]), board.n)
-    return make_receipt(
-        values,
-        scores,
+    shown = {f"{name}_score": points(scores[name]) for name in KEPT}
+    ranked = [points(scores[name]) for name in RANKED]
+    return Receipt(
+        submission_id=identity,
         task_id=known.task.id,
         status="known",
-        standing=(rank, percentile, version),
-        median_tokens=board.tokens.median(),
-        rules=rules,
+        overall_ranking=rank,
+        percentile=percentile,
+        baseline_version=version,
+        defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
+        claimed=row["is_claimed"],
+        flags=outlier_flags(rules.outliers, board.tokens.median(), *(row[name] for name in SUSPECT)),
+        warnings=tuple(validate(ranked, row["total_tokens"], rules.validation)[1]),
+        **shown,
     )
 
 

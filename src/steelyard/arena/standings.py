@@ -10,10 +10,10 @@ import msgspec
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.intervals import ScoreInterval, score_interval
-from steelyard.arena.pipeline import Policy, defaulted_fields
+from steelyard.arena.pipeline import DEFAULTED, Policy, defaulted_fields
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import KEPT, RANKED
-from steelyard.arena.suspicion import REVIEW, outlier_flags, validate
+from steelyard.arena.suspicion import REVIEW, SUSPECT, outlier_flags, validate
 from steelyard.arena.tallies import place
 from steelyard.arena.tasks import known_task
 from steelyard.arena.view import View, view_task
@@ -142,7 +142,7 @@ def standings_of(view: View, rules: Rules, *, level: float | None = None, top: i
 def _standing(
     row: dict[str, Any], view: View, counts: dict[int, int], median_tokens: float, rules: Rules
 ) -> Standing:  # Any: column values
-    flags = outlier_flags(row, median_tokens, rules.outliers)
+    flags = outlier_flags(rules.outliers, median_tokens, *(row[name] for name in SUSPECT))
     scores = {f"{name}_score": points(row[name]) for name in KEPT}
     rank, percentile = place(row["overall_ranking"] - 1, counts[row["overall"]], len(view.rows))
     return Standing(
@@ -156,11 +156,11 @@ def _standing(
         cost_ranking=row["cost_ranking"],
         correctness_ranking=row["correctness_ranking"],
         baseline_version=view.version if view.policy == "current" else row["baseline_version"],
-        defaulted=defaulted_fields(row),
+        defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
         claimed=claimed_criteria(row["details"]) if row["is_claimed"] else (),
         flags=flags,
         recommended_action=REVIEW if len(flags) >= rules.outliers.flags_for_review else None,
-        warnings=tuple(validate(scores, row["total_tokens"], rules.validation)[1]),
+        warnings=tuple(validate([points(row[name]) for name in RANKED], row["total_tokens"], rules.validation)[1]),
         agent=row["agent"],
         model=row["model"],
         submitter=row["submitter"],
@@ -198,8 +198,8 @@ def outliers(arena: Arena, task_id: str) -> list[Outlier]:
         return []
     median_tokens = float(rows["total_tokens"].median())  # type: ignore[arg-type]  # of integers, and not none
     found = []
-    for row in rows.select("id", "total_tokens", "execution_time", "tool_calls").iter_rows(named=True):
-        flags = outlier_flags(row, median_tokens, arena.rules.outliers)
+    for identity, *values in rows.select("id", *SUSPECT).iter_rows():
+        flags = outlier_flags(arena.rules.outliers, median_tokens, *values)
         if len(flags) >= arena.rules.outliers.flags_for_review:
-            found.append(Outlier(submission_id=row["id"], task_id=task_id, flags=flags, recommended_action=REVIEW))
+            found.append(Outlier(submission_id=identity, task_id=task_id, flags=flags, recommended_action=REVIEW))
     return found

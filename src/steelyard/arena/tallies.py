@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import BindParameter, bindparam, delete, func, select
 from sqlalchemy.engine import Connection
 
-from steelyard.store import insert_columns
+from steelyard.store import insert_rows
 from steelyard.store.migrations.m0001_arena import tallies
 
 FIELDS = {"overall": 0, "iterations": 1, "total_tokens": 2}
@@ -76,14 +76,11 @@ def place(above: int, equal: int, n: int) -> tuple[int, float]:
 
 def add_to_tallies(connection: Connection, counts: Mapping[tuple[int, str], Mapping[int, int]]) -> None:
     """Add the counts, given by task and field, to the store."""
-    rows = [
-        (key, FIELDS[field], value, n)
-        for (key, field), values in sorted(counts.items())
-        for value, n in sorted(values.items())
-    ]
-    names = ("task_key", "field", "value", "n")
-    if rows:
-        insert_columns(connection, tallies, dict(zip(names, zip(*rows, strict=True), strict=True)), add_on_conflict="n")
+    rows: list[tuple[int, int, int, int]] = []
+    for (key, field), values in sorted(counts.items()):
+        number = FIELDS[field]
+        rows += [(key, number, value, n) for value, n in sorted(values.items())]
+    insert_rows(connection, tallies, ("task_key", "field", "value", "n"), rows, add_on_conflict="n")
 
 
 def forget_scores(connection: Connection, task_keys: Iterable[int]) -> None:

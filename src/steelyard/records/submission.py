@@ -96,18 +96,20 @@ def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  
         raise Refused("the values are nested too deeply") from error
 
 
-def check_submission(submission: Submission) -> Submission:
-    """The same submission, made by a program, held against all the rules that a read one has met."""
+def check_submission(submission: Submission) -> bytes:
+    """The submission as JSON; one made by a program is held against all the rules that a read one has met."""
     try:
-        return decode_submission(msgspec.json.encode(submission))
+        encoded = msgspec.json.encode(submission)
     except (TypeError, OverflowError, UnicodeEncodeError) as error:
         raise Refused(f"not a submission: {error}") from error
+    decode_submission(encoded)
+    return encoded
 
 
 def submission_digest(submission: Submission, artifacts_digest: str | None) -> str:
     """SHA-256 of what the submission says, its artifacts by their content and not by where they lie."""
     said = msgspec.structs.replace(submission, artifacts=artifacts_digest)
-    return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
 
 def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None) -> Submission:

@@ -21,7 +21,20 @@ def insert_columns(
 
     Any: column values. Names in the statement are the table's own, never a user's.
     """
-    rows = list(zip(*columns.values(), strict=True))
+    insert_rows(
+        connection, table, list(columns), list(zip(*columns.values(), strict=True)), add_on_conflict=add_on_conflict
+    )
+
+
+def insert_rows(
+    connection: Connection,
+    table: Table,
+    columns: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    add_on_conflict: str | None = None,
+) -> None:
+    """The same with rows as tuples in the order of the columns. Any: column values."""
     if not rows:
         return
     quote = connection.dialect.identifier_preparer.quote
