@@ -22,7 +22,7 @@ from steelyard.arena.rescoring import count_scores, tally_scores
 from steelyard.arena.rules import Rules, read_rules
 from steelyard.arena.scoring import FACTS
 from steelyard.arena.tallies import add_to_tallies, forget_scores
-from steelyard.arena.tasks import add_task, find_task, load_tasks
+from steelyard.arena.tasks import add_task, find_task, known_task, load_tasks
 from steelyard.errors import BadStore, UnknownName, UsageError, nearest
 from steelyard.profiles._read import Profile
 from steelyard.records.decode import Refused
@@ -90,12 +90,20 @@ class Arena:
 
         def work(connection: Connection) -> list[Outcome]:
             self.refresh(connection)
-            coming = [entries[number] for number in now]
+            coming = [self._under_present_rules(connection, entries[number]) for number in now]
             return accept(connection, coming, rules=self.rules, policy=self.policy, now=now_microseconds())
 
         outcomes |= dict(zip(now, self.store.in_transaction(work), strict=True))
         if later:
             self._accept(later, entries, outcomes)
+
+    def _under_present_rules(self, connection: Connection, entry: Entry) -> Entry:
+        """The entry with its task as the rules have it now: they may have changed since it was checked."""
+        name = entry.submission.task_id
+        if name not in self._tasks:
+            self._tasks[name] = known_task(connection, name, self.rules)
+        known = self._tasks[name]
+        return entry if known is entry.known else msgspec.structs.replace(entry, known=known)
 
     def _checked(
         self, given: Sequence[Submission | Rejected], outcomes: dict[int, Outcome], root: Path | None

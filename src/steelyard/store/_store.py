@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -33,6 +34,8 @@ class Store:
         self.engine = engine
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._lock: Path | None = lock_path(url)
+        # Whoever lets go of a store lets go of its connections, also when a command ends in an error.
+        weakref.finalize(self, engine.dispose)
 
     def __repr__(self) -> str:
         return f"Store({self.address!r})"
