@@ -27,7 +27,7 @@ from steelyard.errors import BadStore, UnknownName, UsageError, nearest
 from steelyard.profiles._read import Profile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Rejected
-from steelyard.records.submission import Submission, check_submission, submission_digest
+from steelyard.records.submission import Submission, check_submissions, submission_digest
 from steelyard.records.task import Task
 from steelyard.store import Store
 from steelyard.store.migrations.m0001_arena import settings, submissions, tasks
@@ -118,11 +118,11 @@ class Arena:
         todo: list[tuple[int, Submission, bytes]] = []
         with self.store.read() as connection:
             known = known_digests(connection, [one.id for _, one in sound if one.artifacts is not None])
-            for number, one in sound:
-                said = self._said(connection, one)
-                if isinstance(said, Rejected):
-                    outcomes[number] = said
-                else:
+            for (number, one), said in zip(sound, check_submissions([one for _, one in sound]), strict=True):
+                problem = self._problem(connection, one, said)
+                if problem is not None:
+                    outcomes[number] = problem
+                elif isinstance(said, bytes):
                     todo.append((number, one, said))
 
         def check(given: tuple[int, Submission, bytes]) -> Entry | Rejected:
@@ -140,12 +140,10 @@ class Arena:
             else:
                 yield number, entry
 
-    def _said(self, connection: Connection, one: Submission) -> bytes | Rejected:
-        """What the submission says, as JSON; or why it is refused."""
-        try:
-            said = check_submission(one)
-        except Refused as error:
-            return Rejected(path=one.id[:200], reason=error.reason, hint=error.hint, code="bad_submission")
+    def _problem(self, connection: Connection, one: Submission, said: bytes | Refused) -> Rejected | None:
+        """Why the submission is refused; None when it is sound."""
+        if isinstance(said, Refused):
+            return Rejected(path=one.id[:200], reason=said.reason, hint=said.hint, code="bad_submission")
         known = self._tasks.get(one.task_id) or find_task(connection, one.task_id, self.rules)
         if known is None:
             close = nearest(one.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
@@ -154,12 +152,14 @@ class Arena:
                 path=one.id, reason=f"there is no task {one.task_id[:200]!r}", hint=hint, code="unknown_task"
             )
         self._tasks[one.task_id] = known
+        if known.task.tools is None and known.task.models is None:
+            return None
         for what, name, admitted in (("tool", one.agent, known.task.tools), ("model", one.model, known.task.models)):
             if admitted is not None and name not in admitted:
                 shown = "an unnamed one" if name is None else repr(name)
                 reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
                 return Rejected(path=one.id, reason=reason, code="out_of_scope")
-        return said
+        return None
 
     def _check(self, one: Submission, said: bytes, root: Path | None, *, is_known: bool) -> Entry | Rejected:
         known = self._tasks[one.task_id]

@@ -59,6 +59,7 @@ class Board:
         self._lows = [state[f"min_{name}"] for name in EXTREMES]
         self._highs = [state[f"max_{name}"] for name in EXTREMES]
         self._state = state
+        self._default_ends = default_bounds(known.defaults)
 
     @property
     def moved(self) -> bool:
@@ -88,30 +89,29 @@ class Board:
         """
         self.tokens.add_all(facts["total_tokens"])
         columns = [facts[field] for field in EXTREMES.values()]
-        for values in zip(facts["iterations"], *columns, strict=True):
+        lows, highs, iterations = self._lows, self._highs, self.iterations
+        for turns, *extremes in zip(facts["iterations"], *columns, strict=True):
             self.versions_before.append(self.version)
-            self._add(values[0], values[1:], now)
-
-    def _add(self, iterations: int | None, extremes: Sequence[float | None], now: int) -> None:
-        self.n += 1
-        self.iterations.add(1 if iterations is None else iterations)
-        is_extreme = self.n == self._least
-        for place, value in enumerate(extremes):
-            if value is None or (value == 0 and place in UNKNOWN_AT_ZERO):
-                continue
-            low, high = self._lows[place], self._highs[place]
-            if low is None or value < low:
-                self._lows[place] = value
+            self.n += 1
+            iterations.add(1 if turns is None else turns)
+            is_extreme = self.n == self._least
+            for place, value in enumerate(extremes):
+                if value is None or (value == 0 and place in UNKNOWN_AT_ZERO):
+                    continue
+                low = lows[place]
+                if low is None:
+                    lows[place] = highs[place] = value
+                elif value < low:
+                    lows[place] = value
+                elif value > highs[place]:
+                    highs[place] = value
+                else:
+                    continue
                 is_extreme = True
-            if high is None or value > high:
-                self._highs[place] = value
-                is_extreme = True
-        if self.n < self._least:
-            return
-        if is_extreme or self.iterations.median() != self.bounds.median_iterations:
-            bounds = self._own_bounds()
-            if bounds != self.bounds:
-                self.set_bounds(bounds, now)
+            if self.n >= self._least and (is_extreme or iterations.median() != self.bounds.median_iterations):
+                bounds = self._own_bounds()
+                if bounds != self.bounds:
+                    self.set_bounds(bounds, now)
 
     def set_bounds(self, bounds: Bounds, now: int) -> None:
         """Start a new version with these bounds."""
@@ -124,13 +124,13 @@ class Board:
         return self._own_bounds() if self.n >= self._least else default_bounds(self.known.defaults)
 
     def _own_bounds(self) -> Bounds:
-        ends: list[float] = []
-        for name, low, high in zip(EXTREMES, self._lows, self._highs, strict=True):
-            ends += [
-                float(self.known.defaults[f"min_{name}"] if low is None else low),
-                float(self.known.defaults[f"max_{name}"] if high is None else high),
-            ]
-        return Bounds._make([*ends, float(self.iterations.median())])
+        default = self._default_ends
+        lows, highs = self._lows, self._highs
+        ends = [
+            default[place] if value is None else float(value)
+            for place, value in enumerate((lows[0], highs[0], lows[1], highs[1], lows[2], highs[2], lows[3], highs[3]))
+        ]
+        return Bounds._make((*ends, float(self.iterations.median())))
 
     def state(self) -> dict[str, Any]:  # Any: column values
         """The row of the task's state."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -20,7 +21,7 @@ from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.rescoring import Scores, Yardstick, count_scores, score_all, tally_scores
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import FACTS, KEPT, RANKED
-from steelyard.arena.suspicion import SUSPECT, outlier_flags, validate
+from steelyard.arena.suspicion import SUSPECT, flags_of, outlier_flags, validate, warnings_of
 from steelyard.arena.tallies import Ranks, StoredTally, add_to_tallies, forget_scores, place
 from steelyard.records.finding import Rejected
 from steelyard.records.run import as_utc
@@ -145,7 +146,7 @@ def _arrange(connection: Connection, entries: Sequence[Entry], rules: Rules, now
         ordered += group
     boards = [found[key] for key in by_task]
     given = [entry.submission for entry in ordered]
-    columns: dict[str, list[Any]] = {name: [getattr(one, name) for one in given] for name in AS_GIVEN}  # Any: values
+    columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), given)) for name in AS_GIVEN}  # Any: values
     columns["submitted_at"] = [now if one.submitted_at is None else _microseconds(one) for one in given]
     columns["accepted_at"] = [now] * len(given)
     columns["digest"] = [entry.digest for entry in ordered]
@@ -204,50 +205,43 @@ def _rank(connection: Connection, batch: Batch, policy: Policy) -> None:
 
 
 def _receipts(connection: Connection, batch: Batch, *, rules: Rules, policy: Policy) -> list[Receipt]:
-    ranks: list[int] = []
-    percentiles: list[float] = []
+    places: list[tuple[int, float]] = []
     flags: list[tuple[str, ...]] = []
     versions = batch.columns["baseline_version"]
     if policy == "current":
         versions = [board.version for board, span in zip(batch.boards, batch.spans, strict=True) for _ in span]
-    suspects = [batch.columns[name] for name in SUSPECT]
     for board, span in zip(batch.boards, batch.spans, strict=True):
-        key = board.known.key
-        stored = StoredTally(connection, key, "overall")
-        held = Ranks(batch.counts[key]) if key in batch.counts else None
-        if held is None and len(span) > LOOK_UP_TO:
-            held = Ranks(stored.all())
-        for value in batch.now_scores["overall"][span.start : span.stop]:
-            around = held.around(value) if held else (stored.above(value), stored.count(value))
-            rank, percentile = place(*around, board.n)
-            ranks.append(rank)
-            percentiles.append(percentile)
-        median = board.tokens.median()
-        own = zip(*(column[span.start : span.stop] for column in suspects), strict=True)
-        flags += [outlier_flags(rules.outliers, median, *values) for values in own]
+        places += _places(connection, batch, board, span)
+        own = [batch.columns[name][span.start : span.stop] for name in SUSPECT]
+        flags += flags_of(rules.outliers, board.tokens.median(), *own)
     scores = {name: [points(value) for value in batch.now_scores[name]] for name in KEPT}
-    count = len(ranks)
-    return list(
-        map(
-            Receipt,
-            batch.columns["id"],
-            [entry.known.task.id for entry in batch.entries],
-            ["accepted"] * count,
-            *(scores[name] for name in KEPT),
-            ranks,
-            percentiles,
-            versions,
-            list(map(defaulted_fields, *(batch.columns[name] for name in DEFAULTED))),
-            batch.columns["is_claimed"],
-            flags,
-            _warnings(scores, batch.columns["total_tokens"], rules),
-        )
+    made = map(
+        Receipt,
+        batch.columns["id"],
+        [entry.known.task.id for entry in batch.entries],
+        ["accepted"] * len(places),
+        *(scores[name] for name in KEPT),
+        [rank for rank, _ in places],
+        [percentile for _, percentile in places],
+        versions,
+        defaulted_of(*(batch.columns[name] for name in DEFAULTED)),
+        batch.columns["is_claimed"],
+        flags,
+        warnings_of(rules.validation, [scores[name] for name in RANKED], batch.columns["total_tokens"]),
     )
+    return list(made)
 
 
-def _warnings(scores: Mapping[str, Sequence[float]], tokens: Sequence[int], rules: Rules) -> list[tuple[str, ...]]:
-    rows = zip(*(scores[name] for name in RANKED), tokens, strict=True)
-    return [tuple(validate(values[:5], values[5], rules.validation)[1]) for values in rows]
+def _places(connection: Connection, batch: Batch, board: Board, span: range) -> list[tuple[int, float]]:
+    """Rank and percentile of each new row of a task."""
+    key = board.known.key
+    values = batch.now_scores["overall"][span.start : span.stop]
+    stored = StoredTally(connection, key, "overall")
+    if key not in batch.counts and len(span) <= LOOK_UP_TO:
+        return [place(stored.above(value), stored.count(value), board.n) for value in values]
+    ranks = Ranks(batch.counts[key] if key in batch.counts else stored.all())
+    known = {value: place(*ranks.around(value), board.n) for value in set(values)}
+    return [known[value] for value in values]
 
 
 DEFAULTED = ("execution_time", "estimated_cost", "iterations", "success")
@@ -258,10 +252,21 @@ def defaulted_fields(
     execution_time: float | None, estimated_cost: float | None, iterations: int | None, success: bool | None
 ) -> tuple[str, ...]:
     """The fields among these that were unknown and scored by a default."""
-    if execution_time and estimated_cost and iterations is not None and success is not None:
-        return ()
     unknown = (not execution_time, not estimated_cost, iterations is None, success is None)
     return tuple(name for name, is_unknown in zip(DEFAULTED, unknown, strict=True) if is_unknown)
+
+
+def defaulted_of(
+    times: Sequence[float | None],
+    costs: Sequence[float | None],
+    turns: Sequence[int | None],
+    claims: Sequence[bool | None],
+) -> list[tuple[str, ...]]:
+    """`defaulted_fields` of each row; most have none."""
+    return [
+        () if time and cost and turn is not None and claim is not None else defaulted_fields(time, cost, turn, claim)
+        for time, cost, turn, claim in zip(times, costs, turns, claims, strict=True)
+    ]
 
 
 def known_receipt(connection: Connection, known: KnownTask, identity: str, *, rules: Rules, policy: Policy) -> Receipt:

@@ -21,10 +21,25 @@ def outlier_flags(
     is_frugal = total_tokens < median_tokens * limits.token_share_of_median
     is_fast = bool(execution_time) and execution_time is not None and execution_time < limits.fast_seconds
     is_minimal = tool_calls == limits.few_tool_calls
-    if not (is_frugal or is_fast or is_minimal):
-        return ()
     raised = zip(FLAGS, (is_frugal, is_fast, is_minimal), strict=True)
     return tuple(flag for flag, is_raised in raised if is_raised)
+
+
+def flags_of(
+    limits: OutlierTable,
+    median_tokens: float,
+    tokens: Sequence[int],
+    times: Sequence[float | None],
+    calls: Sequence[int],
+) -> list[tuple[str, ...]]:
+    """`outlier_flags` of each row; most have none."""
+    threshold, fast, few = median_tokens * limits.token_share_of_median, limits.fast_seconds, limits.few_tool_calls
+    return [
+        ()
+        if count >= threshold and (not time or time >= fast) and call != few
+        else outlier_flags(limits, median_tokens, count, time, call)
+        for count, time, call in zip(tokens, times, calls, strict=True)
+    ]
 
 
 FLAGS = ("extremely_efficient_tokens", "extremely_fast", "minimal_tool_usage")
@@ -45,3 +60,14 @@ def validate(scores: Sequence[float], total_tokens: int, limits: ValidationTable
     if total_tokens < limits.low_tokens:
         warnings.append("Suspiciously low token count")
     return errors, warnings
+
+
+def warnings_of(
+    limits: ValidationTable, scores: Sequence[Sequence[float]], tokens: Sequence[int]
+) -> list[tuple[str, ...]]:
+    """The warnings of each row, its scores in ranked order; most have none."""
+    high, low = limits.high_score, limits.low_tokens
+    return [
+        () if count >= low and (row[1] <= high or row[2] <= high) else tuple(validate(row, count, limits)[1])
+        for row, count in zip(zip(*scores, strict=True), tokens, strict=True)
+    ]

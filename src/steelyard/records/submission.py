@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -71,6 +72,7 @@ class Submission(Record, frozen=True, kw_only=True):
 
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _DECODER = msgspec.json.Decoder(Submission)
+_LINES = msgspec.json.Encoder()
 
 
 def decode_submission(line: bytes) -> Submission:
@@ -104,6 +106,24 @@ def check_submission(submission: Submission) -> bytes:
         raise Refused(f"not a submission: {error}") from error
     decode_submission(encoded)
     return encoded
+
+
+def check_submissions(given: Sequence[Submission]) -> list[bytes | Refused]:
+    """`check_submission` of each; where all are sound, as they mostly are, in one go."""
+    try:
+        lines = _LINES.encode_lines(given)
+        _DECODER.decode_lines(lines)
+    except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError):
+        return [_checked_or_refused(one) for one in given]
+    # JSON has NUL only as an escape.
+    return [_checked_or_refused(one) for one in given] if b"\\u" in lines else list(lines.splitlines())
+
+
+def _checked_or_refused(one: Submission) -> bytes | Refused:
+    try:
+        return check_submission(one)
+    except Refused as error:
+        return error
 
 
 def submission_digest(submission: Submission, artifacts_digest: str | None) -> str:
