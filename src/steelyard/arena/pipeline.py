@@ -150,9 +150,13 @@ def _arrange(connection: Connection, entries: Sequence[Entry], rules: Rules, now
     columns["submitted_at"] = [now if one.submitted_at is None else _microseconds(one) for one in given]
     columns["accepted_at"] = [now] * len(given)
     columns["digest"] = [entry.digest for entry in ordered]
-    columns["criteria_met"] = [sum(result.met for result in entry.criteria) for entry in ordered]
+    columns["criteria_met"] = [
+        sum(result.met for result in entry.criteria) if entry.criteria else 0 for entry in ordered
+    ]
     columns["criteria_total"] = [len(entry.criteria) for entry in ordered]
-    columns["is_claimed"] = [any(result.claimed for result in entry.criteria) for entry in ordered]
+    columns["is_claimed"] = [
+        any(result.claimed for result in entry.criteria) if entry.criteria else False for entry in ordered
+    ]
     columns["details"] = [_details(entry) for entry in ordered]
     columns["task_key"] = [entry.known.key for entry in ordered]
     columns["ordinal"] = [

@@ -121,7 +121,6 @@ submissions = Table(
     Column("adjusted", SmallInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-Index("arena_submissions_submitter", submissions.c.submitter, submissions.c.submitted_at)
 
 # How many submissions of a task have each value of a field: ranks, percentiles and ties from score cents, medians from
 # tokens and iterations, whatever the number of submissions.
