@@ -41,7 +41,7 @@ def place_of(name: str) -> Place:
     return Place(".".join(parts[:-1]) or None, None, parts[-1])
 
 
-class TimingSummary(Record, kw_only=True):
+class TimingSummary(Record, frozen=True, kw_only=True):
     """What a tool kept of the samples."""
 
     median: float | None = None
@@ -58,7 +58,7 @@ class TimingSummary(Record, kw_only=True):
     """How many samples there were."""
 
 
-class Timing(Record, kw_only=True):
+class Timing(Record, frozen=True, kw_only=True):
     """One benchmark with one set of parameters, measured once under one version of the code."""
 
     name: Name

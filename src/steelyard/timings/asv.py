@@ -148,7 +148,8 @@ def _spread(cell: Any, size: int, what: str) -> list[Any]:  # Any: JSON values
     if cell is None:
         return [None] * size
     if not isinstance(cell, list):
-        raise ValueError(f"its {what} is a {cell.kind if isinstance(cell, _Bad) else type(cell).__name__}, not a list")
+        kind = cell.kind if isinstance(cell, _Bad) else type(cell).__name__
+        raise ValueError(f"its {what} is a {kind}, not a list")  # noqa: TRY004 - a fault of the file, not of a caller
     if len(cell) != size:
         raise ValueError(f"its {what} has {len(cell)} values for {size} combinations of parameters")
     return cell
