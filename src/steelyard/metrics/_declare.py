@@ -11,7 +11,7 @@ from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics._words import Value, as_column
 from steelyard.records.missing import Missing
 
-Level = Literal["run", "group", "component", "across"]
+Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks"]
 Better = Literal["higher", "lower", "neither"]
 Reducer = Literal["mean", "median", "sum", "count", "min", "max"]
 Scope = Literal["own", "base", "all"]
@@ -78,7 +78,11 @@ class Metric:
         for name, spec in self.inputs.items():
             value = given[name]
             if isinstance(value, Missing) and not spec.optional:
-                return value if name not in values else Missing(f"{name} is {value}" if name != value.reason else str(value))
+                return (
+                    value
+                    if name not in values
+                    else Missing(f"{name} is {value}" if name != value.reason else str(value))
+                )
         constants = {name: values.get(name, default) for name, default in self.constants.items()}
         result = self.function(**given, **constants)
         return result if isinstance(result, Missing) else float(result)

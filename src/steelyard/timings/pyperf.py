@@ -61,7 +61,7 @@ def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any
 
 
 def _run_metadata(runs: list[Any]) -> dict[str, Any]:  # Any: JSON values
-    """What the first run says: pyperf keeps what all runs share at the top and the rest in each run, the name of a benchmark included."""
+    """What the first run says of itself: pyperf keeps at the top only what all runs share."""
     return _table(runs[0].get("metadata")) if runs and isinstance(runs[0], dict) else {}
 
 
