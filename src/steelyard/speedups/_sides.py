@@ -1,4 +1,4 @@
-"""The benchmarks of one version of the code as columns, and many of them pooled so that arithmetic runs once over all."""
+"""The benchmarks of one version of the code as columns, and many such sides pooled so that arithmetic runs once."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Side:
 
 
 def side_of(timings: Iterable[Timing]) -> Side:
-    """The side that these timings make; names are taken once (sources see to that), other units than seconds set aside."""
+    """The side that these timings make (sources see to it that no name comes twice); only seconds are kept."""
     everything = sorted(timings, key=lambda timing: timing.name)
     kept = [timing for timing in everything if timing.unit == SECONDS]
     samples = [timing.usable_samples if timing.status == "ok" else () for timing in kept]
@@ -76,7 +76,7 @@ def side_of(timings: Iterable[Timing]) -> Side:
         places=tuple(timing.place for timing in kept),
         values=np.array([value for one in samples for value in one], dtype=np.float64),
         counts=np.array([len(one) for one in samples], dtype=np.int64),
-        medians=_floats(one.median if one and timing.status == "ok" else None for one, timing in zip(summaries, kept, strict=True)),
+        medians=_floats(timing.summary.median if timing.summary and timing.status == "ok" else None for timing in kept),
         stated=_floats(timing.speedup if timing.status == "ok" else None for timing in kept),
         statuses=tuple(timing.status for timing in kept),
         versions=tuple(timing.code_version for timing in kept),
@@ -84,10 +84,15 @@ def side_of(timings: Iterable[Timing]) -> Side:
         processes={
             index: timing.process_sizes
             for index, timing in enumerate(kept)
-            if timing.process_sizes and max(timing.process_sizes) > 1 and len(samples[index]) == len(timing.samples or ())
+            if timing.process_sizes
+            and max(timing.process_sizes) > 1
+            and len(samples[index]) == len(timing.samples or ())
         },
         intervals99=np.column_stack(
-            (_floats(one and one.ci99_low for one in summaries), _floats(one and one.ci99_high for one in summaries))
+            (
+                _floats(one.ci99_low if one else None for one in summaries),
+                _floats(one.ci99_high if one else None for one in summaries),
+            )
         ),
         rounds=np.array([-1 if one is None or one.rounds is None else one.rounds for one in summaries], dtype=np.int64),
         other_units=tuple(timing.name for timing in everything if timing.unit != SECONDS),
@@ -124,20 +129,21 @@ def pooled(sides: Sequence[Side]) -> Pool:
     for side in distinct:
         starts[id(side)] = row
         row += len(side.names)
-    counts = _joined([side.counts for side in distinct], np.int64)
-    values = _joined([side.values for side in distinct], np.float64)
+    counts = np.concatenate([np.empty(0, dtype=np.int64), *[side.counts for side in distinct]])
+    values = _joined([side.values for side in distinct])
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    medians = _joined([side.medians for side in distinct], np.float64).copy()
+    medians = _joined([side.medians for side in distinct])
     for count, rows, block in blocks(values, offsets, counts):
         block.sort(axis=1)
-        values = _write_back(values, offsets, rows, block)
+        if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
+            values[offsets[rows][:, None] + np.arange(count)] = block
         middle = block[:, (count - 1) // 2]
         medians[rows] = middle if count % 2 else (middle + block[:, count // 2]) / 2
-    return Pool(starts, values, offsets, counts, medians, _joined([side.stated for side in distinct], np.float64))
+    return Pool(starts, values, offsets, counts, medians, _joined([side.stated for side in distinct]))
 
 
 def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterable[tuple[int, Ints | slice, Floats]]:
-    """Rows of equal length as matrices: how many samples, which rows, the samples. One matrix, uncopied, when all agree."""
+    """Rows of equal length as matrices: sample count, rows, samples. When all counts agree it is one view, not a copy."""
     if counts.size and counts[0] > 0 and (counts == counts[0]).all():
         yield int(counts[0]), slice(None), values.reshape(-1, int(counts[0]))
         return
@@ -146,11 +152,5 @@ def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterable[tuple[int, I
         yield count, rows, values[offsets[rows][:, None] + np.arange(count)]
 
 
-def _write_back(values: Floats, offsets: Ints, rows: Ints | slice, block: Floats) -> Floats:
-    if not isinstance(rows, slice):
-        values[offsets[rows][:, None] + np.arange(block.shape[1])] = block
-    return values
-
-
-def _joined(parts: list[NDArray[np.float64]] | list[Ints], kind: type[np.float64] | type[np.int64]) -> NDArray:  # type: ignore[type-arg]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
+def _joined(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.float64)
