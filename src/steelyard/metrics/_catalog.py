@@ -18,7 +18,6 @@ from steelyard.metrics._declare import Metric, per_run_twin
 from steelyard.records.facts import FACTS
 from steelyard.settings import METRICS_PATH
 
-
 OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks"})
 """Levels whose inputs are not facts of a Run: sums over components, or the numbers of a task's benchmarks."""
 

@@ -143,7 +143,7 @@ def pooled(sides: Sequence[Side]) -> Pool:
 
 
 def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterable[tuple[int, Ints | slice, Floats]]:
-    """Rows of equal length as matrices: sample count, rows, samples. When all counts agree it is one view, not a copy."""
+    """Rows of equal length as matrices: sample count, rows, samples. One view, not a copy, when all counts agree."""
     if counts.size and counts[0] > 0 and (counts == counts[0]).all():
         yield int(counts[0]), slice(None), values.reshape(-1, int(counts[0]))
         return

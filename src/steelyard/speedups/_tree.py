@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.metrics.speedup import geometric_mean
+from steelyard.speedups._sides import Floats
 from steelyard.speedups._table import Table
 
 
@@ -36,9 +37,10 @@ def tree_of(table: Table, index: int) -> Node:
     attempt, rows = table.attempts[index], table.rows(index)
     paths: dict[tuple[str, ...], list[int]] = {}
     for row in range(rows.start, rows.stop):
-        place = attempt.nop.places[int(table.local[row])]
+        place, name = attempt.nop.places[int(table.local[row])], table.name(row)
         path = tuple(part for part in place if part is not None)
-        paths.setdefault((*path, table.name(row)), []).append(row)
+        parameters = name[name.index(path[-1]) + len(path[-1]) :] if path and path[-1] in name else name
+        paths.setdefault((*path, parameters), []).append(row)
     return _node(table, "overall", sorted(paths.items()), depth=0)
 
 
@@ -54,9 +56,15 @@ def _node(table: Table, label: str, paths: list[tuple[tuple[str, ...], list[int]
     counted = [row for row in rows if table.counted[row]]
     return Node(
         label=label,
-        agent=geometric_mean(table.effective[counted].tolist()) if counted else None,
-        oracle=geometric_mean(table.oracle[counted].tolist()) if counted else None,
+        agent=_gmean(table.effective[counted]),
+        oracle=_gmean(table.oracle[counted]),
         size=len(rows),
         valid=int(np.count_nonzero(table.valid[rows])),
         children=children,
     )
+
+
+def _gmean(values: Floats) -> float | None:
+    if len(values) == 1:
+        return float(values[0])  # a leaf shows its own number to the last digit
+    return geometric_mean(values.tolist()) if len(values) else None

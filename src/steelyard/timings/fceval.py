@@ -187,7 +187,7 @@ def snapshot_of(values: Any) -> Snapshot | None:  # Any: JSON values
 
 
 def _trial_of_log(opened: Opened) -> Trial:
-    blocks = {block: _block(opened, block) for block in _BLOCKS}
+    blocks = {block: log_block(opened.text, opened.path, block) for block in _BLOCKS}
     result = blocks["RESULT"] or {}
     by_agent = result.get("per_benchmark_speedups_by_agent")
     last = text_or_none(result.get("last_agent"))
@@ -211,18 +211,19 @@ def _task_of_log(path: Path) -> str:
     return path.name.split(".", 1)[0] or path.name
 
 
-def _block(opened: Opened, block: str) -> dict[str, Any] | None:  # Any: JSON values
+def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # Any: JSON values
+    """What stands in a block (TESTS, RESULT or SNAPSHOT) of a log's text; None when the text has no such block."""
     start, end = f"FORMULACODE_{block}_START", f"FORMULACODE_{block}_END"
-    _, found, rest = opened.text.partition(start)
+    _, found, rest = text.partition(start)
     if not found:
         return None
     inner, closed, _ = rest.partition(end)
     if not closed:
-        raise UnreadableFile(str(opened.path), f"the {block} block is cut off: no {end}")
+        raise UnreadableFile(str(path), f"the {block} block is cut off: no {end}")
     try:
-        values = parse_json(inner.strip(), opened.path)
+        values = parse_json(inner.strip(), path)
     except UnreadableFile as error:
-        raise UnreadableFile(str(opened.path), f"the {block} block is {error.message}") from error
+        raise UnreadableFile(str(path), f"the {block} block is {error.message}") from error
     return values if isinstance(values, dict) else None
 
 
