@@ -109,7 +109,7 @@ def _flag(value: bool | None) -> str:
 
 
 def benchmark_tree(title: str, root: Fields) -> Tree:
-    """The benchmarks by module, class and function, with bars on a log scale: to the right faster, to the left slower."""
+    """The benchmarks by module, class and function, with bars on a log scale: to the right faster, left slower."""
     longest = max((abs(math.log(value)) for value in _speedups(root)), default=0.0)
     tree = Tree(Text.assemble((title, "bold"), "  ", _line(root, longest)))
     _grow(tree, root, longest)

@@ -139,6 +139,8 @@ def _vector(side: Side) -> bytes | None:
     known = side.medians[np.isfinite(side.medians)]
     if known.size > 1:
         return b"medians" + known.tobytes()
+    if side.stated is None:
+        return None
     stated = side.stated[np.isfinite(side.stated)]
     return b"stated" + stated.tobytes() if stated.size > 1 and (stated != 1.0).any() else None
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +18,9 @@ from steelyard.records.timing import SECONDS, Place, Timing, TimingStatus
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+PORTION = 250_000
+"""Samples that are sorted at a time."""
 
 LEVELS = ("module", "class", "function", "overall")
 """The levels from the coarsest up to all benchmarks together; as level 1 to 4 in the specification's order."""
@@ -31,9 +38,9 @@ class Side:
     """How many samples each benchmark has."""
     medians: Floats
     """The median that the tool stated; NaN where it stated none. Samples win over it."""
-    stated: Floats
-    """Speedup over nop, in files that state this instead of times; NaN elsewhere."""
     statuses: tuple[TimingStatus, ...]
+    stated: Floats | None = None
+    """Speedup over nop, in files that state this instead of times; None elsewhere."""
     versions: tuple[str | None, ...] = ()
     environments: frozenset[str] = frozenset()
     processes: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -48,21 +55,29 @@ class Side:
     @cached_property
     def measured(self) -> Flags:
         """Which benchmarks have a number at all."""
-        return (self.counts > 0) | np.isfinite(self.medians) | np.isfinite(self.stated)
+        timed = (self.counts > 0) | np.isfinite(self.medians)
+        return timed if self.stated is None else timed | np.isfinite(self.stated)
 
     @cached_property
     def level_codes(self) -> tuple[Ints, Ints, Ints]:
         """For each benchmark the number of its module, class and function."""
-        functions: dict[Place, int] = {}
-        function_codes = [functions.setdefault(place, len(functions)) for place in self.places]
-        modules: dict[str | None, int] = {}
-        classes: dict[tuple[str | None, str | None], int] = {}
-        of_module = np.array([modules.setdefault(place.module, len(modules)) for place in functions], dtype=np.int64)
-        of_class = np.array([classes.setdefault(place[:2], len(classes)) for place in functions], dtype=np.int64)
-        codes = np.array(function_codes, dtype=np.int64)
-        if not functions:
-            return codes, codes, codes
-        return of_module[codes], of_class[codes], codes
+        functions, codes = _numbered(self.places)
+        _, modules = _numbered(list(map(itemgetter(0), functions)))
+        _, classes = _numbered(list(map(itemgetter(0, 1), functions)))
+        return modules[codes], classes[codes], codes
+
+    @cached_property
+    def level_sizes(self) -> tuple[int, int, int]:
+        """How many modules, classes and functions there are."""
+        modules, classes, functions = (int(codes.max(initial=-1)) + 1 for codes in self.level_codes)
+        return modules, classes, functions
+
+
+def _numbered(keys: Sequence[Hashable]) -> tuple[Iterable[Any], Ints]:  # Any: the keys, as they were given
+    """The distinct keys in order of appearance, and for each key its number among them."""
+    numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
+    return numbers, codes
 
 
 def side_of(timings: Iterable[Timing]) -> Side:
@@ -77,7 +92,7 @@ def side_of(timings: Iterable[Timing]) -> Side:
         values=np.array([value for one in samples for value in one], dtype=np.float64),
         counts=np.array([len(one) for one in samples], dtype=np.int64),
         medians=_floats(timing.summary.median if timing.summary and timing.status == "ok" else None for timing in kept),
-        stated=_floats(timing.speedup if timing.status == "ok" else None for timing in kept),
+        stated=_floats(timing.speedup for timing in kept) if any(timing.speedup for timing in kept) else None,
         statuses=tuple(timing.status for timing in kept),
         versions=tuple(timing.code_version for timing in kept),
         environments=frozenset(timing.environment for timing in kept if timing.environment),
@@ -105,52 +120,86 @@ def _floats(values: Iterable[float | None]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Many sides one after another. Rows are benchmarks; samples are sorted within each row."""
+    """Many sides one after another; rows are benchmarks."""
 
+    sides: tuple[Side, ...]
     starts: dict[int, int]
     """First row of each side, by the side's identity."""
-    values: Floats
-    offsets: Ints
-    counts: Ints
     medians: Floats
-    """Median of the samples, else the stated one; NaN where there is neither."""
-    stated: Floats
+    """Median of the samples, else the one the tool stated; NaN where there is neither."""
+    stated: Floats | None
+    """Speedups over nop that files state instead of times; None when no side has any."""
 
     def row(self, side: Side) -> int:
         """The side's first row."""
         return self.starts[id(side)]
 
+    @cached_property
+    def counts(self) -> Ints:
+        """How many samples each row has."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *[side.counts for side in self.sides]])
 
-def pooled(sides: Sequence[Side]) -> Pool:
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where each row's samples begin in `values`, and one past the last."""
+        return np.concatenate(([0], np.cumsum(self.counts)))
+
+    @cached_property
+    def values(self) -> Floats:
+        """All samples, sorted within each row. Made when intervals ask for it: medians alone do not need them kept."""
+        return np.concatenate([np.empty(0), *[_sorted_samples(part)[0] for part in _parts(self.sides)]])
+
+
+def pooled(sides: Iterable[Side]) -> Pool:
     """All distinct sides in one pool, with the median of every row."""
-    distinct = list({id(side): side for side in sides}.values())
+    distinct = tuple({id(side): side for side in sides}.values())
     starts: dict[int, int] = {}
     row = 0
     for side in distinct:
         starts[id(side)] = row
         row += len(side.names)
-    counts = np.concatenate([np.empty(0, dtype=np.int64), *[side.counts for side in distinct]])
-    values = _joined([side.values for side in distinct])
+    medians = [_sorted_samples(part)[1] for part in _parts(distinct)]
+    stated = None
+    if any(side.stated is not None for side in distinct):
+        parts = [np.full(len(side.names), np.nan) if side.stated is None else side.stated for side in distinct]
+        stated = np.concatenate(parts)
+    return Pool(sides=distinct, starts=starts, medians=np.concatenate([np.empty(0), *medians]), stated=stated)
+
+
+def _parts(sides: Sequence[Side]) -> Iterator[list[Side]]:
+    """The sides in portions small enough to stay in the cache: fresh memory costs more than sorting."""
+    part: list[Side] = []
+    held = 0
+    for side in sides:
+        part.append(side)
+        held += len(side.values)
+        if held >= PORTION:
+            yield part
+            part, held = [], 0
+    if part:
+        yield part
+
+
+def _sorted_samples(sides: Sequence[Side]) -> tuple[Floats, Floats]:
+    """The samples of these sides, sorted within each row, and the median of each row."""
+    counts = np.concatenate([side.counts for side in sides])
+    values = np.concatenate([side.values for side in sides])
+    medians = np.concatenate([side.medians for side in sides])
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    medians = _joined([side.medians for side in distinct])
-    for count, rows, block in blocks(values, offsets, counts):
+    for size, rows, block in blocks(values, offsets, counts):
         block.sort(axis=1)
         if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
-            values[offsets[rows][:, None] + np.arange(count)] = block
-        middle = block[:, (count - 1) // 2]
-        medians[rows] = middle if count % 2 else (middle + block[:, count // 2]) / 2
-    return Pool(starts, values, offsets, counts, medians, _joined([side.stated for side in distinct]))
+            values[offsets[rows][:, None] + np.arange(size)] = block
+        middle = block[:, (size - 1) // 2]
+        medians[rows] = middle if size % 2 else (middle + block[:, size // 2]) / 2
+    return values, medians
 
 
-def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterable[tuple[int, Ints | slice, Floats]]:
+def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, Ints | slice, Floats]]:
     """Rows of equal length as matrices: sample count, rows, samples. One view, not a copy, when all counts agree."""
     if counts.size and counts[0] > 0 and (counts == counts[0]).all():
         yield int(counts[0]), slice(None), values.reshape(-1, int(counts[0]))
         return
-    for count in np.unique(counts[counts > 0]).tolist():
-        rows = np.flatnonzero(counts == count)
-        yield count, rows, values[offsets[rows][:, None] + np.arange(count)]
-
-
-def _joined(parts: list[Floats]) -> Floats:
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.float64)
+    for size in np.unique(counts[counts > 0]).tolist():
+        rows = np.flatnonzero(counts == size)
+        yield size, rows, values[offsets[rows][:, None] + np.arange(size)]

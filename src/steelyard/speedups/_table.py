@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,8 @@ from steelyard.speedups._options import AgentOnlyRule
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, pooled
 
 ABSENT = -1
+PORTION = 40_000
+"""Rows that are worked on at a time."""
 NO_COST = Missing("no cost is given")
 NO_TRAJECTORY = Missing("no log is given")
 
@@ -65,28 +67,28 @@ class Attempt:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """For each attempt, its benchmarks' positions: in the nop side, and in the pool for each of the three sides."""
+
+    local: list[Ints]
+    nop: list[Ints]
+    oracle: list[Ints]
+    agent: list[Ints]
+    """-1 where the side does not have the benchmark."""
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
     """One row for each benchmark measured under nop, attempt after attempt."""
 
     attempts: tuple[Attempt, ...]
     pool: Pool
+    positions: Rows
     starts: Ints
     """First row of each attempt, and one past the last."""
-    attempt: Ints
-    """Which attempt a row belongs to."""
-    local: Ints
-    """The row's position in its nop side."""
-    nop_row: Ints
-    oracle_row: Ints
-    agent_row: Ints
-    """Rows in the pool; -1 where the side does not have the benchmark."""
     agent: Floats
     oracle: Floats
     """Speedups over nop as measured; NaN where there is none."""
-    valid: Flags
-    """Usable under all three."""
-    agent_only: Flags
-    """Usable but for the agent's side."""
     counted: Flags
     """What enters the figures: valid ones, and by the profile's rule those that failed only under the agent."""
     effective: Floats
@@ -94,6 +96,41 @@ class Table:
     task_speedup: Floats
     advantages: Floats
     """One row for each attempt, one column for each level; NaN where nothing counts."""
+
+    @cached_property
+    def attempt(self) -> Ints:
+        """Which attempt a row belongs to."""
+        return np.repeat(np.arange(len(self.attempts)), np.diff(self.starts))
+
+    @cached_property
+    def local(self) -> Ints:
+        """The row's position in its nop side."""
+        return _joined(self.positions.local)
+
+    @cached_property
+    def nop_row(self) -> Ints:
+        """The row's place in the pool under nop."""
+        return _joined(self.positions.nop)
+
+    @cached_property
+    def oracle_row(self) -> Ints:
+        """The row's place in the pool under oracle; -1 where it has none."""
+        return _joined(self.positions.oracle)
+
+    @cached_property
+    def agent_row(self) -> Ints:
+        """The row's place in the pool under the agent; -1 where it has none."""
+        return _joined(self.positions.agent)
+
+    @cached_property
+    def valid(self) -> Flags:
+        """Usable under all three."""
+        return np.isfinite(self.agent) & np.isfinite(self.oracle)
+
+    @cached_property
+    def agent_only(self) -> Flags:
+        """Usable but for the agent's side."""
+        return np.isfinite(self.oracle) & ~np.isfinite(self.agent)
 
     def rows(self, attempt: int) -> slice:
         """The rows of one attempt."""
@@ -105,33 +142,33 @@ class Table:
 
 
 def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule = "drop") -> Table:
-    """Everything the specification asks of these attempts, computed over all of them at once."""
-    pool = pooled([side for one in attempts for side in (one.nop, one.oracle, one.side)])
-    local, nop_row, oracle_row, agent_row = _rows(attempts, pool)
-    sizes = np.array([len(one) for one in local], dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    attempt = np.repeat(np.arange(len(attempts)), sizes)
-    nop_rows, oracle_rows, agent_rows = _joined(nop_row), _joined(oracle_row), _joined(agent_row)
-    agent = _speedup(pool, nop_rows, agent_rows)
-    oracle = _speedup(pool, nop_rows, oracle_rows)
-    comparable = np.isfinite(oracle)
-    usable = np.isfinite(agent)
-    valid, agent_only = comparable & usable, comparable & ~usable
-    effective, counted = _by_rules(attempts, attempt, agent, valid, agent_only, agent_only_failures)
-    task_speedup, advantages = _figures(attempts, attempt, local, effective, oracle, counted)
+    """Everything the specification asks of these attempts, computed over many of them at once."""
+    pool = pooled(side for one in attempts for side in (one.nop, one.oracle, one.side))
+    positions = _positions(attempts, pool)
+    starts = np.concatenate(([0], np.cumsum([len(one) for one in positions.local], dtype=np.int64)))
+    size = int(starts[-1])
+    agent, oracle, effective = np.empty(size), np.empty(size), np.empty(size)
+    counted = np.empty(size, dtype=bool)
+    task_speedup, advantages = np.empty(len(attempts)), np.empty((len(attempts), 4))
+    for first, last in _portions(starts):
+        rows, some = slice(int(starts[first]), int(starts[last])), slice(first, last)
+        nop = _joined(positions.nop[some])
+        agent[rows] = _speedup(pool, nop, _joined(positions.agent[some]))
+        oracle[rows] = _speedup(pool, nop, _joined(positions.oracle[some]))
+        attempt = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
+        effective[rows], counted[rows] = _by_rules(
+            attempts[some], attempt, agent[rows], oracle[rows], agent_only_failures
+        )
+        task_speedup[some], advantages[some] = _figures(
+            attempts[some], attempt, positions.local[some], effective[rows], oracle[rows], counted[rows]
+        )
     return Table(
         attempts=tuple(attempts),
         pool=pool,
+        positions=positions,
         starts=starts,
-        attempt=attempt,
-        local=_joined(local),
-        nop_row=nop_rows,
-        oracle_row=oracle_rows,
-        agent_row=agent_rows,
         agent=agent,
         oracle=oracle,
-        valid=valid,
-        agent_only=agent_only,
         counted=counted,
         effective=effective,
         task_speedup=task_speedup,
@@ -139,25 +176,38 @@ def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule 
     )
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _portions(starts: Ints) -> Iterator[tuple[int, int]]:
+    """First and last (exclusive) attempt of portions whose rows fit the cache: touching fresh memory costs most."""
+    attempts = len(starts) - 1
+    first = 0
+    while first < attempts:
+        last = int(np.searchsorted(starts, starts[first] + PORTION, side="right")) - 1
+        last = min(max(last, first + 1), attempts)
+        yield first, last
+        first = last
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
-def _rows(attempts: Sequence[Attempt], pool: Pool) -> tuple[list[Ints], list[Ints], list[Ints], list[Ints]]:
-    """For each attempt the positions of its benchmarks: in nop, and in the pool for each of the three sides."""
+def _positions(attempts: Sequence[Attempt], pool: Pool) -> Rows:
     measured: dict[int, Ints] = {}
     found: dict[tuple[int, int], Ints] = {}
-    columns: tuple[list[Ints], list[Ints], list[Ints], list[Ints]] = ([], [], [], [])
+    rows = Rows([], [], [], [])
     for one in attempts:
-        positions = measured.setdefault(id(one.nop), np.flatnonzero(one.nop.measured))
-        columns[0].append(positions)
-        columns[1].append(positions + pool.row(one.nop))
-        for column, side in ((columns[2], one.oracle), (columns[3], one.side)):
-            key = (id(one.nop), id(side))
+        nop = id(one.nop)
+        if nop not in measured:
+            measured[nop] = np.flatnonzero(one.nop.measured)
+            found[nop, nop] = measured[nop] + pool.row(one.nop)
+        rows.local.append(measured[nop])
+        rows.nop.append(found[nop, nop])
+        for column, side in ((rows.oracle, one.oracle), (rows.agent, one.side)):
+            key = (nop, id(side))
             if key not in found:
-                found[key] = _matched(one.nop, positions, side, pool.row(side))
+                found[key] = _matched(one.nop, measured[nop], side, pool.row(side))
             column.append(found[key])
-    return columns
+    return rows
 
 
 def _matched(nop: Side, positions: Ints, side: Side, start: int) -> Ints:
@@ -173,7 +223,7 @@ def _speedup(pool: Pool, nop: Ints, other: Ints) -> Floats:
         before, after = pool.medians[nop], pool.medians[other]
         speedup = before / after
         speedup[~((before > 0) & (after > 0))] = np.nan
-        if np.isfinite(pool.stated).any():
+        if pool.stated is not None:
             stated = pool.stated[other] / pool.stated[nop]
             speedup = np.where(np.isfinite(speedup), speedup, stated)
         speedup[~(np.isfinite(speedup) & (speedup > 0)) | (other == ABSENT)] = np.nan
@@ -181,17 +231,20 @@ def _speedup(pool: Pool, nop: Ints, other: Ints) -> Floats:
 
 
 def _by_rules(
-    attempts: Sequence[Attempt], attempt: Ints, agent: Floats, valid: Flags, agent_only: Flags, rule: AgentOnlyRule
+    attempts: Sequence[Attempt], attempt: Ints, agent: Floats, oracle: Floats, rule: AgentOnlyRule
 ) -> tuple[Floats, Flags]:
     """The agent's speedups after both failure rules, and what of them counts."""
-    effective = np.where(valid, agent, np.nan)
-    counted = valid
+    comparable = np.isfinite(oracle)
+    usable = np.isfinite(agent)
+    counted = comparable & usable
+    effective = np.where(counted, agent, np.nan)
+    agent_only = comparable & ~usable
     if rule != "drop" and agent_only.any():
-        counted = valid | agent_only
         worst = np.ones(len(attempts))
         if rule == "worst":
-            np.minimum.at(worst, attempt[valid], agent[valid])
+            np.minimum.at(worst, attempt[counted], agent[counted])
         effective[agent_only] = worst[attempt[agent_only]]
+        counted = comparable
     fallback = np.array([one.fallback for one in attempts], dtype=bool)
     if fallback.any():
         effective[fallback[attempt] & counted] = 1.0
@@ -222,16 +275,14 @@ def _figures(
 def _groups(attempts: Sequence[Attempt], local: list[Ints], level: int) -> tuple[Ints, Ints]:
     """For each row the number of its group among the groups of all attempts, and for each group its attempt."""
     parts: list[Ints] = []
-    widths = np.empty(len(attempts), dtype=np.int64)
-    start = 0
-    for index, (one, positions) in enumerate(zip(attempts, local, strict=True)):
+    for one, positions in zip(attempts, local, strict=True):
         codes = one.nop.level_codes[level]
-        inside = codes if len(positions) == len(codes) else codes[positions]
-        width = int(codes.max()) + 1 if len(codes) else 0
-        parts.append(inside + start)
-        widths[index] = width
-        start += width
-    return _joined(parts), np.repeat(np.arange(len(attempts)), widths)
+        parts.append(codes if len(positions) == len(codes) else codes[positions])
+    widths = np.array([one.nop.level_sizes[level] for one in attempts], dtype=np.int64)
+    starts = np.cumsum(widths) - widths
+    groups = _joined(parts)
+    groups += np.repeat(starts, [len(part) for part in parts])
+    return groups, np.repeat(np.arange(len(attempts)), widths)
 
 
 def _mean_of_groups(groups: Ints, owner: Ints, mine: Floats, theirs: Floats, attempts: int) -> Floats:
