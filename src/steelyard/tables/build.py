@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import filecmp
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,10 +22,13 @@ from steelyard.tables._batches import batch_frame, batches
 from steelyard.tables._columns import PATH
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat import facts_of, flat_frame, suspicious
-from steelyard.tables._spool import Spool
+from steelyard.tables._spool import SpillFolder, Spool
 
 REJECTED_KEPT = 1_000
 """How many refused records are listed; all are counted."""
+
+IN_MEMORY_ROWS = 20_000_000
+"""Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
 
 Progress = Callable[[str, int], None]
 """Told the file and how many more records were read."""
@@ -42,7 +44,7 @@ class RunTable:
     rejected: tuple[Rejected, ...] = ()
     rejected_count: int = 0
     findings: tuple[Finding, ...] = ()
-    folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    folder: SpillFolder | None = field(default=None, repr=False)
     """Holds spilled rows; it must live as long as the frame does."""
 
 
@@ -99,6 +101,8 @@ class TableBuilder:
             self._rejected.append(rejected)
 
     def _add_flat(self, path: Path, frame: pl.LazyFrame) -> None:
+        if int(frame.select(pl.len()).collect().item()) <= IN_MEMORY_ROWS:
+            frame = frame.collect().lazy()
         bad = frame.filter(suspicious(frame)).collect()
         if bad.height:
             self.add_entries(_as_entries(bad, str(path)), name=str(path))
