@@ -269,10 +269,11 @@ def test_any_json_is_read_or_refused_and_never_a_crash(
     try:
         opened, source = open_timings(path)
         file = source.read(opened) if source.name != "fceval" else read_trials(opened)
-    except UnreadableFile as error:
-        assert error.where == str(path)
+    except UnreadableFile as refusal:
+        read_from = refusal.where
     else:
-        assert file.path == str(path)
+        read_from = file.path
+    assert read_from == str(path)
 
 
 @given(cut=st.integers(0, 20_000))

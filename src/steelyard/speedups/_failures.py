@@ -8,7 +8,7 @@ from steelyard.records.run import Snapshot, TestResults
 NO_TESTS = "no test results are given"
 
 
-def tests_failed(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:
+def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:
     """Whether the tests say that the agent broke something; missing without results.
 
     Where the expert's results are known too, only what fails beyond them counts: by name where both give names, so

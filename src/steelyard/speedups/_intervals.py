@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from steelyard.speedups._options import Options
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, blocks
@@ -48,7 +48,7 @@ def samples_needed(level: float) -> int:
 def _order_weights(count: int, level: float) -> tuple[int, float]:
     """Depth of the order statistic to start from (1 is the smallest), and how far to go towards the next."""
     depths = np.arange(1, count // 2 + 1)
-    cover = 1 - 2 * stats.binom.cdf(depths - 1, count, 0.5)
+    cover = 1 - 2 * special.bdtr(depths - 1, count, 0.5)
     depth = int(depths[cover >= level][-1])
     if depth == depths[-1]:
         return depth, 0.0
@@ -104,7 +104,7 @@ def bootstrap_weights(count: int) -> tuple[int, Floats]:
     Exact, from binomial tails. With an even count there are two middle values, and either is taken half the time.
     """
     below = np.arange(count + 1) / count
-    reached = [stats.binom.sf(middle - 1, count, below) for middle in ((count + 1) // 2, count // 2 + 1)]
+    reached = [special.bdtrc(middle - 1, count, below) for middle in ((count + 1) // 2, count // 2 + 1)]
     weights = np.diff((reached[0] + reached[1]) / 2)
     kept = np.flatnonzero(weights > _NEGLIGIBLE)
     inside = weights[kept[0] : kept[-1] + 1]

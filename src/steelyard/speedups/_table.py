@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.records.missing import Missing
 from steelyard.records.run import Snapshot, TestResults
-from steelyard.speedups._failures import snapshot_failed, succeeded, tests_failed
+from steelyard.speedups._failures import snapshot_failed, succeeded, broke_tests
 from steelyard.speedups._options import AgentOnlyRule
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, pooled
 
@@ -48,7 +48,7 @@ class Attempt:
     @cached_property
     def pytest_failed(self) -> bool | Missing:
         """Whether the tests failed."""
-        return tests_failed(self.tests, self.oracle_tests)
+        return broke_tests(self.tests, self.oracle_tests)
 
     @cached_property
     def snapshot_failed(self) -> bool:

@@ -179,15 +179,14 @@ def _summary(result: float | None, stats: dict[str, Any]) -> TimingSummary | Non
 def _place(name: str, about: dict[str, Any]) -> Place:  # Any: JSON values
     """The place by name, corrected by the benchmark's code where asv kept it: it shows whether there is a class."""
     code = about.get("code")
-    parts = name.split(".")
-    if not isinstance(code, str) or len(parts) < 2:
+    *outer, function = name.split(".")
+    if not isinstance(code, str) or not outer:
         return place_of(name)
-    in_class = re.search(rf"^class {re.escape(parts[-2])}\b", code, re.MULTILINE) or re.search(
-        rf"^\s*def {re.escape(parts[-1])}\(self\b", code, re.MULTILINE
-    )
-    if in_class:
-        return Place(".".join(parts[:-2]) or None, parts[-2], parts[-1])
-    return Place(".".join(parts[:-1]) or None, None, parts[-1])
+    if re.search(rf"^class {re.escape(outer[-1])}\b|^\s*def {re.escape(function)}\(self\b", code, re.MULTILINE):
+        return Place(".".join(outer[:-1]) or None, outer[-1], function)
+    if re.search(rf"^def {re.escape(function)}\(", code, re.MULTILINE):
+        return Place(".".join(outer), None, function)
+    return place_of(name)
 
 
 def _unit(function: str) -> str:
