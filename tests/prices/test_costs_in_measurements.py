@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from steelyard.prices import open_book
 from steelyard.records.finding import Finding
 from steelyard.records.run import Run, Usage
-from steelyard.workflow import measure
+from steelyard.workflow.measure import measure
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=0)
 
@@ -34,6 +36,15 @@ def test_an_unknown_model_leaves_the_cost_missing_and_the_nearest_is_named() -> 
     assert "'gpt-4oo'; the nearest known is 'gpt-4o'" in finding.message
     cost = measure([lost]).to_dict()["groups"][0]["metrics"]["cost_usd"]
     assert (cost["median"], cost["count"], cost["missing"]) == (None, 0, 1)
+
+
+@pytest.mark.parametrize("count", [10**15 + 1, 10**19, 10**400])
+def test_an_absurd_count_of_tokens_has_no_cost_and_stops_nothing(count: int) -> None:
+    absurd = Run(id="absurd", task="t", model="gpt-4o", usage=Usage(input_tokens=1, output_tokens=count))
+    good = Run(id="good", task="t", model="gpt-4o", usage=MILLION)
+    (finding,) = findings(absurd, good, code="unpriced")
+    assert "cannot be right" in finding.message
+    assert measure([absurd, good]).to_dict()["groups"][0]["metrics"]["cost_usd"]["median"] == 2.5
 
 
 def test_a_result_states_the_book_and_its_version() -> None:
