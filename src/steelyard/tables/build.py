@@ -162,7 +162,7 @@ class TableBuilder:
         return RunTable(
             frame=frame,
             n=int(frame.select(pl.len()).collect().item()),
-            book=self._book.name,
+            book=self._book.label,
             rejected=tuple(self._rejected),
             rejected_count=self._rejected_count,
             findings=tuple(findings),
