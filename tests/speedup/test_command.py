@@ -232,3 +232,31 @@ def test_importing_the_command_stays_light() -> None:
     code = "import sys, steelyard.surfaces.cli.speedup; print(sorted({'numpy', 'scipy', 'polars'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf"), 1e300, "free", True])
+def test_a_cost_that_is_none_is_set_aside(tmp_path: Path, cost: object) -> None:
+    runs = write(tmp_path / "runs.json", {"tool:m": {"cost_usd": cost}})
+    agents = {"tool:m": ASV / "agent.json"}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, runs=runs))
+    assert result.rejected == 1
+    assert result.to_dict()["agents"]["tool:m"]["task_cost_usd"] is None
+
+
+@pytest.mark.parametrize("method", ["order", "bootstrap"])
+def test_absurd_times_never_break_the_output(tmp_path: Path, command: Command, method: str) -> None:
+    values = (1e308, 5e-324, 0.0, 1e-300, 1.0, 1e300)
+    sides = [
+        write(
+            tmp_path / f"{which}.json",
+            {"task": "t", "benchmarks": [
+                {"name": f"m.time_{at}", "samples": [value] * 7 + [values[(at + turn) % 6]] * 3}
+                for at, value in enumerate(values[turn:] + values[:turn])
+            ]},
+        )
+        for turn, which in enumerate(("nop", "oracle", "agent"))
+    ]  # fmt: skip
+    files = ("--nop", str(sides[0]), "--oracle", str(sides[1]), "--agent", f"a:m={sides[2]}")
+    done = command(*files, "--json", "--interval", method)
+    assert done.status == 0
+    json.loads(done.stdout, parse_constant=lambda token: pytest.fail(f"{token} in JSON"))

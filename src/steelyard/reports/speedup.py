@@ -163,7 +163,9 @@ def _attempt_rows(result: Fields) -> Iterator[dict[str, Any]]:
             yield {"profile": result["profile"], "task": task, "agent": key, **plain}
 
 
-_NESTED = frozenset({"per_benchmark_speedups", "pytest_summary", "snapshot_summary", "benchmarks", "missing"})
+_NESTED = frozenset(
+    {"per_benchmark_speedups", "pytest_summary", "snapshot_summary", "benchmarks", "missing", "advantage_by_level"}
+)
 
 
 def _benchmark_rows(result: Fields) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from steelyard.speedups._asv_rule import asv_changes
 from steelyard.speedups._intervals import LogIntervals, log_intervals
 from steelyard.speedups._options import Options
 from steelyard.speedups._payload import nullable, without_missing
-from steelyard.speedups._sides import Flags, Floats, Ints, Side, pooled
+from steelyard.speedups._sides import LEVELS, Flags, Floats, Ints, Side, pooled
 from steelyard.speedups._table import ABSENT, Table
 
 Verdict = Literal["faster", "slower", "unclear", "unknown"]
@@ -80,7 +80,8 @@ def measures(table: Table, index: int, surety: Surety | None, options: Options) 
         "largest_share": metrics.largest_share(items=[a - o for a, o in zip(mine, theirs, strict=True)]),
     }
     values, reasons = without_missing(found)
-    return values | {"trajectory_origin": attempt.trajectory_origin, "missing": reasons}
+    levels = dict(zip(LEVELS, nullable(table.advantages[index]), strict=True))
+    return values | {"advantage_by_level": levels, "trajectory_origin": attempt.trajectory_origin, "missing": reasons}
 
 
 def _ends(surety: Surety | None, rows: slice, valid: Flags) -> tuple[list[float], list[float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -65,11 +66,11 @@ def per_benchmark(table: Table, index: int) -> dict[str, dict[str, float | None]
 
 
 def nullable(values: Floats) -> list[Any]:  # Any: a float, or None for NaN
-    """The numbers as a list, None for NaN."""
+    """The numbers as a list, None for what is not finite."""
     listed: list[Any] = values.tolist()
     if np.isfinite(values).all():
         return listed
-    return [value if value == value else None for value in listed]  # noqa: PLR0124 - NaN is what differs from itself
+    return [value if math.isfinite(value) else None for value in listed]
 
 
 def _pytest_summary(tests: TestResults | None) -> dict[str, Any] | None:  # Any: counts and a word

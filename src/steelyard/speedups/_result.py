@@ -88,7 +88,10 @@ class Speedups:
         return parts
 
     def _add(self, task: Fields, index: int) -> None:
-        key = self.table.attempts[index].agent
+        attempt = self.table.attempts[index]
+        key = attempt.agent
+        if key in task["agents"]:  # one task given with several attempts of an agent
+            key = f"{key}#{attempt.number}"
         task["agents"][key], task["missing"][key] = payload(self.table, index)
         benchmarks = {} if self.surety is None else benchmark_measures(self.table, index, self.surety)
         task["measures"][key] = self.measured[index] | {"benchmarks": benchmarks}

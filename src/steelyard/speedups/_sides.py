@@ -191,7 +191,8 @@ def _sorted_samples(sides: Sequence[Side]) -> tuple[Floats, Floats]:
         if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
             values[offsets[rows][:, None] + np.arange(size)] = block
         middle = block[:, (size - 1) // 2]
-        medians[rows] = middle if size % 2 else (middle + block[:, size // 2]) / 2
+        with np.errstate(over="ignore"):  # a median past all numbers is infinite, hence not valid
+            medians[rows] = middle if size % 2 else (middle + block[:, size // 2]) / 2
     return values, medians
 
 

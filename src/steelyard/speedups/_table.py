@@ -10,11 +10,13 @@ import numpy as np
 
 from steelyard.records.missing import Missing
 from steelyard.records.run import Snapshot, TestResults
-from steelyard.speedups._failures import snapshot_failed, succeeded, broke_tests
+from steelyard.speedups._failures import broke_tests, snapshot_failed, succeeded
 from steelyard.speedups._options import AgentOnlyRule
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, pooled
 
 ABSENT = -1
+IMPLAUSIBLE = 1e50
+"""A speedup this far from 1 is no measurement, and sums of such numbers would overflow."""
 PORTION = 40_000
 """Rows that are worked on at a time."""
 NO_COST = Missing("no cost is given")
@@ -218,7 +220,7 @@ def _matched(nop: Side, positions: Ints, side: Side, start: int) -> Ints:
 
 
 def _speedup(pool: Pool, nop: Ints, other: Ints) -> Floats:
-    """median(nop) / median(other), or the stated speedup; NaN unless all that goes in is finite and above 0."""
+    """median(nop) / median(other), or the stated speedup; NaN unless all of it is finite and above 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         before, after = pool.medians[nop], pool.medians[other]
         speedup = before / after
@@ -226,7 +228,7 @@ def _speedup(pool: Pool, nop: Ints, other: Ints) -> Floats:
         if pool.stated is not None:
             stated = pool.stated[other] / pool.stated[nop]
             speedup = np.where(np.isfinite(speedup), speedup, stated)
-        speedup[~(np.isfinite(speedup) & (speedup > 0)) | (other == ABSENT)] = np.nan
+        speedup[~((speedup > 1 / IMPLAUSIBLE) & (speedup < IMPLAUSIBLE)) | (other == ABSENT)] = np.nan
     return speedup
 
 

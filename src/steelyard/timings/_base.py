@@ -18,6 +18,10 @@ MAX_BYTES = 512 * 1024 * 1024
 """Largest timing file that is read, after unpacking."""
 
 
+MAX_AMOUNT = 1e12
+"""Largest cost that is taken for one."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimingFile:
     """What one file says: timings, and what else it knows of the run that made them."""
@@ -99,9 +103,15 @@ def number(value: object) -> float | None:
         return None
 
 
+def amount(value: object) -> float | None:
+    """The value as an amount of money; None when it is negative, not finite or absurd."""
+    known = number(value)
+    return known if known is not None and 0 <= known <= MAX_AMOUNT else None
+
+
 def count(value: object) -> int | None:
     """The value as a whole number that is not negative; None otherwise."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
 
 
 def text_or_none(value: object) -> str | None:

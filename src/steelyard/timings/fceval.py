@@ -14,7 +14,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Rejected
 from steelyard.records.run import Snapshot, TestResults
 from steelyard.records.timing import Timing, place_of
-from steelyard.timings._base import Opened, TimingFile, TimingSource, count, number, parse_json, text_or_none
+from steelyard.timings._base import Opened, TimingFile, TimingSource, amount, count, number, parse_json, text_or_none
 
 _BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
 _METRICS = "agent_metrics_by_agent"
@@ -118,7 +118,7 @@ def _agent(payload: dict[str, Any], tests: TestResults | None) -> TrialAgent:  #
         agent=agent,
         tests=tests,
         snapshot=snapshot_of(payload.get("snapshot_summary")),
-        cost_usd=number(payload.get("task_cost_usd")),
+        cost_usd=amount(payload.get("task_cost_usd")),
         trajectory_length=count(payload.get("trajectory_length")),
     )
 

@@ -8,7 +8,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.records.decode import Refused, decode_run
 from steelyard.records.run import Run
 from steelyard.records.timing import Timing, TimingSummary, place_of
-from steelyard.timings._base import Opened, TimingFile, TimingSource, collected
+from steelyard.timings._base import Opened, TimingFile, TimingSource, amount, collected
 
 
 def _recognises(opened: Opened) -> bool:
@@ -27,7 +27,7 @@ def _read(opened: Opened) -> TimingFile:
         _timings(run),
         tests=run.tests,
         snapshot=run.snapshot,
-        cost_usd=run.cost_usd,
+        cost_usd=amount(run.cost_usd),
         trajectory_length=run.iterations,
     )
 

@@ -18,7 +18,8 @@ A folder that holds a results.json of FC-Eval is read from that file instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from steelyard.records.missing import Missing
 from steelyard.records.run import Snapshot, TestResults
 from steelyard.speedups._sides import Side, side_of
 from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt
-from steelyard.timings._base import TimingFile, count, number, parse_json, read_text
+from steelyard.timings._base import TimingFile, amount, count, parse_json, read_text
 from steelyard.timings._catalog import open_timings, read_timings
 from steelyard.timings._trajectory import trajectory_of
 from steelyard.timings.fceval import SOURCE as FCEVAL
@@ -92,14 +93,14 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
             reading.refuse(error)
             continue
         reading.note(file.rejected)
-        agent, _, number_text = key.partition("#")
+        agent, number = attempt_of(key)
         known = _merged(about.get(key, _About()), file)
         length, origin = _trajectory(known, files.logs.get(key, ()), reading)
         reading.attempts.append(
             Attempt(
                 task=files.task,
                 agent=agent,
-                number=int(number_text) if number_text else 1,
+                number=number,
                 nop=nop,
                 oracle=oracle,
                 side=side_of(file.timings),
@@ -112,6 +113,16 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
                 trajectory_origin=origin,
             )
         )
+
+
+def attempt_of(key: str) -> tuple[str, int]:
+    """An agent's key without the number of the attempt, and the number.
+
+    >>> attempt_of("tool:model#2")
+    ('tool:model', 2)
+    """
+    found = re.fullmatch(r"(.+)#([1-9][0-9]{0,5})", key)
+    return (found[1], int(found[2])) if found else (key, 1)
 
 
 def _side(path: Path, reading: Reading) -> Side:
@@ -163,16 +174,25 @@ def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestR
         key: _About(
             tests=tests_of(tests.get(key)),
             snapshot=snapshot_of(snapshots.get(key)),
-            cost_usd=number(_get(runs.get(key), "cost_usd")),
-            trajectory_length=count(_get(runs.get(key), "trajectory_length")),
+            cost_usd=amount(_stated(files.runs, runs, key, "cost_usd", amount, reading)),
+            trajectory_length=count(_stated(files.runs, runs, key, "trajectory_length", count, reading)),
         )
-        for key in keys
+        for key in sorted(keys)
     }
     return found, tests_of(tests.get("oracle"))
 
 
-def _get(values: Any, name: str) -> Any:  # Any: JSON values
-    return values.get(name) if isinstance(values, dict) else None
+def _stated(
+    path: Path | None, runs: dict[str, Any], key: str, name: str, check: Callable[[object], object], reading: Reading
+) -> Any:  # Any: JSON values
+    """What the runs file states under a name; one that is no such number is set aside."""
+    entry = runs.get(key)
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if value is not None and check(value) is None:
+        reading.note(
+            [Rejected(path=str(path), reason=f"{name} of {key!r} is {value!r}", hint="leave out what is unknown")]
+        )
+    return value
 
 
 def _keyed(path: Path | None, block: str, keys: set[str], reading: Reading) -> dict[str, Any]:  # Any: JSON values
@@ -251,10 +271,7 @@ def _key(path: Path, root: Path) -> str:
         raise UnreadableFile(str(path), "the file must stand in agents/<agent>/<model>.json")
     name = "/".join(model)
     ending = next(ending for ending in _ENDINGS if name.endswith(ending))
-    bare, sign, attempt = name.removesuffix(ending).partition("#")
-    if sign and not (attempt.isascii() and attempt.isdigit() and int(attempt) >= 1):
-        raise UnreadableFile(str(path), f"{attempt!r} is no attempt number", hint="write <model>#2.json")
-    return f"{agent}:{bare}" + (f"#{int(attempt)}" if sign and int(attempt) > 1 else "")
+    return f"{agent}:{name.removesuffix(ending)}"
 
 
 def _logs(root: Path, agents: Mapping[str, Path]) -> dict[str, list[Path]]:
