@@ -49,6 +49,10 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
+def _counted(names: Sequence[str]) -> str:
+    return "1 benchmark" if len(names) == 1 else f"{len(names):,} benchmarks"
+
+
 def _of_attempt(table: Table, index: int, where: str) -> Iterator[Finding]:
     attempt, rows = table.attempts[index], table.rows(index)
     if not table.valid[rows].any():
@@ -56,7 +60,7 @@ def _of_attempt(table: Table, index: int, where: str) -> Iterator[Finding]:
         yield Finding(code="nothing_valid", message=message, where=where)
     failing = [table.name(row) for row in range(rows.start, rows.stop) if table.agent_only[row]]
     if failing:
-        message = f"{len(failing)} benchmarks have no usable time under the agent only: {listed(failing)}"
+        message = f"{_counted(failing)} usable under nop and oracle but not under the agent: {listed(failing)}"
         yield Finding(code="agent_only_failures", message=message, where=where)
     if isinstance(attempt.success, Missing):
         message = f"whether the attempt succeeded is not known: {attempt.success.reason}"
@@ -78,10 +82,9 @@ def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
                 code="environment_differs", message=f"measured in different environments: {pair}", where=where
             )
     if attempt.nop.other_units:
-        message = f"{len(attempt.nop.other_units)} benchmarks do not measure time and are not compared: "
-        yield Finding(
-            code="not_a_time", severity="info", message=message + listed(attempt.nop.other_units), where=where
-        )
+        others = attempt.nop.other_units
+        message = f"{_counted(others)} of something else than time, not compared: {listed(others)}"
+        yield Finding(code="not_a_time", severity="info", message=message, where=where)
 
 
 def _other_versions(nop: Side, side: Side) -> list[str]:
@@ -101,7 +104,7 @@ def _noisy(table: Table, index: int, surety: Surety, options: Options, where: st
         noisy = table.valid[rows] & (surety.speedup.low[rows] < -limit) & (surety.speedup.high[rows] > limit)
     names = [table.name(rows.start + int(row)) for row in np.flatnonzero(noisy)]
     if names:
-        message = f"{len(names)} benchmarks are too noisy to tell faster from slower: {listed(names)}"
+        message = f"{_counted(names)} too noisy to tell faster from slower: {listed(names)}"
         yield Finding(code="too_noisy", message=message, where=where)
 
 

@@ -51,7 +51,7 @@ def _node(table: Table, label: str, paths: list[tuple[tuple[str, ...], list[int]
         if len(path) > depth:
             branches.setdefault(path[depth], []).append((path, found))
     children = tuple(_node(table, name, inside, depth=depth + 1) for name, inside in branches.items())
-    if len(children) == 1 and not children[0].children and len(rows) == 1:
+    if [child.label for child in children] == [""]:
         children = ()  # a function without parameters is its own leaf
     counted = [row for row in rows if table.counted[row]]
     return Node(
