@@ -260,3 +260,39 @@ def test_absurd_times_never_break_the_output(tmp_path: Path, command: Command, m
     done = command(*files, "--json", "--interval", method)
     assert done.status == 0
     json.loads(done.stdout, parse_constant=lambda token: pytest.fail(f"{token} in JSON"))
+
+
+def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, command: Command) -> None:
+    done = command(str(make_folder(tmp_path)))
+    assert done.status == 0
+    assert "tool:org/model-1.5" in done.stdout
+    assert " to " in done.stdout
+
+
+def test_rows_become_frames(tmp_path: Path) -> None:
+    result = speedup(make_folder(tmp_path))
+    assert result.to_polars()["task"].to_list() == ["t1", "t1#2", "t2", "t2#2"]
+    assert len(result.to_pandas(benchmarks=True)) == 8
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"failed": 1},
+        {"test_failed": 1, "test_error": 0},
+        {"pytest_summary": {"failed": 0, "error": 1}},
+        {"failed": ["a"]},
+    ],
+)
+def test_results_are_understood_as_tools_spell_them(tmp_path: Path, entry: dict[str, Any]) -> None:
+    tests = write(tmp_path / "tests.json", {"tool:m": entry})
+    agents = {"tool:m": ASV / "agent.json"}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, tests=tests))
+    assert result.to_dict()["agents"]["tool:m"]["pytest_failed"] is True
+
+
+def test_an_entry_without_results_is_set_aside(tmp_path: Path) -> None:
+    tests = write(tmp_path / "tests.json", {"tool:m": {"faild": 1}})
+    agents = {"tool:m": ASV / "agent.json"}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, tests=tests))
+    assert result.rejected == 1

@@ -141,13 +141,18 @@ def _line(node: Fields, longest: float) -> Text:
 
 def speedup_csv(result: Fields, *, benchmarks: bool = False) -> str:
     """One line an attempt, or with `benchmarks` one line a benchmark; missing values are empty cells."""
-    rows = list(_benchmark_rows(result) if benchmarks else _attempt_rows(result))
+    rows = speedup_rows(result, benchmarks=benchmarks)
     text = io.StringIO()
     if rows:
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     return text.getvalue()
+
+
+def speedup_rows(result: Fields, *, benchmarks: bool = False) -> list[dict[str, Any]]:
+    """One flat row an attempt, or with `benchmarks` one a benchmark; None where a value is missing."""
+    return list(_benchmark_rows(result) if benchmarks else _attempt_rows(result))
 
 
 def _tasks(result: Fields) -> Mapping[str, Fields]:

@@ -157,14 +157,24 @@ def tests_of(values: Any) -> TestResults | None:  # Any: JSON values
     inner = values.get("results")
     if isinstance(inner, dict) and isinstance(inner.get("summary"), dict):
         values = inner["summary"]
+    values = _table(values.get("pytest_summary")) or values
     parts = {
-        "passed": _outcome(values.get("passed")),
-        "failed": _outcome(values.get("failed")),
-        "errors": _outcome(values.get("errors", values.get("error"))),
+        "passed": _outcome(_first(values, "passed", "test_passed")),
+        "failed": _outcome(_first(values, "failed", "test_failed")),
+        "errors": _outcome(_first(values, "errors", "error", "test_error")),
     }
     if all(part is None for part in parts.values()):
         return TestResults(errors=1) if "error" in values else None
     return TestResults(**parts)
+
+
+def _first(values: dict[str, Any], *names: str) -> Any:  # Any: JSON values
+    """The value under the first of these names that is there: writers spell them differently."""
+    return next((values[name] for name in names if name in values), None)
+
+
+def _table(values: Any) -> dict[str, Any]:  # Any: JSON values
+    return values if isinstance(values, dict) else {}
 
 
 def _outcome(value: Any) -> tuple[str, ...] | int | None:  # Any: JSON values
@@ -177,8 +187,9 @@ def snapshot_of(values: Any) -> Snapshot | None:  # Any: JSON values
     """Snapshot result from FC-Eval's summary or block, or from `{status, pass_to_fail}`; None when there is none."""
     if not isinstance(values, dict) or not values:
         return None
-    broken = count(values.get("pass_to_fail", values.get("pass-to-fail")))
-    status = text_or_none(values.get("status"))
+    values = _table(values.get("snapshot_summary")) or values
+    broken = count(_first(values, "pass_to_fail", "pass-to-fail", "snapshot_pass_to_fail"))
+    status = text_or_none(_first(values, "status", "snapshot_status"))
     if status is None:
         # A block without a status: failures that were there before do not count, so only new ones decide.
         ran = count(values.get("total")) or 0

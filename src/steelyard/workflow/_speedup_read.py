@@ -39,8 +39,8 @@ from steelyard.workflow._speedup_files import TaskFiles
 
 _ENDINGS = (".json.gz", ".json")
 _OWN_FIELDS = {
-    "TESTS": ("passed", "failed", "error", "errors", "results"),
-    "SNAPSHOT": ("status", "pass_to_fail", "pass-to-fail", "total"),
+    "TESTS": ("passed", "failed", "error", "errors", "results", "test_failed", "test_error", "pytest_summary"),
+    "SNAPSHOT": ("status", "pass_to_fail", "pass-to-fail", "total", "snapshot_status", "snapshot_summary"),
     "RUN": ("cost_usd", "trajectory_length"),
 }
 """By which fields a file is seen to speak of one agent instead of being keyed by agent."""
@@ -170,6 +170,10 @@ def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestR
     tests = _keyed(files.tests, "TESTS", keys, reading)
     snapshots = _keyed(files.snapshot, "SNAPSHOT", keys, reading)
     runs = _keyed(files.runs, "RUN", keys, reading)
+    for key in sorted(tests.keys() & (keys | {"oracle"})):
+        if tests_of(tests[key]) is None:
+            reason = f"the entry of {key!r} holds no test results"
+            reading.note([Rejected(path=str(files.tests), reason=reason, hint="passed, failed and errors")])
     found = {
         key: _About(
             tests=tests_of(tests.get(key)),

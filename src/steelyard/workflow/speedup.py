@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import BadInput, NothingUsable, UsageError
+from steelyard.errors import BadInput, MissingExtra, NothingUsable, UsageError
 from steelyard.profiles import Profile, load_profile
 from steelyard.records.finding import Finding
 from steelyard.workflow._speedup_files import TaskFiles
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from steelyard.speedups._options import Options
     from steelyard.speedups._result import Speedups
     from steelyard.workflow._speedup_read import Reading
@@ -46,6 +49,26 @@ class SpeedupResult:
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The JSON shape."""
         return self.speedups.as_dict(many=self.many)
+
+    def to_dicts(self, *, benchmarks: bool = False) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row an attempt, or with `benchmarks` one a benchmark."""
+        from steelyard.reports.speedup import speedup_rows  # brings rich
+
+        return speedup_rows(self.to_dict(), benchmarks=benchmarks)
+
+    def to_polars(self, *, benchmarks: bool = False) -> pl.DataFrame:
+        """The same rows as a Polars frame."""
+        import polars as pl  # heavy: not every caller wants a frame
+
+        return pl.DataFrame(self.to_dicts(benchmarks=benchmarks), infer_schema_length=None)
+
+    def to_pandas(self, *, benchmarks: bool = False) -> pd.DataFrame:
+        """The same rows as a pandas frame."""
+        try:
+            import pandas as pd  # heavy and optional
+        except ImportError as error:
+            raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
+        return pd.DataFrame(self.to_dicts(benchmarks=benchmarks))
 
 
 def speedup(
