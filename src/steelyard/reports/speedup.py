@@ -55,7 +55,7 @@ _TASK_COLUMNS = (
 
 def _task_table(title: str, result: Fields) -> Table:
     table = _table(title)
-    table.add_column("agent")
+    table.add_column("agent", no_wrap=True)
     table.add_column("valid", justify="right")
     table.add_column("success")
     for name, _ in _TASK_COLUMNS:
@@ -72,12 +72,12 @@ def _overall_table(result: Fields) -> Table:
     table = _table(
         f"{len(result['tasks']):,} attempts at {len(result['coverage']):,} tasks, profile {result['profile']}"
     )
-    table.add_column("agent")
+    table.add_column("agent", no_wrap=True)
     table.add_column("tasks", justify="right")
     table.add_column("valid", justify="right")
     for name in ("mean_speedup", "agent_advantage", "mean_log_advantage"):
         table.add_column(_heading(name), justify="right")
-    table.add_column("interval", justify="center")
+    table.add_column("interval", justify="center", no_wrap=True)
     for name in ("accuracy", "mean_cost_per_task", "mean_trajectory_length"):
         table.add_column(_heading(name), justify="right")
     table.add_column("on cost\nfront")
