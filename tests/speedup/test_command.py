@@ -132,6 +132,12 @@ def test_tests_and_snapshots_are_matched_by_the_exact_key(tmp_path: Path) -> Non
     assert result.to_dict()["agents"]["tool:m"]["success"] is None  # never the nearest
 
 
+def test_a_log_of_nobody_is_an_error() -> None:
+    agents, logs = {"tool:m": ASV / "agent.json"}, {"tool:M": [SAMPLES / "agent.cast"]}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, logs=logs))
+    assert "unmatched_agent_key" in {finding.code for finding in result.findings}
+
+
 def test_a_results_file_of_one_agent_needs_no_key(tmp_path: Path) -> None:
     snapshot = write(tmp_path / "snapshot.json", {"status": "passed", "pass_to_fail": 2})
     both = {"tool:m": ASV / "agent.json", "other:m": ASV / "oracle.json"}

@@ -141,6 +141,19 @@ def test_a_gzip_file_reads_as_the_plain_one(tmp_path: Path) -> None:
     assert read_timings(tmp_path / "out.json.gz").timings == read_timings(SAMPLES / "pyperf.json").timings
 
 
+def test_a_gzip_file_of_several_parts_is_read_whole(tmp_path: Path) -> None:
+    plain = (SAMPLES / "pyperf.json").read_bytes()
+    (tmp_path / "out.json.gz").write_bytes(gzip.compress(plain[:100]) + gzip.compress(plain[100:]))
+    assert read_timings(tmp_path / "out.json.gz").timings == read_timings(SAMPLES / "pyperf.json").timings
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.timings._base.MAX_BYTES", 10_000)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 1_000_000))
+    with pytest.raises(UnreadableFile, match="larger than"):
+        read_timings(tmp_path / "bomb.json.gz")
+
+
 def test_a_gzip_file_cut_off_is_refused(tmp_path: Path) -> None:
     packed = gzip.compress((SAMPLES / "pyperf.json").read_bytes())
     for cut in (3, len(packed) // 2, len(packed) - 1):
@@ -182,6 +195,13 @@ def test_fceval_log_gives_its_tests_to_the_last_agent_only() -> None:
     assert agent.snapshot is not None
     assert agent.snapshot.status == "passed"  # a failure from before the change does not count
     assert agent.snapshot.pass_to_fail == 0
+
+
+def test_a_log_without_tests_leaves_success_unknown(tmp_path: Path) -> None:
+    text = (SAMPLES / "fceval.log").read_text()
+    path = tmp_path / "t.log"
+    path.write_text(text[text.index("FORMULACODE_RESULT_START") :])
+    assert read_trials(open_timings(path)[0]).trials[0].agents["tool:model-1.5"].tests is None
 
 
 def test_a_log_cut_inside_a_block_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from steelyard.records.finding import Rejected
 from steelyard.records.run import Snapshot, TestResults
 from steelyard.records.timing import Timing
 
-MAX_BYTES = 512 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 """Largest timing file that is read, after unpacking."""
 
 
@@ -73,13 +73,16 @@ def read_text(path: Path) -> str:
 
 
 def _unpacked(content: bytes, path: Path) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        plain = unpacker.decompress(content, MAX_BYTES + 1)
-    except zlib.error as error:
-        raise UnreadableFile(str(path), f"broken gzip: {error}") from error
-    if not unpacker.eof and len(plain) <= MAX_BYTES:
-        raise UnreadableFile(str(path), "the gzip file is cut off")
+    plain = b""
+    while content and len(plain) <= MAX_BYTES:  # a gzip file may be several, one after another
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            plain += unpacker.decompress(content, MAX_BYTES + 1 - len(plain))
+        except zlib.error as error:
+            raise UnreadableFile(str(path), f"broken gzip: {error}") from error
+        if not unpacker.eof and len(plain) <= MAX_BYTES:
+            raise UnreadableFile(str(path), "the gzip file is cut off")
+        content = unpacker.unused_data
     return plain
 
 

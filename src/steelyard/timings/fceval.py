@@ -56,7 +56,7 @@ class TrialFile:
 def _recognises(opened: Opened) -> bool:
     values = opened.values
     if values is None:
-        return all(f"FORMULACODE_{block}_START" in opened.text for block in _BLOCKS[:2])
+        return "FORMULACODE_RESULT_START" in opened.text
     results = values.get("results") if isinstance(values, dict) else None
     return isinstance(results, list) and any(_metrics_of(one) is not None for one in results)
 

@@ -86,6 +86,7 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
     nop, oracle = _side(files.nop, reading), _side(files.oracle, reading)
     again = None if files.nop_again is None else _side(files.nop_again, reading)
     about, oracle_tests = _about(files, reading)
+    _check_keys(set(files.logs), set(files.agents), None, reading)
     for key, path in sorted(files.agents.items()):
         try:
             file = read_timings(one_file(path))
@@ -217,11 +218,15 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: Reading) -> d
             )
         return {next(iter(keys)): values}
     named = {"oracle" if key in ("oracle", "oracle:oracle") else key: value for key, value in values.items()}
-    for key in sorted(set(named) - keys - {"oracle", "nop", "nop:nop"}):
+    _check_keys(set(named) - {"oracle", "nop", "nop:nop"}, keys, str(path), reading)
+    return named
+
+
+def _check_keys(given: set[str], keys: set[str], where: str | None, reading: Reading) -> None:
+    for key in sorted(given - keys):
         reading.rejected += 1
         message = f"the key {key!r} is none of the agents ({', '.join(sorted(keys))}); keys are matched exactly"
-        reading.findings.append(Finding(code="unmatched_agent_key", severity="error", message=message, where=str(path)))
-    return named
+        reading.findings.append(Finding(code="unmatched_agent_key", severity="error", message=message, where=where))
 
 
 def read_folder(folder: Path, reading: Reading) -> None:
