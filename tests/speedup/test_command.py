@@ -268,6 +268,19 @@ def test_absurd_times_never_break_the_output(tmp_path: Path, command: Command, m
     json.loads(done.stdout, parse_constant=lambda token: pytest.fail(f"{token} in JSON"))
 
 
+def test_an_unstated_cost_is_priced_from_the_log(tmp_path: Path) -> None:
+    tokens = {"prompt_tokens": 1_000_000, "completion_tokens": 100_000}
+    log = write(tmp_path / "log.json", [{"llm_metrics": {"accumulated_token_usage": tokens}}])
+    key = "tool:gpt-4o"
+    files = TaskFiles(
+        nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={key: ASV / "agent.json"}, logs={key: [log]}
+    )
+    found = speedup(files, prices="seed").to_dict()
+    cost = found["agents"][key]["task_cost_usd"]
+    assert cost == pytest.approx(5.0 + 0.1 * 15.0)  # a million in at 5, a tenth of a million out at 15
+    assert found["measures"][key]["cost_origin"] == "priced"
+
+
 def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, command: Command) -> None:
     done = command(str(make_folder(tmp_path)))
     assert done.status == 0

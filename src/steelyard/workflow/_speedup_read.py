@@ -21,18 +21,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from steelyard.errors import BadInput, UnreadableFile
+from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.missing import Missing
-from steelyard.records.run import Snapshot, TestResults
+from steelyard.records.run import Run, Snapshot, TestResults
 from steelyard.speedups._sides import Side, side_of
 from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt
 from steelyard.timings._base import TimingFile, amount, count, parse_json, read_text
 from steelyard.timings._catalog import open_timings, read_timings
-from steelyard.timings._trajectory import trajectory_of
+from steelyard.timings._trajectory import trajectory_of, usage_of
 from steelyard.timings.fceval import SOURCE as FCEVAL
 from steelyard.timings.fceval import log_block, read_trials, snapshot_of, tests_of
 from steelyard.workflow._speedup_files import TaskFiles
@@ -55,6 +59,12 @@ class Reading:
     findings: list[Finding] = field(default_factory=list)
     errors: list[BadInput] = field(default_factory=list)
     rejected: int = 0
+    prices: str = DEFAULT_BOOK
+
+    @cached_property
+    def book(self) -> PriceBook:
+        """The price book; opened when a cost must be priced."""
+        return open_book(self.prices)
 
     def refuse(self, error: BadInput) -> None:
         """Set a file aside and go on."""
@@ -96,7 +106,9 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
         reading.note(file.rejected)
         agent, number = attempt_of(key)
         known = _merged(about.get(key, _About()), file)
-        length, origin = _trajectory(known, files.logs.get(key, ()), reading)
+        logs = files.logs.get(key, ())
+        length, origin = _trajectory(known, logs, reading)
+        cost, cost_origin = _cost(known, file.run, agent.partition(":")[2], logs, reading)
         reading.attempts.append(
             Attempt(
                 task=files.task,
@@ -109,7 +121,8 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
                 tests=known.tests,
                 oracle_tests=oracle_tests,
                 snapshot=known.snapshot,
-                cost_usd=NO_COST if known.cost_usd is None else known.cost_usd,
+                cost_usd=cost,
+                cost_origin=cost_origin,
                 trajectory_length=length,
                 trajectory_origin=origin,
             )
@@ -163,6 +176,27 @@ def _trajectory(about: _About, logs: Sequence[Path], reading: Reading) -> tuple[
         reading.refuse(error)
         return Missing(f"the log cannot be read: {error.message}"), None
     return (found, None) if isinstance(found, Missing) else (found.length, found.origin)
+
+
+def _cost(
+    about: _About, run: Run | None, model: str, logs: Sequence[Path], reading: Reading
+) -> tuple[float | Missing, str | None]:
+    """The stated cost; else the tokens of the run record, or of the agent's log, under the price book."""
+    if about.cost_usd is not None:
+        return about.cost_usd, "stated"
+    if run is not None and run.total_usage is not None:
+        priced = price_run(run if run.model else msgspec.structs.replace(run, model=model), reading.book)
+    elif not logs:
+        return NO_COST, None
+    else:
+        try:
+            logged = usage_of(logs)
+        except BadInput as error:
+            return Missing(f"the log cannot be read: {error.message}"), None
+        if isinstance(logged, Missing):
+            return logged, None
+        priced = reading.book.price(logged.usage, model=model, at=logged.at, span="run")
+    return priced, None if isinstance(priced, Missing) else "priced"
 
 
 def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestResults | None]:
@@ -318,6 +352,7 @@ def read_trial_file(path: Path, reading: Reading) -> None:
                     oracle_tests=trial.oracle_tests,
                     snapshot=agent.snapshot,
                     cost_usd=NO_COST if agent.cost_usd is None else agent.cost_usd,
+                    cost_origin=None if agent.cost_usd is None else "stated",
                     trajectory_length=NO_TRAJECTORY if length is None else length,
                     trajectory_origin=None if length is None else "stated",
                 )

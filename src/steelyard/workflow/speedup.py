@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import BadInput, MissingExtra, NothingUsable, UsageError
+from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import Profile, load_profile
 from steelyard.records.finding import Finding
 from steelyard.workflow._speedup_files import TaskFiles
@@ -76,6 +77,7 @@ def speedup(
     *,
     profile: str | Profile = DEFAULT_PROFILE,
     intervals: bool = True,
+    prices: str = DEFAULT_BOOK,
     overrides: Mapping[str, Any] | None = None,  # Any: values of Options
 ) -> SpeedupResult:
     """Speedups of one task's files, of a folder of tasks, or of FC-Eval's results.json or log.
@@ -88,7 +90,7 @@ def speedup(
 
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     options = _options(chosen, overrides or {})
-    reading = Reading()
+    reading = Reading(prices=prices)
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:
