@@ -86,7 +86,8 @@ def speedup(
     work, and nothing says how sure they are.
     """
     from steelyard.speedups._result import speedups_of  # brings numpy and SciPy
-    from steelyard.workflow._speedup_read import Reading, read_folder, read_task, read_trial_file
+    from steelyard.workflow._speedup_folder import read_folder
+    from steelyard.workflow._speedup_read import Reading, read_task, read_trial_file
 
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     options = _options(chosen, overrides or {})
