@@ -31,7 +31,7 @@ def gate(
     rule: Annotated[
         list[str],
         Parameter(
-            help='A limit on candidate minus baseline: "pass_rate >= -0.02", "cost_usd <= +10%%"; several times.',
+            help='A limit on candidate minus baseline: "pass_rate >= -0.02", "cost_usd <= +10%"; several times.',
             negative="",
         ),
     ],
