@@ -39,12 +39,13 @@ def needed_columns(metrics: Sequence[str]) -> list[str]:
 def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> Samples:
     """The named columns of every run, with its task."""
     engine = LocalEngine(table.frame, table.n, profile)
-    keys, grouping = engine.group(["task"])
+    tasks = engine.keys.combine(["task"])
     values = {
         name: found if isinstance(found, Missing) else np.asarray(found, dtype=float)
-        for name, found in engine.values(columns)
+        for name, found in engine.values(columns).items()
     }
-    return Samples(tuple(str(key[0]) for key in keys), grouping.codes.astype(np.int64), values)
+    names = tasks.keys()
+    return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
 
 
 def read_filter(text: str, *, option: str) -> dict[str, str]:
@@ -86,8 +87,8 @@ def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
 
 def groups_of(table: RunTable, by: Sequence[str], *, profile: Profile) -> tuple[list[Key], np.ndarray]:
     """The groups' keys in order, and the group of each run."""
-    keys, grouping = LocalEngine(table.frame, table.n, profile).group(by)
-    return keys, grouping.codes.astype(np.int64)
+    found = LocalEngine(table.frame, table.n, profile).keys.combine(by)
+    return found.keys(), found.rows.astype(np.int64)
 
 
 def pooled(table: RunTable, rows: Mask, chosen: Filter) -> str | None:
