@@ -9,7 +9,7 @@ from typing import Any, Literal
 from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
 from steelyard.records.finding import Finding
-from steelyard.standings.differences import Difference, Options, difference
+from steelyard.standings.differences import FEW_DIFFER, Difference, Options, difference
 from steelyard.standings.intervals import RATIOS
 from steelyard.standings.samples import Mask, Samples
 from steelyard.standings.shown import finding_dict, number, numbers
@@ -133,6 +133,8 @@ def check(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, *, opti
 
 def _result(rule: Rule, found: Difference, limit: float) -> Result:
     low, high = found.interval.low, found.interval.high
+    if _constant(found):
+        low = high = found.value
     if low is None or high is None:
         return "cannot be told"
     # a limit met to the last bit is met: 0.1 - 0.12 is a little less than -0.02
@@ -140,6 +142,12 @@ def _result(rule: Rule, found: Difference, limit: float) -> Result:
     if rule.at_least:
         return "holds" if low >= limit - slack else "fails" if high < limit - slack else "cannot be told"
     return "holds" if high <= limit + slack else "fails" if low > limit + slack else "cannot be told"
+
+
+def _constant(found: Difference) -> bool:
+    """Whether the metric moved by exactly the same on many tasks: then there is no chance in it to allow for."""
+    same = found.spread is None and found.metric not in RATIOS and not found.interval.known
+    return same and found.tasks >= FEW_DIFFER
 
 
 def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, needed: int | None) -> str:
@@ -151,6 +159,8 @@ def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, 
     size = amount(plain.value, unit, signed=True)
     text = f"{moved} ({size}) on the same {plain.tasks:,} task{'s' if plain.tasks != 1 else ''}"
     low, high = found.interval.low, found.interval.high
+    if _constant(found):
+        return f"{text}, by the same on every one: the rule {_told(result)}."
     if low is None or high is None:
         return f"{text}; whether the rule holds cannot be told: {found.interval.reason}."
     level = f"{found.interval.level * 100:g} % interval"

@@ -162,11 +162,9 @@ def _about_missing(found: Difference, told: Verdict, *, a: str, b: str) -> str:
         return ""
     unit = catalog()[found.metric].unit
     low, high = (amount(end, unit, bare=True) for end in (found.bounds.low, found.bounds.high))
-    runs = " and ".join(f"{count:,} of {name}" for count, name in zip(found.missing, (a, b), strict=True) if count)
-    text = f" No value in {runs} ({_runs(sum(found.missing))}): whatever they were, the difference is {low} to {high}"
+    sides = ", ".join(f"{name} {count:,}" for count, name in zip(found.missing, (a, b), strict=True) if count)
+    total = sum(found.missing)
+    runs = "1 run has" if total == 1 else f"{total:,} runs have"
+    text = f" {runs} no value ({sides}): whatever it was, the difference is {low} to {high}"
     undone = told in ("better", "worse", "differs") and found.bounds.low <= 0 <= found.bounds.high
     return f"{text}, so they alone could undo it." if undone else f"{text}."
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count:,} runs"
