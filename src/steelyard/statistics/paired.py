@@ -26,6 +26,9 @@ ENUMERATED_UP_TO = 16
 
 BLOCK = 8_000_000
 
+FEWEST_DRAWN = 10
+"""With fewer tasks the draws for a ratio say too little to give a range."""
+
 
 def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Interval, Significance]:
     """Student's interval and test for the mean of differences, one a task.
@@ -56,23 +59,29 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
     )
 
 
-def paired_plus_two(differences: npt.ArrayLike, *, span: float = 1.0, level: float = LEVEL) -> Interval:
-    """Student's interval after adding two made-up tasks, one at each end of what a difference can be (+-span).
+def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, level: float = LEVEL) -> Interval:
+    """Student's interval after adding two made-up tasks, one that speaks for each side.
 
-    For bounded metrics of which few tasks differ, where the spread seen is too small to trust; it does for task means
-    what Bonett and Price's interval does for single attempts, and never has width 0.
+    For when few tasks differ and the spread seen is too small to trust. The made-up tasks differ as much as those
+    that do (root mean square), or by `span`, the most a difference can be, where none does. For single attempts this
+    is the adjustment of Bonett and Price. No interval where no task differs and a difference has no bound.
     """
     gaps = np.sort(np.asarray(differences, dtype=float))
     n = len(gaps)
-    if n == 0:
-        return no_interval("no task in common", method="paired-t+2", n=0, clusters=0, level=level)
-    widened = np.sort(np.append(gaps, [-span, span]))
+    seen = gaps[gaps != 0]
+    size = float(np.sqrt(np.mean(seen**2))) if len(seen) else span
+    if n == 0 or size is None:
+        reason = "no task differs, so nothing says how much one could" if n else "no task in common"
+        estimate = 0.0 if n else None
+        return no_interval(reason, method="paired-t+2", n=n, clusters=n, level=level, estimate=estimate)
+    widened = np.sort(np.append(gaps, [-size, size]))
     centre = float(widened.mean())
     half = float(student_quantile(level, n + 1) * widened.std(ddof=1) / math.sqrt(n + 2))
+    reach = span if span is not None else math.inf
     return Interval(
         estimate=float(gaps.mean()),
-        low=max(centre - half, -span),
-        high=min(centre + half, span),
+        low=max(centre - half, -reach),
+        high=min(centre + half, reach),
         method="paired-t+2",
         n=n,
         clusters=n,
@@ -107,7 +116,8 @@ def sign_flip_many(differences: Floats, *, resamples: int = RESAMPLES, seed: int
     """Two-sided p-values of many columns of differences, and whether all patterns of signs were tried."""
     used = differences[np.any(differences != 0, axis=1)]
     used = on_grid(used, max(len(used), 2))
-    observed = np.abs(used.sum(axis=0))
+    # sums that are equal on paper may differ in the last bits; they count as equal
+    observed = np.abs(used.sum(axis=0)) - 1e-9 * np.abs(used).sum(axis=0)
     if len(used) <= ENUMERATED_UP_TO:
         patterns = np.arange(2 ** len(used))[:, None] >> np.arange(len(used))[None, :] & 1
         reached = np.abs((1.0 - 2.0 * patterns) @ used) >= observed
@@ -225,13 +235,103 @@ def all_pairs(
     high = np.zeros((agents, agents))
     for one in range(agents - 1):
         others = slice(one + 1, agents)
-        gaps = resampled[:, others] - resampled[:, one : one + 1]
+        total = exact[:, others].sum(axis=0) - exact[:, one].sum()
+        # every pair is looked at from its loser's side, so that the order of agents moves no bit
+        side = np.where(total < 0, -1.0, 1.0)
+        gaps = side * (resampled[:, others] - resampled[:, one : one + 1])
         if method == "percentile":
             bounds = percentile_bounds(gaps, level=level)
         else:
-            exact_gaps = exact[:, others] - exact[:, one : one + 1]
-            total = exact_gaps.sum(axis=0)
-            bounds = bca_bounds(gaps, total, (total - exact_gaps) / (tasks - 1), level=level)
-        low[one, others], high[one, others] = bounds[0] / tasks, bounds[1] / tasks
+            left_out = side * total - side * (exact[:, others] - exact[:, one : one + 1])
+            bounds = bca_bounds(gaps, side * total, left_out / (tasks - 1), level=level)
+        least, most = bounds[0] / tasks, bounds[1] / tasks
+        low[one, others], high[one, others] = np.where(side > 0, least, -most), np.where(side > 0, most, -least)
         low[others, one], high[others, one] = -high[one, others], -low[one, others]
     return means[None, :] - means[:, None], low, high
+
+
+def paired_ratios(
+    a: tuple[Floats, Floats],
+    b: tuple[Floats, Floats],
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[Interval, Significance]:
+    """Difference of two ratios of means over the same tasks, B - A: an interval and a test.
+
+    Each side gives what stands above and below, one number a task. The interval draws tasks (percentile); the test
+    swaps A and B within tasks at random, which changes nothing if there is no difference.
+    """
+    columns = np.column_stack([*a, *b])
+    n = len(columns)
+    estimate = _ratio_gap(columns.sum(axis=0)[None])[0] if n else None
+    reason = None
+    if n < FEWEST_DRAWN:
+        reason = f"{n} task{'s' if n != 1 else ''} in common are too few to draw from; {FEWEST_DRAWN} are needed"
+        estimate = estimate if estimate is not None and np.isfinite(estimate) else None
+    elif estimate is not None and not np.isfinite(estimate):
+        reason = "one side has no success on the common tasks, so its ratio is infinite"
+        estimate = None
+    if reason is not None or estimate is None:
+        known = None if estimate is None else float(estimate)
+        return (
+            no_interval(reason or "", method="percentile", n=n, clusters=n, level=level, estimate=known),
+            Significance(p_value=None, statistic=None, method="swap", n=n, clusters=n, reason=reason),
+        )
+    exact = on_grid(columns, n)
+    gaps = _ratio_gap(resampled_sums(exact, resamples=resamples, seed=seed))
+    endless = int(np.count_nonzero(~np.isfinite(gaps)))
+    interval = _percentile_of_gaps(gaps, float(estimate), n=n, level=level, resamples=resamples, seed=seed)
+    if endless > (1 - level) / 2 * resamples:
+        reason = "in many draws of tasks one side has no success, so its ratio has no upper limit"
+        interval = no_interval(reason, method="percentile", n=n, clusters=n, level=level, estimate=float(estimate))
+    reached = _swapped_reach(exact, abs(float(estimate)), resamples=resamples, seed=seed)
+    p_value = (reached + 1) / (resamples + 1)
+    test = Significance(
+        p_value=p_value,
+        statistic=float(estimate),
+        method="swap",
+        n=n,
+        clusters=n,
+        seed=seed,
+        resamples=resamples,
+    )
+    return interval, test
+
+
+def _percentile_of_gaps(gaps: Floats, estimate: float, *, n: int, level: float, resamples: int, seed: int) -> Interval:
+    finite = np.where(np.isnan(gaps), np.inf, gaps)
+    low, high = percentile_bounds(finite[:, None], level=level)
+    return Interval(
+        estimate=estimate,
+        low=float(low[0]),
+        high=float(high[0]),
+        method="percentile",
+        n=n,
+        clusters=n,
+        level=level,
+        seed=seed,
+        resamples=resamples,
+    )
+
+
+def _ratio_gap(sums: Floats) -> Floats:
+    """B's ratio minus A's for rows of (a above, a below, b above, b below); infinite or NaN without a denominator."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(sums[:, 2] / sums[:, 3] - sums[:, 0] / sums[:, 1], dtype=float)
+
+
+def _swapped_reach(columns: Floats, observed: float, *, resamples: int, seed: int) -> int:
+    random = np.random.default_rng(seed)
+    n = len(columns)
+    total, turned = columns.sum(axis=0), columns[:, [2, 3, 0, 1]]
+    change = on_grid(turned - columns, n)
+    rows = max(1, min(resamples, BLOCK // n))
+    reached = 0
+    for start in range(0, resamples, rows):
+        swapped = random.integers(0, 2, size=(min(rows, resamples - start), n), dtype=np.int8).astype(float)
+        gaps = _ratio_gap(total + swapped @ change)
+        # a swap that leaves one side without success is as extreme as can be
+        reached += int(np.count_nonzero(~(np.abs(gaps) < observed - 1e-9 * max(observed, 1e-300))))
+    return reached
