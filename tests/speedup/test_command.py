@@ -188,6 +188,13 @@ def test_a_task_that_cannot_be_read_is_set_aside(command: Command, tmp_path: Pat
     assert any("no oracle.json" in finding["message"] for finding in found["findings"])
 
 
+def test_nothing_valid_at_all_exits_1(command: Command) -> None:
+    other = f"tool:m={SAMPLES / 'pytest-benchmark.json'}"
+    done = command(*ONE_TASK[:5], other, "--json")
+    assert done.status == 1
+    assert json.loads(done.stdout)["agents"]["tool:m"]["num_valid_benchmarks"] == 0
+
+
 def test_an_empty_folder_is_an_error(command: Command, tmp_path: Path) -> None:
     assert command(str(tmp_path)).status == 1
 

@@ -42,6 +42,11 @@ class SpeedupResult:
         """All findings."""
         return self.speedups.findings
 
+    @property
+    def usable(self) -> bool:
+        """Whether any benchmark of any attempt could be compared."""
+        return bool(self.speedups.table.valid.any())
+
     def trees(self) -> Iterator[tuple[str, dict[str, Any]]]:  # Any: JSON values
         """The tree of benchmarks of each attempt, under its agent's key."""
         for index, attempt in enumerate(self.speedups.table.attempts):

@@ -85,7 +85,7 @@ def speedup(
     _show(result, json=json, csv=csv, benchmarks=benchmarks)
     if not quiet:
         print_findings(result.findings)
-    return 1 if result.rejected and not skip_bad else 0
+    return 1 if not result.usable or (result.rejected and not skip_bad) else 0
 
 
 def _show(result: SpeedupResult, *, json: bool, csv: bool, benchmarks: bool) -> None:
