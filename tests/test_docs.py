@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from commands import steelyard
 
 ROOT = Path(__file__).parent.parent

@@ -74,7 +74,7 @@ usages = st.builds(
 days = st.datetimes(datetime(2024, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - zone is given
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(usage=usages, model=st.sampled_from(NAMES), at=days)
 def test_a_price_equals_genai_prices_own_answer_to_the_last_digit(usage: Usage, model: str, at: datetime) -> None:
     check_against_genai(usage, model, at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.prices._book import ModelPrices, Period, PriceBook, Priced, Rates
+from steelyard.prices._book import MOST_TOKENS, ModelPrices, Period, PriceBook, Priced, Rates
 from steelyard.prices._columns import PricedColumn, price_columns
 from steelyard.prices._describe import PriceLine, price_lines
 from steelyard.prices._open import DEFAULT_BOOK, book_names, open_book
@@ -10,6 +10,7 @@ from steelyard.prices._runs import price_component, price_run
 
 __all__ = [
     "DEFAULT_BOOK",
+    "MOST_TOKENS",
     "ModelPrices",
     "Period",
     "PriceBook",

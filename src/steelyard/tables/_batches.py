@@ -8,12 +8,13 @@ from itertools import islice
 from typing import Any
 
 import polars as pl
+from msgspec.structs import astuple
 
-from steelyard.prices import PriceBook, price_columns, price_component, price_run
+from steelyard.prices import MOST_TOKENS, PriceBook, price_columns, price_component, price_run
 from steelyard.records.decode import content_digest
 from steelyard.records.facts import KEY_PARTS, VALUE_PARTS, Part, component_column
 from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, ComponentType, Run, as_utc
+from steelyard.records.run import TOKEN_KINDS, ComponentType, Run, Usage, as_utc
 from steelyard.sources._base import Entry
 from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS, column_type
 
@@ -71,9 +72,12 @@ def _price_runs(runs: Sequence[Run], book: PriceBook) -> tuple[list[float | None
     """Each run's priced cost and, where there is none, why. Runs without calls are priced all at once."""
     costs: list[float | None] = [None] * len(runs)
     reasons: list[str | None] = [None] * len(runs)
-    at_once = [row for row, run in enumerate(runs) if run.usage is not None and not run.calls]
+    at_once = [
+        row for row, run in enumerate(runs) if run.usage is not None and not run.calls and _fits_columns(run.usage)
+    ]
+    together = set(at_once)
     for row, run in enumerate(runs):
-        if run.calls:
+        if row not in together and (run.calls or run.usage is not None):
             cost = price_run(run, book)
             costs[row], reasons[row] = (None, cost.reason) if isinstance(cost, Missing) else (cost, None)
     if at_once:
@@ -95,6 +99,10 @@ def _price_runs(runs: Sequence[Run], book: PriceBook) -> tuple[list[float | None
             reasons[row] = priced.reason(position)
             costs[row] = None if reasons[row] is not None else float(priced.cost_usd[position])
     return costs, reasons
+
+
+def _fits_columns(usage: Usage) -> bool:
+    return max(count or 0 for count in astuple(usage)) <= MOST_TOKENS
 
 
 def _component_costs(runs: Sequence[Run], book: PriceBook) -> list[pl.Series]:
