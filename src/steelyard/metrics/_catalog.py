@@ -62,8 +62,8 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
     graph: dict[str, set[str]] = {}
     for name, declared in metrics.items():
         graph[name] = set()
-        if declared.level == "component":
-            continue  # its inputs are sums over components, which the engine makes
+        if declared.level in ("component", "prompt"):
+            continue  # its inputs are made by others: sums over components, signatures and distances of outputs
         for parameter, spec in declared.inputs.items():
             needed = spec.of or parameter
             if needed in metrics and needed != name:
