@@ -108,7 +108,11 @@ def _python_lines(lines: list[str]) -> str | None:
     if len(lines) > _MOST_LINES:
         return None
     # Only a line that could begin or end a program is tried, so prose costs little.
-    starts = [n for n, line in enumerate(lines) if re.match(r"(def|class|import|from|async|@|if|for|while|with|try|\w+\s*=)\b?", line)]
+    starts = [
+        n
+        for n, line in enumerate(lines)
+        if re.match(r"(def|class|import|from|async|@|if|for|while|with|try|\w+\s*=)\b?", line)
+    ]
     ends = [n for n, line in enumerate(lines) if line.strip()]
     for length in sorted({end - start + 1 for start in starts for end in ends if end >= start}, reverse=True):
         for start in starts:

@@ -68,3 +68,15 @@ def token_stream(code: str, language: str) -> str | None:
 
 def _is_atom(node: Any) -> bool:  # Any: as above
     return any(word in node.type for word in _ATOMS) and not any(child.type in _NESTED for child in node.children)
+
+
+def node_types(code: str, language: str) -> set[str]:
+    """The types of all nodes of the program's syntax tree."""
+    tree = _parser(language).parse(code.encode("utf-8", errors="surrogatepass"))
+    found: set[str] = set()
+    waiting = [tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        found.add(node.type)
+        waiting += node.children
+    return found
