@@ -1,1 +1,68 @@
+"""Steelyard weighs what AI coding agents deliver against what they cost.
 
+>>> import steelyard as sy
+>>> runs = sy.demo_runs()
+>>> result = sy.measure(runs, by=["tier"])
+>>> result.groups[0].key["tier"]
+'T0'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from steelyard._version import __version__
+
+if TYPE_CHECKING:
+    from steelyard.demo import demo_runs
+    from steelyard.errors import SteelyardError
+    from steelyard.profiles import Profile, load_profile
+    from steelyard.records.finding import Finding
+    from steelyard.records.missing import Missing
+    from steelyard.records.run import Run
+    from steelyard.records.task import Task
+    from steelyard.workflow._open import open_runs as read
+    from steelyard.workflow.explain import explain_run as explain
+    from steelyard.workflow.measure import measure
+
+_HOMES = {
+    "Finding": "steelyard.records.finding:Finding",
+    "Missing": "steelyard.records.missing:Missing",
+    "Profile": "steelyard.profiles:Profile",
+    "Run": "steelyard.records.run:Run",
+    "SteelyardError": "steelyard.errors:SteelyardError",
+    "Task": "steelyard.records.task:Task",
+    "demo_runs": "steelyard.demo:demo_runs",
+    "explain": "steelyard.workflow.explain:explain_run",
+    "load_profile": "steelyard.profiles:load_profile",
+    "measure": "steelyard.workflow.measure:measure",
+    "read": "steelyard.workflow._open:open_runs",
+}
+"""Where each public name lives; it is imported when it is first used, so `import steelyard` costs nothing."""
+
+__all__ = [
+    "Finding",
+    "Missing",
+    "Profile",
+    "Run",
+    "SteelyardError",
+    "Task",
+    "__version__",
+    "demo_runs",
+    "explain",
+    "load_profile",
+    "measure",
+    "read",
+]
+
+
+def __getattr__(name: str) -> Any:  # Any: each public name has its own type, which TYPE_CHECKING shows
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _HOMES[name].split(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

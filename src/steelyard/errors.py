@@ -3,7 +3,8 @@
 SteelyardError                 what, where, what to do; exit code and HTTP status
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
-│   └── BadProfile             a profile file that cannot be used
+│   ├── BadProfile             a profile file that cannot be used
+│   └── BadPriceBook           a price book that cannot be used
 ├── BadInput                   the input is wrong (exit 1)
 │   ├── BadRecord              one record, with file and line
 │   ├── UnreadableFile         a whole file
@@ -82,6 +83,12 @@ class BadProfile(UsageError):
     """A profile file that cannot be used."""
 
     kind = "bad_profile"
+
+
+class BadPriceBook(UsageError):
+    """A price book that cannot be used."""
+
+    kind = "bad_price_book"
 
 
 class MissingExtra(UsageError):

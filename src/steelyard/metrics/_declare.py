@@ -19,7 +19,7 @@ Scope = Literal["own", "base", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, its own name by default."""
+    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, else its own name."""
 
     optional: bool = False
     reduce: Reducer | None = None
@@ -78,7 +78,7 @@ class Metric:
         for name, spec in self.inputs.items():
             value = given[name]
             if isinstance(value, Missing) and not spec.optional:
-                return value if name not in values else Missing(f"{name} is {value}" if name != value.reason else str(value))
+                return value
         constants = {name: values.get(name, default) for name, default in self.constants.items()}
         result = self.function(**given, **constants)
         return result if isinstance(result, Missing) else float(result)

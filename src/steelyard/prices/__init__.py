@@ -1,0 +1,23 @@
+"""Price books: what tokens cost, by model and day."""
+
+from __future__ import annotations
+
+from steelyard.prices._book import ModelPrices, Period, PriceBook, Priced, Rates
+from steelyard.prices._columns import PricedColumn, price_columns
+from steelyard.prices._open import DEFAULT_BOOK, book_names, open_book
+from steelyard.prices._runs import price_component, price_run
+
+__all__ = [
+    "DEFAULT_BOOK",
+    "ModelPrices",
+    "Period",
+    "PriceBook",
+    "Priced",
+    "PricedColumn",
+    "Rates",
+    "book_names",
+    "open_book",
+    "price_columns",
+    "price_component",
+    "price_run",
+]

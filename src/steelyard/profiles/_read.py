@@ -1,4 +1,4 @@
-"""Profiles: the versioned constants of a specification. A shipped profile is never edited; a new one gets a new name."""
+"""Profiles: the versioned constants of a specification. A shipped one is never edited; a new one gets a new name."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def profile_text(name: str) -> str:
 def load_profile(name_or_path: str) -> Profile:
     """The profile of that name, or the one in that TOML file."""
     if name_or_path in shipped_profiles():
-        return _parse(profile_text(name_or_path), name_or_path, seen=())
+        return _parse(profile_text(name_or_path), name_or_path)
     path = Path(name_or_path)
     if path.suffix != ".toml":
         raise UnknownName("profile", name_or_path, shipped_profiles())
@@ -101,22 +101,19 @@ def load_profile(name_or_path: str) -> Profile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadProfile(f"the profile cannot be read: {error}", where=name_or_path) from error
-    return _parse(text, name_or_path, seen=())
+    return _parse(text, name_or_path)
 
 
-def _parse(text: str, where: str, *, seen: tuple[str, ...]) -> Profile:
+def _parse(text: str, where: str) -> Profile:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadProfile(f"not TOML: {error}", where=where) from error
     parent = values.get("extends")
     if parent is not None:
-        if parent in seen:
-            raise BadProfile("profiles extend each other in a circle", where=where)
-        base = tomllib.loads(profile_text(parent)) if parent in shipped_profiles() else None
-        if base is None:
+        if parent not in shipped_profiles():
             raise UnknownName("profile to extend", str(parent), shipped_profiles(), where=where)
-        values = _merged(base, values)
+        values = _merged(tomllib.loads(profile_text(parent)), values)
     try:
         profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:

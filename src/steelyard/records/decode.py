@@ -1,4 +1,4 @@
-"""From bytes or plain values to a Run, strictly: an unknown key, a value outside its range or a broken line is refused."""
+"""From bytes or plain values to a Run, strictly: unknown keys, values out of range and broken lines are refused."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def content_digest(run: Run) -> bytes:
 
 
 def content_id(digest: bytes, occurrence: int) -> str:
-    """The id of a record that has none. The second of two equal records in a file is another attempt, so it gets another id."""
+    """The id of a record that has none. The second of two equal records in a file is another attempt: another id."""
     if occurrence == 0:
         return digest.hex()
     return hashlib.sha256(digest + occurrence.to_bytes(8, "big")).hexdigest()

@@ -211,7 +211,10 @@ VALUE_PARTS: tuple[Part, ...] = (
         lambda run: run.total_usage,
         _usage,
         (
-            *(Fact(kind, "count", f"{kind.replace('_', ' ').capitalize()} of the run.", _NO_USAGE) for kind in TOKEN_KINDS),
+            *(
+                Fact(kind, "count", f"{kind.replace('_', ' ').capitalize()} of the run.", _NO_USAGE)
+                for kind in TOKEN_KINDS
+            ),
             Fact("total_tokens", "count", "All kinds of tokens together.", _NO_USAGE),
         ),
     ),
@@ -267,7 +270,9 @@ _NOT_PRICED = "the tokens could not be priced"
 PRICED_FACTS: tuple[Fact, ...] = (
     Fact("priced_cost_usd", "amount", "Cost of the run's tokens by the price book.", _NOT_PRICED),
     Fact("input_price", "amount", "Price of a million input tokens, where one is given by hand.", "no price is given"),
-    Fact("output_price", "amount", "Price of a million output tokens, where one is given by hand.", "no price is given"),
+    Fact(
+        "output_price", "amount", "Price of a million output tokens, where one is given by hand.", "no price is given"
+    ),
     *(
         Fact(component_column(type_, "cost_usd"), "amount", f"Cost of {type_.value} tokens.", _NOT_PRICED)
         for type_ in ComponentType

@@ -49,7 +49,7 @@ class Record(
     """What all records share: frozen, typed, no unknown keys, absent fields left out when written."""
 
 
-class Usage(Record, kw_only=True):
+class Usage(Record, frozen=True, kw_only=True):
     """Tokens in disjoint kinds: input excludes cache, output excludes reasoning."""
 
     input_tokens: Count | None = None
@@ -69,7 +69,7 @@ class Usage(Record, kw_only=True):
 TOKEN_KINDS: tuple[str, ...] = Usage.__struct_fields__
 
 
-class Call(Record, kw_only=True):
+class Call(Record, frozen=True, kw_only=True):
     """One call of a model."""
 
     id: Name | None = None
@@ -82,7 +82,7 @@ class Call(Record, kw_only=True):
     """Tokens of this call."""
 
 
-class Criterion(Record, kw_only=True):
+class Criterion(Record, frozen=True, kw_only=True):
     """One line of a judge's rubric."""
 
     name: Name
@@ -99,7 +99,7 @@ class Criterion(Record, kw_only=True):
             raise ValueError(f"criterion {self.name!r} achieved {self.achieved} of at most {self.max}")
 
 
-class Judgment(Record, kw_only=True):
+class Judgment(Record, frozen=True, kw_only=True):
     """What one judge said of the run."""
 
     judge: Name | None = None
@@ -137,7 +137,7 @@ class Judgment(Record, kw_only=True):
         return recomputed
 
 
-class Failure(Record, kw_only=True):
+class Failure(Record, frozen=True, kw_only=True):
     """Why a run broke off."""
 
     cause: FailureCause
@@ -146,7 +146,7 @@ class Failure(Record, kw_only=True):
     """The tool's own words."""
 
 
-class TestResults(Record, kw_only=True):
+class TestResults(Record, frozen=True, kw_only=True):
     """Results of the task's tests, by name or as counts."""
 
     __test__ = False  # pytest must not take this for a test class
@@ -175,7 +175,7 @@ class TestResults(Record, kw_only=True):
         return self._count(self.passed) + self.not_passed
 
 
-class Snapshot(Record, kw_only=True):
+class Snapshot(Record, frozen=True, kw_only=True):
     """Result of comparing behaviour with a snapshot taken before the change."""
 
     status: str
@@ -184,7 +184,7 @@ class Snapshot(Record, kw_only=True):
     """Tests that passed before and fail now."""
 
 
-class Step(Record, kw_only=True):
+class Step(Record, frozen=True, kw_only=True):
     """A step that the task expects."""
 
     id: Name
@@ -193,7 +193,7 @@ class Step(Record, kw_only=True):
     """How much of the way it stands for."""
 
 
-class Steps(Record, kw_only=True):
+class Steps(Record, frozen=True, kw_only=True):
     """Expected and achieved steps of the task."""
 
     expected: tuple[Step, ...] | None = None
@@ -207,7 +207,7 @@ class Steps(Record, kw_only=True):
             raise ValueError("an expected step is listed twice")
 
 
-class Action(Record, kw_only=True):
+class Action(Record, frozen=True, kw_only=True):
     """One action on the way, and how well it served the goal."""
 
     weight: Weight = 1.0
@@ -216,7 +216,7 @@ class Action(Record, kw_only=True):
     """1 when it served the goal, 0 when it did not."""
 
 
-class Change(Record, kw_only=True):
+class Change(Record, frozen=True, kw_only=True):
     """A change the agent made that went into service or review."""
 
     id: str | None = None
@@ -227,7 +227,7 @@ class Change(Record, kw_only=True):
     """Reviewers rejected or reverted it."""
 
 
-class Component(Record, kw_only=True):
+class Component(Record, frozen=True, kw_only=True):
     """Tokens that one component of the agent took."""
 
     type: ComponentType
@@ -238,7 +238,7 @@ class Component(Record, kw_only=True):
     """Tokens the component made the model write."""
 
 
-class Output(Record, kw_only=True):
+class Output(Record, frozen=True, kw_only=True):
     """What the agent wrote, for repeatability."""
 
     text: str
@@ -249,7 +249,7 @@ class Output(Record, kw_only=True):
     """Another tool's repaired version, where there is one."""
 
 
-class BenchmarkTiming(Record, kw_only=True):
+class BenchmarkTiming(Record, frozen=True, kw_only=True):
     """How long one benchmark took."""
 
     name: Name
@@ -264,7 +264,7 @@ class BenchmarkTiming(Record, kw_only=True):
             raise ValueError(f"benchmark {self.name!r} needs seconds or samples")
 
 
-class Origin(Record, kw_only=True):
+class Origin(Record, frozen=True, kw_only=True):
     """Where the record came from."""
 
     format: str | None = None
@@ -275,7 +275,7 @@ class Origin(Record, kw_only=True):
     """The file's digest."""
 
 
-class Run(Record, kw_only=True):
+class Run(Record, frozen=True, kw_only=True):
     """One attempt by one agent configuration at one task. Every part but `task` is optional."""
 
     id: Name | None = None

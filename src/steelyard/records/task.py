@@ -3,7 +3,7 @@ from __future__ import annotations
 from steelyard.records.run import Name, Record, Step
 
 
-class Task(Record, kw_only=True):
+class Task(Record, frozen=True, kw_only=True):
     """What agents are asked to do."""
 
     id: Name

@@ -1,5 +1,7 @@
-"""Run records as table rows: a column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that
-are lists, the field's name with JSON in the cell. Token kinds may stand without their `usage.`.
+"""Run records as table rows.
+
+A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
+name with JSON in the cell. Token kinds may stand without their `usage.`.
 """
 
 from __future__ import annotations

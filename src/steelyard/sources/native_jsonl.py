@@ -23,8 +23,6 @@ def read(path: Path) -> Iterator[Entry | Rejected]:
     name = str(path)
     with path.open("rb") as file:
         for number, line in _lines(file):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
             if not line.strip():
                 continue
             if len(line) > MAX_LINE_BYTES:
@@ -42,6 +40,8 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
         rest = line
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
         while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
             rest = file.readline(MAX_LINE_BYTES + 1)
         yield number, line

@@ -1,0 +1,57 @@
+"""The command line. Each command is a file in this folder with a function or app of the same name."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+
+from cyclopts import App, CycloptsError
+
+from steelyard._version import __version__
+from steelyard.errors import SteelyardError, UsageError
+from steelyard.surfaces.cli._print import print_error
+
+HELP = """Weigh what AI coding agents deliver against what they cost.
+
+Exit status: 0 good, 1 bad input was set aside, 2 wrong usage, 3 a gate failed, 4 a gate could not tell.
+"""
+
+
+def build_app(*, only: str | None = None) -> App:
+    """The app with every command of this folder, or with `only` the one of that name, so that no other is imported."""
+    app = App(name="steelyard", help=HELP, version=__version__, help_format="plaintext")
+    modules = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
+    chosen = [name for name in modules if name == only] or modules
+    for name in chosen:
+        app.command(getattr(importlib.import_module(f"{__name__}.{name}"), name), name=name)
+    return app
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit with its status."""
+    tokens = sys.argv[1:] if arguments is None else arguments
+    sys.exit(run(tokens))
+
+
+def run(tokens: list[str]) -> int:
+    """Run one command and give its exit status."""
+    as_json = "--json" in tokens
+    try:
+        status = build_app(only=tokens[0] if tokens else None)(
+            tokens, exit_on_error=False, print_error=False, result_action="return_value"
+        )
+    except SteelyardError as error:
+        print_error(error, as_json=as_json)
+        return error.exit_code
+    except CycloptsError as error:
+        print_error(UsageError(str(error).strip(), hint="steelyard COMMAND --help"), as_json=as_json)
+        return UsageError.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has what it wanted; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status if isinstance(status, int) else 0

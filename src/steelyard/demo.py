@@ -1,0 +1,178 @@
+"""A labelled synthetic experiment: 7 tiers x 3 tasks x 10 runs with every part of a record filled.
+
+No agent ran. The numbers follow a made-up story (each tier adds skill and tokens, tooling adds schema tokens) so that
+every table has something to show. The generator draws only seeded uniform numbers, which Python keeps the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from steelyard.records.run import (
+    Action,
+    Call,
+    Change,
+    Component,
+    ComponentType,
+    Criterion,
+    Judgment,
+    Origin,
+    Output,
+    Run,
+    Step,
+    Steps,
+    TestResults,
+    Usage,
+)
+from steelyard.records.tiers import SCHEMES
+
+EXPERIMENT = "synthetic-demo"
+RUNS_PER_TASK = 10
+SEED = 20261115
+MODEL = "claude-sonnet-4-20250514"
+START = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
+
+TASKS: dict[str, float] = {"parse-csv": 0.15, "fix-race": -0.25, "add-endpoint": 0.0}
+"""Each task and how much easier it is than the average."""
+
+SKILL = {"T0": 0.42, "T1": 0.55, "T2": 0.70, "T3": 0.66, "T4": 0.74, "T5": 0.80, "T6": 0.84}
+"""The chance of a pass on an average task."""
+
+COMPONENT_TOKENS: dict[str, dict[ComponentType, int]] = {
+    "T0": {ComponentType.SYSTEM_PROMPT: 400},
+    "T1": {ComponentType.SYSTEM_PROMPT: 1_800},
+    "T2": {
+        ComponentType.SYSTEM_PROMPT: 1_800,
+        ComponentType.SKILL_PROMPT: 6_000,
+        ComponentType.DOMAIN_EXPERTISE: 2_500,
+    },
+    "T3": {
+        ComponentType.SYSTEM_PROMPT: 1_800,
+        ComponentType.SKILL_PROMPT: 2_000,
+        ComponentType.TOOL_SCHEMA: 42_000,
+        ComponentType.TOOL_CALL: 1_500,
+        ComponentType.TOOL_RESPONSE: 9_000,
+    },
+    "T4": {
+        ComponentType.SYSTEM_PROMPT: 1_800,
+        ComponentType.SKILL_PROMPT: 4_000,
+        ComponentType.TOOL_SCHEMA: 18_000,
+        ComponentType.ORCHESTRATOR: 5_000,
+        ComponentType.SUB_AGENT: 21_000,
+    },
+    "T5": {
+        ComponentType.SYSTEM_PROMPT: 1_800,
+        ComponentType.SKILL_PROMPT: 4_000,
+        ComponentType.TOOL_SCHEMA: 18_000,
+        ComponentType.ORCHESTRATOR: 7_000,
+        ComponentType.SUB_AGENT: 24_000,
+        ComponentType.MONITOR: 3_500,
+        ComponentType.EVALUATOR: 5_500,
+    },
+    "T6": {
+        ComponentType.SYSTEM_PROMPT: 1_800,
+        ComponentType.SKILL_PROMPT: 6_000,
+        ComponentType.DOMAIN_EXPERTISE: 2_500,
+        ComponentType.TOOL_SCHEMA: 24_000,
+        ComponentType.TOOL_CALL: 1_500,
+        ComponentType.TOOL_RESPONSE: 9_000,
+        ComponentType.ORCHESTRATOR: 6_000,
+        ComponentType.SUB_AGENT: 20_000,
+        ComponentType.EVALUATOR: 5_500,
+    },
+}
+
+STEPS = tuple(
+    Step(id=name, weight=weight) for name, weight in (("read", 1.0), ("plan", 1.0), ("edit", 2.0), ("verify", 2.0))
+)
+
+
+def demo_runs() -> Iterator[Run]:
+    """The 210 runs, always the same."""
+    chance = Random(SEED)  # noqa: S311  # a story, not a secret
+    for tier in SCHEMES["seed"]:
+        for task, ease in TASKS.items():
+            for attempt in range(1, RUNS_PER_TASK + 1):
+                yield _run(chance, tier, task, ease, attempt)
+
+
+def _run(chance: Random, tier: str, task: str, ease: float, attempt: int) -> Run:
+    quality = min(max(SKILL[tier] + ease + 0.5 * (chance.random() - 0.5), 0.02), 0.99)
+    passed = chance.random() < quality
+    components = _components(chance, tier)
+    input_tokens = sum(component.input_tokens for component in components) * 3
+    output_tokens = sum(component.output_tokens for component in components) + 600 + int(1_800 * chance.random())
+    started = START + timedelta(hours=attempt, minutes=int(tier[1]) * 7)
+    seconds = 40 + input_tokens / 900 + 60 * chance.random()
+    failing = 0 if passed else 1 + int(3 * chance.random())
+    half = Usage(
+        input_tokens=input_tokens // 2,
+        output_tokens=output_tokens // 2,
+        cache_read_tokens=4 * input_tokens,
+        cache_write_5m_tokens=input_tokens // 4,
+        cache_write_1h_tokens=0,
+        reasoning_tokens=0,
+    )
+    id_ = f"demo-{tier}-{task}-{attempt:02}"
+    return Run(
+        id=id_,
+        experiment=EXPERIMENT,
+        task=task,
+        agent="demo-agent",
+        model=MODEL,
+        tier=tier,
+        attempt=attempt,
+        started_at=started,
+        ended_at=started + timedelta(milliseconds=int(seconds * 1000)),
+        outcome="passed" if passed else "failed",
+        passed=passed,
+        judgments=_judgments(chance, quality, passed=passed),
+        calls=tuple(
+            Call(id=f"{id_}-{number}", model=MODEL, at=started + timedelta(seconds=number), usage=half)
+            for number in (1, 2)
+        ),
+        tool_calls=3 + int(12 * chance.random()),
+        iterations=1 + int(6 * chance.random()),
+        success=passed,
+        files_created=(f"{task}.py",),
+        tests=TestResults(passed=12 - failing, failed=failing, errors=0),
+        steps=Steps(
+            expected=STEPS, achieved=tuple(step.id for step in STEPS if chance.random() < 0.35 + 0.65 * quality)
+        ),
+        actions=tuple(Action(goal_alignment=round(min(1.0, quality + 0.4 * chance.random()), 3)) for _ in range(5)),
+        changes=tuple(
+            Change(id=f"c{number}", failed=chance.random() > 0.7 + 0.3 * quality, reverted=chance.random() > 0.9)
+            for number in range(3)
+        ),
+        components=components,
+        output=Output(language="python", text=f"# synthetic answer to {task}\n"),
+        provenance={"usage": "counted"},
+        source=Origin(format="demo"),
+    )
+
+
+def _components(chance: Random, tier: str) -> tuple[Component, ...]:
+    return tuple(
+        Component(type=type_, input_tokens=int(tokens * (0.9 + 0.2 * chance.random())), output_tokens=tokens // 20)
+        for type_, tokens in COMPONENT_TOKENS[tier].items()
+    )
+
+
+def _judgments(chance: Random, quality: float, *, passed: bool) -> tuple[Judgment, ...]:
+    return tuple(
+        _judgment(judge, quality + lenience + 0.1 * (chance.random() - 0.5), passed=passed)
+        for judge, lenience in (("judge-a", 0.0), ("judge-b", 0.04), ("judge-c", -0.05))
+    )
+
+
+def _judgment(judge: str, quality: float, *, passed: bool) -> Judgment:
+    level = min(max(0.62 + 0.38 * quality if passed else 0.55 * quality, 0.0), 1.0)
+    criteria = tuple(
+        Criterion(name=name, weight=weight, achieved=float(round(10 * level)), max=10.0)
+        for name, weight in (("correctness", 2.0), ("completeness", 1.5), ("clarity", 1.0))
+    )
+    return Judgment(
+        judge=judge, weighted_score=round(10 * level) / 10, passed=passed, cost_usd=0.004, criteria=criteria
+    )

@@ -1,0 +1,143 @@
+"""Contradictions in the runs themselves, found over the whole table and listed by run id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import narwhals as nw
+import polars as pl
+
+from steelyard.engines.local import LocalEngine
+from steelyard.profiles import FindingLimits
+from steelyard.records.finding import Finding, Severity
+from steelyard.records.missing import Missing
+
+LISTED = 20
+"""How many runs of one kind of finding are named; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A contradiction: the columns it looks at and the condition under which a run shows it."""
+
+    code: str
+    severity: Severity
+    message: str
+    needs: tuple[str, ...]
+    holds: Callable[..., nw.Expr]
+
+
+def _tests_against_verdict(
+    _limits: FindingLimits, tests_run: nw.Expr, tests_not_passed: nw.Expr, passed: nw.Expr
+) -> nw.Expr:
+    return (tests_run > 0) & ((tests_not_passed == 0) != passed)
+
+
+def _outcome_against_verdict(_limits: FindingLimits, outcome: nw.Expr, passed: nw.Expr) -> nw.Expr:
+    return ((outcome == "passed") & ~passed) | ((outcome == "failed") & passed)
+
+
+def _judges_against_verdict(
+    _limits: FindingLimits, judge_votes: nw.Expr, judge_passes: nw.Expr, pass_rate: nw.Expr
+) -> nw.Expr:
+    return (judge_votes > 0) & ((judge_passes * 2 > judge_votes) != (pass_rate > 0.5))
+
+
+def _pass_despite_low_score(limits: FindingLimits, judge_lowest_passing_score: nw.Expr) -> nw.Expr:
+    return judge_lowest_passing_score < limits.judge_pass_threshold
+
+
+def _fail_despite_high_score(limits: FindingLimits, judge_highest_failing_score: nw.Expr) -> nw.Expr:
+    return judge_highest_failing_score >= limits.judge_pass_threshold
+
+
+def _score_not_recomputed(limits: FindingLimits, judge_score_error: nw.Expr) -> nw.Expr:
+    return judge_score_error > limits.judge_score_tolerance + 1e-12  # 0.86 - 0.85 is a little more than 0.01 in binary
+
+
+def _cost_differs(limits: FindingLimits, reported_cost_usd: nw.Expr, priced_cost_usd: nw.Expr) -> nw.Expr:
+    return (reported_cost_usd - priced_cost_usd).abs() > reported_cost_usd * limits.cost_tolerance
+
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        "tests_contradict_verdict",
+        "warning",
+        "the test results contradict the stated verdict; the tests count",
+        ("tests_run", "tests_not_passed", "passed"),
+        _tests_against_verdict,
+    ),
+    Check(
+        "outcome_contradicts_verdict",
+        "warning",
+        "the outcome contradicts the stated verdict; the verdict counts",
+        ("outcome", "passed"),
+        _outcome_against_verdict,
+    ),
+    Check(
+        "judges_contradict_verdict",
+        "warning",
+        "the judges' majority contradicts the tests or the stated verdict, which count",
+        ("judge_votes", "judge_passes", "pass_rate"),
+        _judges_against_verdict,
+    ),
+    Check(
+        "score_contradicts_pass",
+        "warning",
+        "a judge voted for a pass with a score below the pass threshold",
+        ("judge_lowest_passing_score",),
+        _pass_despite_low_score,
+    ),
+    Check(
+        "score_contradicts_fail",
+        "warning",
+        "a judge voted for a fail with a score at or above the pass threshold",
+        ("judge_highest_failing_score",),
+        _fail_despite_high_score,
+    ),
+    Check(
+        "judge_score_differs",
+        "warning",
+        "a judge's stated score differs from the one recomputed from its criteria; the stated one counts",
+        ("judge_score_error",),
+        _score_not_recomputed,
+    ),
+    Check(
+        "cost_differs",
+        "warning",
+        "the reported cost differs from the priced one; the reported one counts",
+        ("reported_cost_usd", "priced_cost_usd"),
+        _cost_differs,
+    ),
+)
+
+
+def run_findings(engine: LocalEngine) -> list[Finding]:
+    """Every contradiction in the table: the first runs of each kind by id, and how many more there are."""
+    found: list[Finding] = []
+    for check in CHECKS:
+        columns = [engine.column(name) for name in check.needs]
+        if any(isinstance(column, Missing) for column in columns):
+            continue
+        condition = check.holds(engine.profile.findings, *columns)
+        hits: pl.LazyFrame = nw.from_native(engine.frame).filter(condition).to_native()
+        found += _listed(check, hits.select(pl.col("^(id|_path|_line)$")).collect())
+    return found
+
+
+def _listed(check: Check, hits: pl.DataFrame) -> list[Finding]:
+    listed = [
+        Finding(code=check.code, severity=check.severity, message=check.message, where=where) for where in _places(hits)
+    ]
+    if hits.height > len(listed):
+        more = f"{hits.height - len(listed):,} more runs: {check.message}"
+        listed.append(Finding(code=check.code, severity=check.severity, message=more))
+    return listed
+
+
+def _places(hits: pl.DataFrame) -> list[str]:
+    """The first runs by id; rows of a flat file without ids by file and line."""
+    place = pl.concat_str([pl.lit("run "), pl.col("id")]) if "id" in hits.columns else pl.lit(None, pl.String)
+    line = pl.concat_str(["_path", "_line"], separator=":") if "_path" in hits.columns else pl.lit(None, pl.String)
+    return hits.select(pl.coalesce(place, line).alias("where"))["where"].sort().head(LISTED).to_list()

@@ -1,0 +1,109 @@
+"""The engine on one machine: formulas are Narwhals expressions over a lazy Polars frame, reduced group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.engines._grouped import GroupedStatistics, Grouping, grouped_statistics
+from steelyard.engines._keys import Key, group_rows
+from steelyard.metrics._catalog import catalog
+from steelyard.metrics._evaluate import evaluate
+from steelyard.metrics._words import Value
+from steelyard.profiles import Profile
+from steelyard.records.facts import FACTS
+from steelyard.records.missing import Missing
+
+_CELLS_AT_ONCE = 40_000_000
+"""How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
+
+
+@dataclass
+class LocalEngine:
+    """Evaluates metrics over one table of runs."""
+
+    frame: pl.LazyFrame
+    n: int
+    profile: Profile
+    _columns: dict[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._present = set(self.frame.collect_schema().names())
+
+    def column(self, name: str) -> Value:
+        """A fact or run metric as a column expression; Missing, with the reason, where no run can have it."""
+        facts = _ColumnFacts(self._present)
+        return evaluate(name, facts, self.profile, self._columns)
+
+    def values(self, names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float64] | Missing]]:
+        """Each named fact or metric for all runs, NaN where it is missing."""
+        wanted: list[tuple[str, Value]] = []
+        for name in names:
+            column = self.column(name)
+            if isinstance(column, Missing):
+                yield name, column
+            else:
+                wanted.append((name, column))
+        at_once = max(1, _CELLS_AT_ONCE // max(self.n, 1))
+        for start in range(0, len(wanted), at_once):
+            some = wanted[start : start + at_once]
+            lazy = nw.from_native(self.frame).select(*(column.cast(nw.Float64).alias(name) for name, column in some))
+            found: pl.DataFrame = lazy.to_native().collect()
+            for name, _ in some:
+                yield name, found[name].to_numpy()
+
+    def group(self, by: Sequence[str]) -> tuple[list[Key], Grouping]:
+        """The groups' keys in order, and which rows belong to each."""
+        return group_rows(self.frame, by, self.n)
+
+    def statistics(self, names: Sequence[str], grouping: Grouping) -> dict[str, GroupedStatistics | Missing]:
+        """Statistics of each named fact or metric in each group."""
+        ddof = 0 if self.profile.std_dev == "population" else 1
+        found: dict[str, GroupedStatistics | Missing] = {}
+        for name, values in self.values(names):
+            found[name] = values if isinstance(values, Missing) else grouped_statistics(values, grouping, ddof=ddof)
+        return {name: found[name] for name in names}
+
+    def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
+        """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
+        column = self.column(name)
+        if isinstance(column, Missing):
+            return column.reason
+        needed = sorted(self._facts_behind(name) & self._present)
+        same = [
+            pl.col(part).eq_missing(pl.lit(value)) for part, value in zip(by, key, strict=True) if part in self._present
+        ]
+        rows = self.frame.filter(*same) if same else self.frame
+        facts = rows.select(needed).unique().sort(needed, nulls_last=True).head(1).collect().to_dicts()
+        value = evaluate(name, facts[0] if facts else {}, self.profile, {})
+        return value.reason if isinstance(value, Missing) else "no run has it"
+
+    def _facts_behind(self, name: str) -> set[str]:
+        if name in FACTS:
+            return {name}
+        inputs = catalog()[name].inputs
+        return set().union(*(self._facts_behind(spec.of or parameter) for parameter, spec in inputs.items()))
+
+
+class _ColumnFacts(Mapping[str, Any]):  # Any: column expressions
+    """The facts of a frame as column expressions, made when asked for."""
+
+    def __init__(self, present: set[str]) -> None:
+        self._present = present & set(FACTS)
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self._present:
+            raise KeyError(name)
+        return nw.col(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._present))
+
+    def __len__(self) -> int:
+        return len(self._present)

@@ -1,0 +1,265 @@
+"""Prices of the models of a table, compiled to arrays. Imported only once a table is priced: it imports numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.prices._book import (
+    INPUT_KINDS,
+    NEEDED_KINDS,
+    PICO_PER_USD,
+    UNDATED,
+    ModelPrices,
+    Period,
+    PriceBook,
+    Rates,
+    Span,
+    no_price,
+    unknown_tokens,
+    whole_run_doubt,
+)
+from steelyard.records.missing import Missing
+from steelyard.records.run import TOKEN_KINDS, Usage
+
+LARGEST_EXACT = 2**53
+"""Up to here a whole number and its quotient by 10**12 are one correctly rounded float."""
+
+LARGEST_COUNT = 2**50
+"""Rows with more tokens than this of a kind take the scalar path, where integers do not overflow."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NEVER = np.iinfo(np.int64).max
+DAY = 86_400_000_000
+"""A day in microseconds."""
+
+PRICED = -1
+"""Stands for the reason of a row that has none."""
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some rows of the table, made ready."""
+
+    codes: Codes
+    micros: Ints
+    dated: Flags
+    tokens: tuple[Ints | None, ...]
+    """By TOKEN_KINDS; None for a kind that no row has any of."""
+    unknown: Mapping[str, Flags]
+    """Rows in which a needed kind is not known."""
+    huge: Flags
+    """Rows with counts that could overflow."""
+    total_input: Ints
+    columns: Mapping[str, NDArray[Any]]  # Any: whole numbers, or floats with NaN
+    """The counts as they came, for the scalar path."""
+
+
+class Compiled:
+    """Every tier of every period of the models in a table, as rows of coefficient arrays."""
+
+    def __init__(self, book: PriceBook, names: Sequence[str | None], span: Span) -> None:
+        self.book = book
+        self.span = span
+        self.names = names
+        self.reasons: dict[str, int] = {}
+        self._several: list[tuple[int, ModelPrices, list[int]]] = []
+        self._first_tier = np.zeros(len(names), np.int32)
+        self._unknown_model = np.full(len(names), PRICED, np.int32)
+        tiers: list[tuple[ModelPrices, Period, Rates, int]] = []
+        for code, name in enumerate(names):
+            found = book.find(name)
+            if isinstance(found, Missing):
+                self._unknown_model[code] = self._reason(found.reason)
+                continue
+            self._first_tier[code] = len(tiers)
+            firsts = []
+            for period in found.periods:
+                firsts.append(len(tiers))
+                uppers = [tier.above_input_tokens or 0 for tier in period.tiers[1:]]
+                tiers.extend((found, period, *pair) for pair in zip(period.tiers, [*uppers, NEVER], strict=True))
+            if len(firsts) > 1:
+                self._several.append((code, found, firsts))
+        self._fill(tiers)
+
+    def _fill(self, tiers: Sequence[tuple[ModelPrices, Period, Rates, int]]) -> None:
+        count = max(1, len(tiers))
+        self._coefficients = np.zeros((len(TOKEN_KINDS), count), np.int64)
+        self._fee = np.zeros(count, np.int64)
+        self._next_above = np.full(count, NEVER, np.int64)
+        self._uneven = np.zeros(count, np.bool_)
+        self._doubt = np.full(count, PRICED, np.int32)
+        self._no_price = np.full((len(TOKEN_KINDS), count), PRICED, np.int32)
+        for index, (found, period, rates, next_above) in enumerate(tiers):
+            self._next_above[index] = next_above
+            self._uneven[index] = rates.pico is None
+            self._fee[index] = rates.pico_per_request
+            doubt = whole_run_doubt(found, period, rates) if self.span == "run" else None
+            if doubt is not None:
+                self._doubt[index] = self._reason(doubt)
+            for row, kind in enumerate(TOKEN_KINDS):
+                if rates.usd_per_million[row] is None:
+                    self._no_price[row, index] = self._reason(no_price(found, rates, kind))
+                elif rates.pico is not None:
+                    self._coefficients[row, index] = rates.pico[row] or 0
+        self._without_price = (self._no_price != PRICED).any(axis=1)
+
+    def _reason(self, reason: str) -> int:
+        return self.reasons.setdefault(reason, len(self.reasons))
+
+    def chunk(
+        self,
+        codes: Codes,
+        moments: NDArray[np.datetime64],
+        columns: Mapping[str, NDArray[Any]],  # Any: whole numbers, or floats with NaN
+    ) -> Chunk:
+        """Rows made ready: unknown counts told from zeros, times as numbers."""
+        rows = len(codes)
+        huge = np.zeros(rows, np.bool_)
+        unknown = {kind: np.ones(rows, np.bool_) for kind in NEEDED_KINDS}
+        tokens: list[Ints | None] = []
+        total_input = np.zeros(rows, np.int64)
+        for kind in TOKEN_KINDS:
+            if kind not in columns:
+                tokens.append(None)
+                continue
+            counts, absent, beyond = _whole(kind, columns[kind])
+            huge |= beyond
+            if kind in unknown:
+                unknown[kind] = absent
+            if kind in INPUT_KINDS:
+                total_input += counts
+            tokens.append(counts if counts.any() else None)
+        dated = ~np.isnat(moments)
+        return Chunk(codes, moments.view(np.int64), dated, tuple(tokens), unknown, huge, total_input, columns)
+
+    def price(self, chunk: Chunk) -> tuple[NDArray[np.float64], Codes]:
+        """USD of each row (NaN where missing), and the index of its reason."""
+        tier = self._first_tier[chunk.codes]
+        undated: list[tuple[NDArray[np.intp], ModelPrices, list[int]]] = []
+        for code, found, firsts in self._several:
+            rows = np.flatnonzero(chunk.codes == code)
+            dated = rows[chunk.dated[rows]]
+            tier[dated] = _period_of(found, firsts, chunk.micros[dated])
+            if len(dated) < len(rows):
+                undated.append((rows[~chunk.dated[rows]], found, firsts))
+        pico, reason, scalar = self._evaluate(chunk, tier, slice(None))
+        for rows, found, firsts in undated:
+            self._settle_undated(chunk, rows, found, firsts, pico, reason, scalar)
+        for kind in reversed(NEEDED_KINDS):
+            reason[chunk.unknown[kind]] = self._reason(unknown_tokens(kind))
+        no_model = self._unknown_model[chunk.codes]
+        reason = np.where(no_model == PRICED, reason, no_model)
+        cost_usd = pico / PICO_PER_USD
+        for row in np.flatnonzero(scalar & (reason == PRICED)):
+            cost_usd[row], reason[row] = self._one(chunk, int(row))
+        cost_usd[reason != PRICED] = np.nan
+        return cost_usd, reason
+
+    def _evaluate(self, chunk: Chunk, tier: Codes, rows: NDArray[np.intp] | slice) -> tuple[Ints, Codes, Flags]:
+        """Pico-dollars, reason and need of the scalar path of some rows, each in the period that begins at its tier."""
+        total_input = chunk.total_input[rows]
+        while (above := total_input > self._next_above[tier]).any():
+            tier = tier + above
+        pico = self._fee[tier]
+        largest = float(pico.max(initial=0))
+        reason = self._doubt[tier]
+        for kind, column in enumerate(chunk.tokens):
+            if column is None:
+                continue
+            counts = column[rows]
+            price = self._coefficients[kind][tier]
+            largest += float(counts.max(initial=0)) * float(price.max(initial=0))
+            pico += counts * price
+            if self._without_price[kind]:
+                absent = self._no_price[kind][tier]
+                reason = np.where((reason == PRICED) & (counts > 0), absent, reason)
+        scalar = self._uneven[tier] | chunk.huge[rows]
+        if largest > LARGEST_EXACT:
+            scalar |= self._may_be_large(chunk, tier, rows)
+        return pico, reason, scalar
+
+    def _may_be_large(self, chunk: Chunk, tier: Codes, rows: NDArray[np.intp] | slice) -> Flags:
+        estimate = self._fee[tier].astype(np.float64)
+        for kind, column in enumerate(chunk.tokens):
+            if column is not None:
+                estimate += column[rows].astype(np.float64) * self._coefficients[kind][tier]
+        return estimate > LARGEST_EXACT * 0.99
+
+    def _settle_undated(
+        self,
+        chunk: Chunk,
+        rows: NDArray[np.intp],
+        found: ModelPrices,
+        firsts: Sequence[int],
+        pico: Ints,
+        reason: Codes,
+        scalar: Flags,
+    ) -> None:
+        """A row without a moment has a cost only where every period agrees on it."""
+        answers = [self._evaluate(chunk, np.full(len(rows), first, np.int32), rows) for first in firsts]
+        agreed_pico, agreed_reason, by_hand = answers[0]
+        same = np.ones(len(rows), np.bool_)
+        for other_pico, other_reason, other_by_hand in answers[1:]:
+            by_hand = by_hand | other_by_hand
+            both_priced = (other_reason == PRICED) & (other_pico == agreed_pico)
+            same &= (other_reason == agreed_reason) & ((other_reason != PRICED) | both_priced)
+        undated = self._reason(UNDATED.format(model=found.id, what=found.depends_on))
+        pico[rows] = agreed_pico
+        scalar[rows] = by_hand
+        reason[rows] = np.where(by_hand, PRICED, np.where(same, agreed_reason, undated))
+
+    def _one(self, chunk: Chunk, row: int) -> tuple[float, int]:
+        known = {kind: _count(column[row]) for kind, column in chunk.columns.items()}
+        at = EPOCH + timedelta(microseconds=int(chunk.micros[row])) if chunk.dated[row] else None
+        answer = self.book.price(Usage(**known), model=self.names[chunk.codes[row]], at=at, span=self.span)
+        return (np.nan, self._reason(answer.reason)) if isinstance(answer, Missing) else (answer, PRICED)
+
+
+def _whole(kind: str, column: NDArray[Any]) -> tuple[Ints, Flags, Flags]:  # Any: whole numbers, or floats with NaN
+    """Counts with 0 for the unknown and the huge, and which rows those are."""
+    absent = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
+    beyond = column > LARGEST_COUNT
+    counts: Ints = (
+        np.where(absent | beyond, 0, column).astype(np.int64) if (absent | beyond).any() else column.astype(np.int64)
+    )
+    if counts.min(initial=0) < 0:
+        raise ValueError(f"{kind} holds a negative count")
+    return counts, absent, beyond
+
+
+def _count(value: Any) -> int | None:  # Any: a whole number, or a float that may be NaN
+    return None if value != value else int(value)  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _period_of(found: ModelPrices, firsts: Sequence[int], micros: Ints) -> Codes:
+    """The first tier of the period that holds at each moment."""
+    tier = np.full(len(micros), firsts[0], np.int32)
+    for period, first in zip(found.periods, firsts, strict=True):
+        active = np.ones(len(micros), np.bool_)
+        if period.since is not None:
+            active &= micros >= _day_micros(period.since)
+        if period.between is not None:
+            start, end = (_clock_micros(clock) for clock in period.between)
+            clock = micros % DAY
+            inside = (clock >= start, clock < end)
+            active &= inside[0] & inside[1] if start <= end else inside[0] | inside[1]
+        tier[active] = first
+    return tier
+
+
+def _day_micros(day: date) -> int:
+    return (day - EPOCH.date()).days * DAY
+
+
+def _clock_micros(clock: time) -> int:
+    return ((clock.hour * 60 + clock.minute) * 60 + clock.second) * 1_000_000 + clock.microsecond

@@ -1,0 +1,198 @@
+"""Price books that stand in a TOML file: the ones that ship, and the user's own.
+
+Format history:
+    1  2026-11  first version
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from steelyard.errors import BadPriceBook
+from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
+from steelyard.records.run import TOKEN_KINDS
+
+FORMAT_VERSION = 1
+LARGEST_FILE_BYTES = 8_000_000
+LARGEST_PRICE_USD = 1_000_000
+MOST_DECIMALS = 6
+MOST_DECIMALS_OF_A_REQUEST = 12
+
+_NOTHING = Rates((None,) * len(TOKEN_KINDS))
+"""Stands for the time before a model's first dated price."""
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+
+
+def _check(what: str, price: Decimal, *, decimals: int) -> None:
+    if not price.is_finite() or not 0 <= price <= LARGEST_PRICE_USD:
+        raise ValueError(f"{what} is {price}; it must be between 0 and {LARGEST_PRICE_USD}")
+    if price != round(price, decimals):
+        raise ValueError(f"{what} is {price}; it may have at most {decimals} decimals")
+
+
+class PerMillion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """USD for a million tokens of each kind. A kind left out has no price: tokens of it make the cost missing."""
+
+    input: Decimal
+    """Input that was neither read from nor written to a cache."""
+    output: Decimal
+    """Generated text."""
+    cache_read: Decimal | None = None
+    """Input read from a cache."""
+    cache_write_5m: Decimal | None = None
+    """Input written to a cache kept for five minutes."""
+    cache_write_1h: Decimal | None = None
+    """Input written to a cache kept for one hour."""
+    reasoning: Decimal | None = None
+    """Hidden reasoning; the price of output when left out."""
+
+    def __post_init__(self) -> None:
+        for kind in self.__struct_fields__:
+            price: Decimal | None = getattr(self, kind)
+            if price is not None:
+                _check(f"the price of {kind}", price, decimals=MOST_DECIMALS)
+
+
+class PriceEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prices with the day and the context size from which they hold."""
+
+    usd_per_million: PerMillion
+    usd_per_request: Decimal = Decimal(0)
+    since: date | None = None
+    """The first day; left out for the oldest prices known."""
+    above_input_tokens: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    """They hold for calls with more input tokens of all kinds than this; left out for all calls."""
+
+    def __post_init__(self) -> None:
+        _check("usd_per_request", self.usd_per_request, decimals=MOST_DECIMALS_OF_A_REQUEST)
+
+
+class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One model: its other names, and either one set of prices or several with day or context size."""
+
+    aliases: tuple[Name, ...] = ()
+    usd_per_million: PerMillion | None = None
+    prices: tuple[PriceEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.usd_per_million is None) == (not self.prices):
+            raise ValueError("a model needs either usd_per_million or prices")
+
+
+class BookFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole file."""
+
+    format: int
+    name: Name | None = None
+    version: Name
+    """Written into every result that was priced with the book."""
+    extends: Name | None = None
+    """The book that is asked about models which this one does not have."""
+    models: dict[Name, ModelEntry] = {}
+
+
+class FileBook(PriceBook):
+    """A book read from a file, over the one it extends."""
+
+    def __init__(self, file: BookFile, *, name: str, where: str, base: PriceBook | None) -> None:
+        super().__init__()
+        self.name = file.name or name
+        self.version = file.version if base is None else f"{file.version} over {base.name} ({base.version})"
+        self._base = base
+        self._own: dict[str, ModelPrices] = {}
+        self._names = tuple(file.models)
+        for model, entry in file.models.items():
+            prices = ModelPrices(model, None, _periods(model, entry, where))
+            for alias in dict.fromkeys(text.lower() for text in (model, *entry.aliases)):
+                if alias in self._own:
+                    raise BadPriceBook(f"the name {alias!r} is given to two models", where=where)
+                self._own[alias] = prices
+
+    def look_up(self, model: str) -> ModelPrices | None:
+        """The file's own prices win over those of the book it extends."""
+        own = self._own.get(model.lower())
+        if own is None and self._base is not None:
+            return self._base.look_up(model)
+        return own
+
+    def models(self) -> Sequence[str]:
+        """Own names first, then those of the book it extends."""
+        return (*self._names, *(self._base.models() if self._base is not None else ()))
+
+    def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
+        """Own prices are always even, so uneven ones are the extended book's."""
+        if self._base is None:
+            return super().cost_of_uneven(found, rates, tokens, at)
+        return self._base.cost_of_uneven(found, rates, tokens, at)
+
+
+def _rates(entry: PriceEntry) -> Rates:
+    given = entry.usd_per_million
+    by_kind = {
+        "input_tokens": given.input,
+        "output_tokens": given.output,
+        "cache_read_tokens": given.cache_read,
+        "cache_write_5m_tokens": given.cache_write_5m,
+        "cache_write_1h_tokens": given.cache_write_1h,
+        "reasoning_tokens": given.output if given.reasoning is None else given.reasoning,
+    }
+    return Rates(tuple(by_kind[kind] for kind in TOKEN_KINDS), entry.usd_per_request, entry.above_input_tokens)
+
+
+def _periods(model: str, entry: ModelEntry, where: str) -> tuple[Period, ...]:
+    if entry.usd_per_million is not None:
+        return (Period((_rates(PriceEntry(usd_per_million=entry.usd_per_million)),)),)
+    entries = sorted(entry.prices, key=lambda one: (one.since or date.min, one.above_input_tokens or 0))
+    periods = []
+    for since, group in groupby(entries, key=lambda one: one.since):
+        tiers = tuple(_rates(one) for one in group)
+        sizes = [tier.above_input_tokens for tier in tiers]
+        if sizes[0] is not None:
+            raise BadPriceBook(
+                f"{model}: the smallest calls have no price; leave out above_input_tokens once", where=where
+            )
+        if len(set(sizes)) != len(sizes):
+            raise BadPriceBook(f"{model}: two prices hold for the same calls", where=where)
+        periods.append(Period(tiers, since=since))
+    if periods[0].since is not None:
+        periods.insert(0, Period((_NOTHING,)))
+    return tuple(periods)
+
+
+def read_book(text: str, *, name: str, where: str, open_base: Callable[[str], PriceBook]) -> FileBook:
+    """The book that a TOML text holds. `open_base` opens the book it extends."""
+    try:
+        # Decimal: a price of 0.1 must not become the nearest binary fraction
+        raw = tomllib.loads(text, parse_float=Decimal)
+        file = msgspec.convert(raw, BookFile)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, ArithmeticError, RecursionError) as problem:
+        raise BadPriceBook(str(problem), where=where, hint="docs/prices.md shows the format") from problem
+    if file.format != FORMAT_VERSION:
+        raise BadPriceBook(f"format {file.format} is not known; this version reads {FORMAT_VERSION}", where=where)
+    base = open_base(file.extends) if file.extends is not None else None
+    return FileBook(file, name=name, where=where, base=base)
+
+
+def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> FileBook:
+    """The book that stands in a file."""
+    where = str(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+        if len(content) > LARGEST_FILE_BYTES:
+            raise BadPriceBook(f"a price book may have at most {LARGEST_FILE_BYTES:,} bytes", where=where)
+        text = content.decode("utf-8")
+    except OSError as problem:
+        raise BadPriceBook(problem.strerror or "cannot be read", where=where) from problem
+    except UnicodeDecodeError as problem:
+        raise BadPriceBook("is not UTF-8 text", where=where) from problem
+    return read_book(text, name=path.stem, where=where, open_base=open_base)

@@ -1,0 +1,145 @@
+"""The maintained book: the dated prices that the library genai-prices carries, read offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
+from steelyard.records.run import TOKEN_KINDS
+
+if TYPE_CHECKING:
+    from genai_prices import types as genai
+
+PRICE_KEYS: dict[str, tuple[str, ...]] = {
+    "input_tokens": ("input_mtok",),
+    "output_tokens": ("output_mtok",),
+    "cache_read_tokens": ("cache_read_mtok", "input_mtok"),
+    "cache_write_5m_tokens": ("cache_write_5m_mtok", "cache_write_mtok", "input_mtok"),
+    "cache_write_1h_tokens": ("cache_write_1h_mtok", "cache_write_mtok", "input_mtok"),
+    "reasoning_tokens": ("output_reasoning_mtok", "output_mtok"),
+}
+"""Where each kind's price stands: the first key that the model has. A kind without a price of its own is part of a
+wider one (a cache write is input), and the library charges it as that."""
+
+REQUESTS_KEY = "requests_kcount"
+
+
+class MaintainedBook(PriceBook):
+    """genai-prices' own data. Nothing is fetched: the prices are those of the installed version."""
+
+    name = "maintained"
+
+    @cached_property
+    def version(self) -> str:  # type: ignore[override]  # asking for it imports genai-prices, so it waits until asked
+        """The library and its version, which date the prices."""
+        import genai_prices  # imports pydantic: 0.3 s, only once something is priced
+
+        return f"genai-prices {genai_prices.__version__}"
+
+    @cached_property
+    def _snapshot(self) -> Any:  # Any: genai-prices' DataSnapshot, which is imported late
+        from genai_prices import data, data_snapshot  # imports pydantic: 0.3 s, only once something is priced
+
+        # One of our own: the library's shared one can be replaced by prices fetched from the network.
+        return data_snapshot.DataSnapshot(providers=data.providers, from_auto_update=False)
+
+    def look_up(self, model: str) -> ModelPrices | None:
+        """The model as genai-prices finds it; `provider/model` is looked up under that provider where it must be."""
+        for provider in (None, "litellm") if "/" in model else (None,):
+            try:
+                source = self._snapshot.find_provider_model(model, None, provider, None)
+            except LookupError:
+                continue
+            return _compile(*source)
+        return None
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        names = []
+        for provider in self._snapshot.providers:
+            for model in provider.models:
+                found = self.look_up(model.id)
+                plain = found is not None and found.origin[1] is model
+                names.append(model.id if plain else f"{provider.id}/{model.id}")
+        return tuple(names)
+
+    def models(self) -> Sequence[str]:
+        """Every model's id, with its provider where the id alone leads elsewhere."""
+        return self._names
+
+    def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
+        """The library's own answer: its decimal arithmetic rounds where ours would not."""
+        if at is None:
+            return super().cost_of_uneven(found, rates, tokens, at)
+        provider, model = found.origin
+        answer: Decimal = model.calc_price(as_genai_usage(tokens), provider, genai_request_timestamp=at).total_price
+        return answer
+
+
+def as_genai_usage(tokens: Sequence[int]) -> Any:  # Any: genai-prices' Usage, which is imported late
+    """Our disjoint kinds, in the order of TOKEN_KINDS, as the library counts them: a wider kind includes its parts."""
+    from genai_prices import Usage  # imports pydantic: 0.3 s, only once something is priced
+
+    count = dict(zip(TOKEN_KINDS, tokens, strict=True))
+    written = count["cache_write_5m_tokens"] + count["cache_write_1h_tokens"]
+    return Usage(
+        input_tokens=count["input_tokens"] + count["cache_read_tokens"] + written,
+        cache_read_tokens=count["cache_read_tokens"],
+        cache_write_tokens=written,
+        cache_write_5m_tokens=count["cache_write_5m_tokens"],
+        cache_write_1h_tokens=count["cache_write_1h_tokens"],
+        output_tokens=count["output_tokens"] + count["reasoning_tokens"],
+        output_reasoning_tokens=count["reasoning_tokens"],
+    )
+
+
+def _compile(provider: genai.Provider, model: genai.ModelInfo) -> ModelPrices:
+    """The library's prices as periods and tiers of our own.
+
+    Its variants by service tier are left out: logs do not state one, and without one the library too takes the
+    standard price.
+    """
+    from genai_prices import types  # imports pydantic: 0.3 s, only once something is priced
+
+    if isinstance(model.prices, types.ModelPrice):
+        return ModelPrices(model.id, provider.id, (Period(_tiers(model.prices)),), origin=(provider, model))
+    periods = []
+    for priced in model.prices:
+        limit = priced.constraint
+        since = limit.start_date if isinstance(limit, types.StartDateConstraint) else None
+        slot = (_utc(limit.start_time), _utc(limit.end_time)) if isinstance(limit, types.TimeOfDateConstraint) else None
+        periods.append(Period(_tiers(priced.prices), since=since, between=slot))
+    return ModelPrices(model.id, provider.id, tuple(periods), origin=(provider, model))
+
+
+def _tiers(prices: genai.ModelPrice) -> tuple[Rates, ...]:
+    held = {key: price for key, price in vars(prices).items() if price is not None}
+    starts = sorted({tier.start for price in held.values() for tier in getattr(price, "tiers", ())})
+    tiers = []
+    for above in (None, *starts):
+        at_size = {key: _at_size(price, above) for key, price in held.items()}
+        kinds = tuple(_first_price(at_size, PRICE_KEYS[kind]) for kind in TOKEN_KINDS)
+        fee = at_size.get(REQUESTS_KEY, Decimal(0)) / 1000
+        tiers.append(Rates(kinds, fee, above))
+    return tuple(tiers)
+
+
+def _at_size(price: Decimal | genai.TieredPrices, above: int | None) -> Decimal:
+    if isinstance(price, Decimal):
+        return price
+    reached = [tier.price for tier in price.tiers if above is not None and tier.start <= above]
+    return reached[-1] if reached else price.base
+
+
+def _first_price(prices: dict[str, Decimal], keys: tuple[str, ...]) -> Decimal | None:
+    return next((prices[key] for key in keys if key in prices), None)
+
+
+def _utc(clock: time) -> time:
+    if clock.tzinfo is None:
+        return clock
+    return datetime.combine(date(1970, 1, 2), clock).astimezone(UTC).time()

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steelyard.demo import EXPERIMENT, demo_runs
+from steelyard.records.decode import encode_run
+from steelyard.surfaces.cli._options import Json
+from steelyard.surfaces.cli._print import console, print_findings, print_json
+from steelyard.workflow.measure import measure as weigh
+
+NEXT = """These runs are synthetic: no agent ran. Where to go next:
+  steelyard demo --write runs.jsonl                    keep the 210 records
+  steelyard measure runs.jsonl --by tier,task          weigh them your way; --all shows every statistic
+  steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
+  steelyard metrics                                    what each number means
+  steelyard schema run                                 what a record of your own looks like
+"""
+
+
+def demo(
+    *,
+    write: Annotated[Path | None, Parameter(help="Write the 210 synthetic run records to this file instead.")] = None,
+    json: Json = False,
+) -> int:
+    """Weigh seven tiers of a labelled synthetic experiment.
+
+    Example: steelyard demo
+    """
+    runs = list(demo_runs())
+    if write is not None:
+        write.write_bytes(b"".join(encode_run(run) + b"\n" for run in runs))
+        console(stderr=True).print(f"wrote {len(runs)} synthetic runs to {write}")
+        return 0
+    result = weigh(runs, by=["tier"])
+    if json:
+        print_json(result.to_dict())
+        return 0
+    from steelyard.reports.terminal import measurement_tables  # brings rich
+
+    terminal = console()
+    terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 3 tasks x 10 runs, made up for this demonstration\n")
+    for table in measurement_tables(result):
+        terminal.print(table)
+    terminal.print(NEXT, end="")
+    print_findings(result.all_findings)
+    return 0

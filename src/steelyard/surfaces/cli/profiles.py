@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+from steelyard.profiles import load_profile, profile_text, shipped_profiles
+from steelyard.surfaces.cli._options import Json
+from steelyard.surfaces.cli._print import console, print_json
+
+
+def profiles(
+    action: Annotated[Literal["list", "show"], Parameter(help="List the profiles, or show one as TOML.")] = "list",
+    name: Annotated[str | None, Parameter(help="The profile to show.")] = None,
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """List the shipped profiles, or print one to be copied and changed.
+
+    Example: steelyard profiles show outcome-1 > mine.toml
+    """
+    if action == "show":
+        if name is None:
+            raise UsageError("name the profile to show", hint="steelyard profiles show outcome-1")
+        print(profile_text(name), end="")
+        return 0
+    loaded = [load_profile(shipped) for shipped in shipped_profiles()]
+    if json:
+        print_json([{"name": one.name, "specification": one.spec, "title": one.title} for one in loaded])
+        return 0
+    for one in loaded:
+        console().print(f"{one.name:<20} {one.title}", markup=False)
+    return 0

@@ -1,0 +1,111 @@
+"""From Run records to columns, a batch at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import polars as pl
+
+from steelyard.prices import PriceBook, price_component, price_run
+from steelyard.records.decode import content_digest
+from steelyard.records.facts import KEY_PARTS, VALUE_PARTS, Part, component_column
+from steelyard.records.missing import Missing
+from steelyard.records.run import ComponentType, Run
+from steelyard.sources._base import Entry
+from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS, column_type
+
+BATCH_ROWS = 20_000
+
+
+def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """The entries in lists of a size that columns are cheap to make from."""
+    walker = iter(entries)
+    while batch := list(islice(walker, BATCH_ROWS)):
+        yield batch
+
+
+def batch_frame(batch: Sequence[Entry], book: PriceBook, unpriced: Counter[str]) -> pl.DataFrame:
+    """One row a run. Facts that no run of the batch has are left out; reasons for costs not found are counted."""
+    runs = [entry.run for entry in batch]
+    columns: list[pl.Series] = []
+    for part in (*KEY_PARTS, *VALUE_PARTS):
+        if part.facts[0].name != "id":  # the place columns hold it, made from the content where the record has none
+            columns += _part_columns(part, runs)
+    columns += _priced_columns(runs, book, unpriced)
+    columns += _place_columns(batch)
+    return pl.DataFrame(columns)
+
+
+def _part_columns(part: Part, runs: Sequence[Run]) -> list[pl.Series]:
+    held = [part.get(run) for run in runs]
+    if all(value is None for value in held):
+        return []
+    empty = part.empty
+    read = part.read
+    rows = [empty if value is None else read(value) for value in held]
+    found = []
+    for fact, values in zip(part.facts, zip(*rows, strict=True), strict=True):
+        series = pl.Series(fact.name, values, dtype=column_type(fact.name), strict=False)
+        if series.null_count() < len(series):
+            found.append(series)
+    return found
+
+
+def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Counter[str]) -> list[pl.Series]:
+    if all(run.usage is None and run.calls is None and run.components is None for run in runs):
+        return []
+    costs: list[float | None] = []
+    for run in runs:
+        cost = price_run(run, book)
+        if isinstance(cost, Missing):
+            if run.cost_usd is None and run.total_usage is not None:
+                unpriced[cost.reason] += 1
+            costs.append(None)
+        else:
+            costs.append(cost)
+    priced = pl.Series("priced_cost_usd", costs, dtype=pl.Float64)
+    return [*([priced] if priced.null_count() < len(priced) else []), *_component_costs(runs, book)]
+
+
+def _component_costs(runs: Sequence[Run], book: PriceBook) -> list[pl.Series]:
+    if all(not run.components for run in runs):
+        return []
+    columns: dict[ComponentType, list[float | None]] = {type_: [] for type_ in ComponentType}
+    for run in runs:
+        costs = component_costs(run, book)
+        for type_, values in columns.items():
+            cost = costs[type_]
+            values.append(None if isinstance(cost, Missing) else cost)
+    return [
+        pl.Series(component_column(type_, "cost_usd"), values, dtype=pl.Float64) for type_, values in columns.items()
+    ]
+
+
+def component_costs(run: Run, book: PriceBook) -> dict[ComponentType, float | Missing]:
+    """What each component's tokens cost; a type the run does not list took nothing and cost nothing."""
+    if not run.components:
+        return dict.fromkeys(ComponentType, Missing("the record has no components"))
+    found: dict[ComponentType, float | Missing] = dict.fromkeys(ComponentType, 0.0)
+    for component in run.components:
+        cost = price_component(component, book, model=run.model, at=run.started_at)
+        so_far = found[component.type]
+        found[component.type] = cost if isinstance(cost, Missing) else so_far + cost
+    return found
+
+
+def _place_columns(batch: Sequence[Entry]) -> list[pl.Series]:
+    digests = [content_digest(entry.run) for entry in batch]
+    ids = [entry.run.id for entry in batch]
+    values: dict[str, list[Any]] = {  # Any: one list a column, each of its own type
+        PATH: [entry.path for entry in batch],
+        LINE: [entry.line for entry in batch],
+        CONTENT_HASH: [int.from_bytes(digest[:8], "big") for digest in digests],
+        ID_GIVEN: [id_ is not None for id_ in ids],
+    }
+    shown = pl.Series(
+        "id", [id_ if id_ is not None else digest.hex() for id_, digest in zip(ids, digests, strict=True)]
+    )
+    return [shown, *(pl.Series(name, values[name], dtype=type_) for name, type_ in PLACE_COLUMNS.items())]

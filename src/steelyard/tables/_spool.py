@@ -1,0 +1,47 @@
+"""Batches of rows on their way to a table: kept in memory while few, in temporary Parquet files past that."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+SPILL_ROWS = 250_000
+
+
+class Spool:
+    """Takes batches in order and gives them back as one lazy frame; memory stays bounded whatever their number."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._held = 0
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._parts: list[Path] = []
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Take one batch."""
+        self._frames.append(frame)
+        self._held += frame.height
+        if self._held >= SPILL_ROWS:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True)
+        part = Path(self._folder.name) / f"part-{len(self._parts):05}.parquet"
+        pl.concat(self._frames, how="diagonal").write_parquet(part, compression="lz4")
+        self._parts.append(part)
+        self._frames, self._held = [], 0
+
+    def frame(self) -> pl.LazyFrame | None:
+        """All batches as one frame, in the order they were added; None when there are none."""
+        lazy = [pl.scan_parquet(part) for part in self._parts]
+        if self._frames:
+            lazy.append(pl.concat(self._frames, how="diagonal").lazy())
+        return pl.concat(lazy, how="diagonal") if lazy else None
+
+    @property
+    def keeps(self) -> tempfile.TemporaryDirectory[str] | None:
+        """The folder that must live as long as the frame does."""
+        return self._folder

@@ -1,0 +1,195 @@
+"""The table of runs: one row a run, one column a fact."""
+
+from __future__ import annotations
+
+import filecmp
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.prices import PriceBook, price_columns
+from steelyard.records.decode import Refused
+from steelyard.records.finding import Finding, Rejected
+from steelyard.records.run import TOKEN_KINDS
+from steelyard.sources._base import Entry, Source
+from steelyard.sources._flat import column_problem, run_of_row
+from steelyard.tables._batches import batch_frame, batches
+from steelyard.tables._columns import PATH
+from steelyard.tables._duplicates import without_duplicates
+from steelyard.tables._flat import facts_of, flat_frame, suspicious
+from steelyard.tables._spool import Spool
+
+REJECTED_KEPT = 1_000
+"""How many refused records are listed; all are counted."""
+
+Progress = Callable[[str, int], None]
+"""Told the file and how many more records were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """Runs as facts, ready to be measured."""
+
+    frame: pl.LazyFrame
+    n: int
+    book: str
+    rejected: tuple[Rejected, ...] = ()
+    rejected_count: int = 0
+    findings: tuple[Finding, ...] = ()
+    folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    """Holds spilled rows; it must live as long as the frame does."""
+
+
+class TableBuilder:
+    """Takes files and records one after another and makes a RunTable of them."""
+
+    def __init__(self, book: PriceBook, *, progress: Progress | None = None) -> None:
+        self._book = book
+        self._progress = progress
+        self._spool = Spool()
+        self._flat: list[pl.LazyFrame] = []
+        self._rejected: list[Rejected] = []
+        self._rejected_count = 0
+        self._unpriced: Counter[str] = Counter()
+        self._seen: dict[int, list[Path]] = {}
+        self._files_again: list[str] = []
+
+    def add_file(self, path: Path, source: Source) -> None:
+        """Read one file by its source; a file with the same bytes as an earlier one is counted once."""
+        if self._seen_before(path):
+            self._files_again.append(str(path))
+            return
+        if source.name == "runs-parquet":
+            frame = flat_frame(path)
+            if frame is not None and column_problem(frame.drop("_row").collect_schema().names()) is None:
+                self._add_flat(path, frame)
+                return
+        self.add_entries(source.read(path), name=str(path))
+
+    def _seen_before(self, path: Path) -> bool:
+        same_size = self._seen.setdefault(path.stat().st_size, [])
+        again = any(filecmp.cmp(path, other, shallow=False) for other in same_size)
+        same_size.append(path)
+        return again
+
+    def add_entries(self, entries: Iterable[Entry | Rejected], *, name: str) -> None:
+        """Read records; those set aside are listed and counted."""
+        for batch in batches(self._accepted(entries)):
+            self._spool.add(batch_frame(batch, self._book, self._unpriced))
+            if self._progress:
+                self._progress(name, len(batch))
+
+    def _accepted(self, entries: Iterable[Entry | Rejected]) -> Iterator[Entry]:
+        for entry in entries:
+            if isinstance(entry, Rejected):
+                self.reject(entry)
+            else:
+                yield entry
+
+    def reject(self, rejected: Rejected) -> None:
+        """List and count one record that was set aside."""
+        self._rejected_count += 1
+        if len(self._rejected) < REJECTED_KEPT:
+            self._rejected.append(rejected)
+
+    def _add_flat(self, path: Path, frame: pl.LazyFrame) -> None:
+        bad = frame.filter(suspicious(frame)).collect()
+        if bad.height:
+            self.add_entries(_as_entries(bad, str(path)), name=str(path))
+            frame = frame.filter(~suspicious(frame))
+        facts = self._priced(facts_of(frame)).with_columns(pl.lit(str(path)).alias(PATH))
+        if self._progress:
+            self._progress(str(path), int(facts.select(pl.len()).collect().item()))
+        self._flat.append(facts)
+
+    def _priced(self, facts: pl.LazyFrame) -> pl.LazyFrame:
+        names = facts.collect_schema().names()
+        kinds = [kind for kind in TOKEN_KINDS if kind in names]
+        if not kinds:
+            return facts
+        wanted = [name for name in ("model", "start_time", "reported_cost_usd", *kinds) if name in names]
+        held = facts.select(wanted).collect()
+        models = held["model"].to_list() if "model" in names else [None] * held.height
+        priced = price_columns(
+            self._book,
+            models=models,
+            at=_moments(held["start_time"]) if "start_time" in names else None,
+            tokens={kind: held[kind].to_numpy() for kind in kinds},
+            span="run",
+        )
+        needs_price = held.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
+        if "reported_cost_usd" in names:
+            needs_price &= held["reported_cost_usd"].is_null()
+        uncosted = np.bincount(
+            priced.reason_of[(priced.reason_of >= 0) & needs_price.to_numpy()], minlength=len(priced.reasons)
+        )
+        self._unpriced += Counter(dict(zip(priced.reasons, uncosted.tolist(), strict=True)))
+        costs = pl.Series("priced_cost_usd", priced.cost_usd).fill_nan(None)
+        if costs.null_count() == len(costs):
+            return facts
+        return facts.collect().with_columns(costs).lazy()
+
+    def finish(self) -> RunTable:
+        """The table of all that was added, each run once."""
+        spooled = self._spool.frame()
+        findings = [
+            _unpriced_finding(reason, count, self._book.name) for reason, count in sorted(self._unpriced.items())
+        ]
+        findings += [
+            Finding(
+                code="file_repeated", severity="info", message="the file was read already; it counts once", where=path
+            )
+            for path in self._files_again
+        ]
+        frames = [*([] if spooled is None else [spooled]), *self._flat]
+        if not frames:
+            frames = [pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})]
+        found = without_duplicates(pl.concat(frames, how="diagonal") if len(frames) > 1 else frames[0])
+        for rejected in found.refused:
+            self.reject(rejected)
+        findings += _repeat_findings(found.counted_once, found.alike)
+        frame = found.frame
+        return RunTable(
+            frame=frame,
+            n=int(frame.select(pl.len()).collect().item()),
+            book=self._book.name,
+            rejected=tuple(self._rejected),
+            rejected_count=self._rejected_count,
+            findings=tuple(findings),
+            folder=self._spool.keeps,
+        )
+
+
+def _moments(seconds: pl.Series) -> NDArray[np.datetime64]:
+    return (seconds * 1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).to_numpy()
+
+
+def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[Entry | Rejected]:
+    for row in rows.iter_rows(named=True):
+        line = int(row.pop("_row")) + 1
+        try:
+            yield Entry(run_of_row(row, from_text=False), path, line)
+        except Refused as refused:
+            yield Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
+
+
+def _unpriced_finding(reason: str, count: int, book: str) -> Finding:
+    runs = "1 run has" if count == 1 else f"{count:,} runs have"
+    return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=f"price book {book}")
+
+
+def _repeat_findings(counted_once: int, alike: int) -> list[Finding]:
+    found = []
+    if counted_once:
+        message = f"{counted_once:,} records were read again with the same id and content, and counted once"
+        found.append(Finding(code="repeated", severity="info", message=message))
+    if alike:
+        message = f"{alike:,} records have no id and the same content as another: each counts as an attempt of its own"
+        found.append(Finding(code="alike", severity="info", message=message))
+    return found

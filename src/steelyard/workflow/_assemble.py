@@ -1,0 +1,257 @@
+"""Put together what the engine reduced: statistics, group metrics, grades, components, tiers and findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from steelyard.engines._grouped import GroupedStatistics
+from steelyard.engines._keys import Key
+from steelyard.engines.checks import LISTED, run_findings
+from steelyard.engines.local import LocalEngine
+from steelyard.metrics._catalog import catalog
+from steelyard.metrics._declare import Metric
+from steelyard.metrics._evaluate import constants_of
+from steelyard.profiles import Profile
+from steelyard.records.facts import component_column
+from steelyard.records.finding import Finding
+from steelyard.records.missing import Missing
+from steelyard.records.run import ComponentType
+from steelyard.reports.measurement import ComponentShare, Group, GroupValue, Measurement, Statistics
+from steelyard.tables.build import RunTable
+from steelyard.workflow._across import across_tiers
+
+_REASONS_ASKED = 200
+"""Up to this many groups, each missing metric is traced to its reason; past that the count alone is told."""
+
+Reduced = Mapping[str, GroupedStatistics | Missing]
+
+
+def assemble(
+    table: RunTable, *, by: Sequence[str], profile: Profile, names: Sequence[str], base_tier: str | None
+) -> Measurement:
+    """The measurement of a table of runs."""
+    keys_by, scheme_findings = _with_scheme(table, by)
+    engine = LocalEngine(table.frame, table.n, profile)
+    plan = _Plan.of(names)
+    keys, grouping = engine.group(keys_by)
+    reduced = engine.statistics(plan.reduced, grouping)
+    groups = [
+        _group(
+            _Place(engine, keys_by, key, index, int(grouping.sizes[index])),
+            plan,
+            reduced,
+            asked=len(keys) <= _REASONS_ASKED,
+        )
+        for index, key in enumerate(keys)
+    ]
+    across = across_tiers(groups, reduced_medians(reduced), profile=profile, base_tier=base_tier or profile.base_tier)
+    findings = [
+        *table.findings,
+        *scheme_findings,
+        *_expected_runs(table, keys_by, profile),
+        *run_findings(engine),
+    ]
+    return Measurement(
+        profile=profile.name,
+        prices=table.book,
+        by=tuple(keys_by),
+        groups=tuple(groups),
+        across=tuple(across),
+        findings=tuple(findings),
+        n=table.n,
+        rejected=table.rejected,
+        rejected_count=table.rejected_count,
+    )
+
+
+def reduced_medians(reduced: Reduced) -> dict[str, list[float | None]]:
+    """The median of each metric in each group."""
+    return {
+        name: [_known(value) for value in found.median.tolist()]
+        for name, found in reduced.items()
+        if not isinstance(found, Missing)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is shown and what must be reduced for it."""
+
+    shown_runs: tuple[Metric, ...]
+    shown_groups: tuple[Metric, ...]
+    reduced: tuple[str, ...]
+    components: bool
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> _Plan:
+        known = catalog()
+        wanted = set(names) or set(known)
+        runs = tuple(one for one in known.at("run") if one.name in wanted)
+        groups = tuple(one for one in known.at("group") if one.name in wanted)
+        across = [one for one in known.at("across") if one.name in wanted]
+        inputs = [spec.of or name for one in (*groups, *across) for name, spec in one.inputs.items()]
+        components = any(one.name in wanted for one in known.at("component"))
+        needed = [one.name for one in runs] + inputs + ["composite_score"]
+        if components:
+            needed += [
+                component_column(type_, what)
+                for type_ in ComponentType
+                for what in ("input_tokens", "output_tokens", "cost_usd")
+            ]
+        return cls(runs, groups, tuple(dict.fromkeys(needed)), components)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One group among the others."""
+
+    engine: LocalEngine
+    by: Sequence[str]
+    key: Key
+    index: int
+    n: int
+
+
+def _group(place: _Place, plan: _Plan, reduced: Reduced, *, asked: bool) -> Group:
+    metrics: dict[str, Statistics | GroupValue] = {}
+    for declared in plan.shown_runs:
+        metrics[declared.name] = _statistics(place, declared.name, reduced[declared.name], asked=asked)
+    for declared in plan.shown_groups:
+        metrics[declared.name] = _group_value(place, declared, reduced, asked=asked)
+    composite = _statistics(place, "composite_score", reduced["composite_score"], asked=False).median
+    profile = place.engine.profile
+    grade = profile.grade_of(composite) if composite is not None and profile.grades else None
+    return Group(
+        key=dict(zip(place.by, place.key, strict=True)),
+        n=place.n,
+        grade=grade.grade if grade else None,
+        grade_meaning=grade.meaning if grade else None,
+        metrics={name: metrics[name] for name in sorted(metrics)},
+        components=_components(place, reduced) if plan.components else {},
+    )
+
+
+def _statistics(place: _Place, name: str, found: GroupedStatistics | Missing, *, asked: bool) -> Statistics:
+    if isinstance(found, Missing):
+        return Statistics(*(None,) * 6, count=0, missing=place.n, reason=found.reason)
+    index = place.index
+    count = int(found.count[index])
+    reason = None
+    if count == 0:
+        reason = _why(place, name) if asked else f"none of the {place.n:,} runs has a value"
+    return Statistics(
+        median=_known(found.median[index]),
+        mean=_known(found.mean[index]),
+        mode=_known(found.mode[index]),
+        min=_known(found.min[index]),
+        max=_known(found.max[index]),
+        std_dev=_known(found.std_dev[index]),
+        count=count,
+        missing=int(found.missing[index]),
+        reason=reason,
+    )
+
+
+def _why(place: _Place, name: str) -> str:
+    return place.engine.why_missing(name, place.by, place.key)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _group_value(place: _Place, declared: Metric, reduced: Reduced, *, asked: bool) -> GroupValue:
+    inputs: dict[str, float | Missing] = {}
+    for parameter, spec in declared.inputs.items():
+        found = reduced[spec.of or parameter]
+        if isinstance(found, Missing):
+            inputs[parameter] = found
+            continue
+        assert spec.reduce is not None, f"{declared.name}: a group metric's input needs a reducer"
+        value = _known(getattr(found, spec.reduce)[place.index])
+        if value is None:
+            reason = _why(place, spec.of or parameter) if asked else f"{parameter} is known for none of the runs"
+            inputs[parameter] = Missing(reason)
+        else:
+            inputs[parameter] = value
+    result = declared(**inputs, **constants_of(declared, place.engine.profile))
+    return GroupValue(None, result.reason) if isinstance(result, Missing) else GroupValue(result)
+
+
+def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
+    """Tokens and cost of each component type, and its share of both."""
+
+    def total(type_: ComponentType, what: str) -> float | Missing:
+        found = reduced[f"{type_.value.lower()}_{what}"]
+        if isinstance(found, Missing):
+            return found
+        value = _known(found.sum[place.index])
+        return Missing("no run of the group has it") if value is None else value
+
+    known = catalog()
+    tokens = {
+        type_: known["component_tokens"](
+            input_tokens=total(type_, "input_tokens"), output_tokens=total(type_, "output_tokens")
+        )
+        for type_ in ComponentType
+    }
+    if all(isinstance(value, Missing) for value in tokens.values()):
+        return {}
+    costs = {type_: known["component_cost_usd"](cost_usd=total(type_, "cost_usd")) for type_ in ComponentType}
+    all_tokens, all_costs = _sum(tokens.values()), _sum(costs.values())
+    shares: dict[str, ComponentShare] = {}
+    for type_ in ComponentType:
+        token_share = known["component_token_share"](component_tokens=tokens[type_], total_component_tokens=all_tokens)
+        cost_share = known["component_cost_share"](component_cost_usd=costs[type_], total_component_cost_usd=all_costs)
+        parts = (tokens[type_], token_share, costs[type_], cost_share)
+        reason = next((part.reason for part in parts if isinstance(part, Missing)), None)
+        known_parts = [None if isinstance(part, Missing) else part for part in parts]
+        shares[type_.value] = ComponentShare(known_parts[0], known_parts[1], known_parts[2], known_parts[3], reason)
+    return shares
+
+
+def _sum(values: Iterable[float | Missing]) -> float | Missing:
+    known: list[float] = []
+    for value in values:
+        if isinstance(value, Missing):
+            return value
+        known.append(value)
+    return math.fsum(known)
+
+
+def _with_scheme(table: RunTable, by: Sequence[str]) -> tuple[list[str], list[Finding]]:
+    """The keys, with the tier scheme added where tiers of two schemes would stand side by side."""
+    keys = list(by)
+    if "tier" not in keys or "tier_scheme" in keys or "tier" not in table.frame.collect_schema().names():
+        return keys, []
+    schemes = table.frame.filter(pl.col("tier").is_not_null()).select(pl.col("tier_scheme").unique()).collect()
+    if schemes.height <= 1:
+        return keys, []
+    names = ", ".join(sorted(schemes["tier_scheme"].to_list()))
+    message = f"the runs name their tiers by {schemes.height} schemes ({names}): they are kept apart, not compared"
+    position = keys.index("tier")
+    return [*keys[:position], "tier_scheme", *keys[position:]], [Finding(code="tier_schemes", message=message)]
+
+
+def _expected_runs(table: RunTable, by: Sequence[str], profile: Profile) -> list[Finding]:
+    """Groups in which a task has another number of runs than the profile expects."""
+    expected = profile.expected_runs
+    if expected is None:
+        return []
+    keys = list(dict.fromkeys([*(key for key in by if key in table.frame.collect_schema().names()), "task"]))
+    counts = table.frame.group_by(keys).agg(pl.len().cast(pl.Int64).alias("_runs")).filter(pl.col("_runs") != expected)
+    odd = counts.sort(keys, nulls_last=True).collect()
+    found: list[Finding] = []
+    for row in odd.head(LISTED).iter_rows(named=True):
+        where = ", ".join(f"{key} {row[key]}" for key in keys)
+        runs = "1 run" if row["_runs"] == 1 else f"{row['_runs']:,} runs"
+        message = f"{runs} where profile {profile.name} expects {expected}"
+        found.append(Finding(code="run_count", severity="info", message=message, where=where))
+    if odd.height > LISTED:
+        message = f"{odd.height - LISTED:,} more groups have another number of runs than the expected {expected}"
+        found.append(Finding(code="run_count", severity="info", message=message))
+    return found

@@ -1,0 +1,65 @@
+"""Doctor: what this installation has, and what it lacks."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sqlite3
+import sys
+from typing import Any, Literal
+
+import msgspec
+
+from steelyard._version import __version__
+from steelyard.metrics._catalog import catalog
+from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.profiles import shipped_profiles
+from steelyard.settings import METRICS_PATH
+
+REQUIRED = ("msgspec", "narwhals", "polars", "numpy", "rich", "cyclopts", "genai-prices")
+EXTRAS = {"pandas": "results as pandas frames"}
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at."""
+
+    what: str
+    status: Literal["ok", "absent", "broken"]
+    detail: str
+
+
+def examine() -> list[Checked]:
+    """Everything worth knowing when something does not work."""
+    found = [
+        Checked(what="steelyard", status="ok", detail=__version__),
+        Checked(
+            what="python", status="ok", detail=f"{platform.python_version()} ({sys.platform}, {platform.machine()})"
+        ),
+        Checked(what="cores", status="ok", detail=str(os.cpu_count())),
+        Checked(what="sqlite", status="ok", detail=sqlite3.sqlite_version),
+    ]
+    found += [_package(name, optional=None) for name in REQUIRED]
+    found += [_package(name, optional=purpose) for name, purpose in EXTRAS.items()]
+    book = open_book(DEFAULT_BOOK)
+    found.append(Checked(what="price book", status="ok", detail=f"{book.name} {book.version}"))
+    found.append(Checked(what="profiles", status="ok", detail=", ".join(shipped_profiles())))
+    found.append(Checked(what="metrics", status="ok", detail=f"{len(catalog())} declared"))
+    folders = os.environ.get(METRICS_PATH)
+    if folders:
+        found.append(Checked(what=METRICS_PATH, status="ok", detail=folders))
+    return found
+
+
+def _package(name: str, *, optional: str | None) -> Checked:
+    try:
+        return Checked(what=name, status="ok", detail=importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        if optional is None:
+            return Checked(what=name, status="broken", detail="not installed: install steelyard again")
+        return Checked(what=name, status="absent", detail=f"optional, for {optional}: pip install 'steelyard[{name}]'")
+
+
+def as_dicts(found: list[Checked]) -> list[dict[str, Any]]:  # Any: JSON values
+    """The findings as JSON."""
+    return [msgspec.to_builtins(one) for one in found]

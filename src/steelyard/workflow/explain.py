@@ -1,0 +1,184 @@
+"""Explain: how a number came to be, from the metric down to the facts of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UnknownName, UnreadableFile, UsageError
+from steelyard.metrics._catalog import catalog
+from steelyard.metrics._evaluate import constants_of, evaluate
+from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
+from steelyard.profiles import DEFAULT, Profile, load_profile
+from steelyard.records.decode import content_digest, content_id
+from steelyard.records.facts import FACTS, run_facts
+from steelyard.records.finding import Rejected
+from steelyard.records.missing import Missing
+from steelyard.records.run import Run
+from steelyard.reports.measurement import json_number
+from steelyard.sources._base import Entry
+from steelyard.sources._catalog import source_for
+from steelyard.workflow._open import PathInput
+from steelyard.workflow.measure import check_profile, measure
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A value and what it was made from."""
+
+    name: str
+    value: Any  # Any: a number, text or flag; Missing where there is none
+    title: str
+    unit: str | None
+    formula: str | None
+    constants: dict[str, float]
+    provenance: str | None
+    inputs: tuple[Explanation, ...]
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The tree as JSON; a missing value is null with its reason."""
+        shown: dict[str, Any] = {"name": self.name, "title": self.title}
+        if isinstance(self.value, Missing):
+            shown |= {"value": None, "reason": self.value.reason}
+        else:
+            shown["value"] = json_number(self.value) if isinstance(self.value, float) else self.value
+        optional = {
+            "unit": self.unit,
+            "formula": self.formula,
+            "constants": self.constants or None,
+            "provenance": self.provenance,
+            "inputs": [part.to_dict() for part in self.inputs] or None,
+        }
+        return shown | {name: value for name, value in optional.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class RunExplanation:
+    """The explanation of one metric of one run, and where the run was read."""
+
+    run: str
+    where: str
+    profile: str
+    prices: str
+    root: Explanation
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape."""
+        place = {"run": self.run, "where": self.where, "profile": self.profile, "prices": self.prices}
+        return place | {"explanation": self.root.to_dict()}
+
+
+def explain_run(
+    path: PathInput, metric: str, *, run: str, profile: str | Profile = DEFAULT, prices: str = DEFAULT_BOOK
+) -> RunExplanation:
+    """How a metric of one run came: formula, values put in, constants, what was missing."""
+    declared = catalog()[metric]
+    if declared.level == "group" and declared.has_per_run:
+        declared = catalog()[f"{metric}_per_run"]
+    if declared.level != "run":
+        raise UsageError(
+            f"{metric} is a metric of a {'group' if declared.level == 'group' else 'set of groups'}, not of one run",
+            hint=f"steelyard explain FILE {metric} --by tier",
+        )
+    chosen = profile if isinstance(profile, Profile) else load_profile(profile)
+    check_profile(chosen)
+    book = open_book(prices)
+    entry, id_ = _find(Path(path), run)
+    facts = _all_facts(entry.run, book)
+    known: dict[str, Any] = {}
+    evaluate(declared.name, facts, chosen, known)
+    root = _tree(declared.name, known, chosen, entry.run)
+    where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
+    return RunExplanation(run=id_, where=where, profile=chosen.name, prices=book.name, root=root)
+
+
+def explain_groups(
+    path: PathInput, metric: str, *, by: list[str], profile: str | Profile = DEFAULT, prices: str = DEFAULT_BOOK
+) -> dict[str, Any]:  # Any: JSON values
+    """How a group metric came in each group: formula, the reduced inputs and how many runs they used."""
+    declared = catalog()[metric]
+    chosen = profile if isinstance(profile, Profile) else load_profile(profile)
+    needed = [spec.of or name for name, spec in declared.inputs.items()]
+    result = measure(path, by=by, profile=chosen, prices=prices)
+    shown = result.to_dict()
+    groups = [
+        {
+            "key": group["key"],
+            "n": group["n"],
+            metric: group["metrics"].get(metric),
+            "inputs": {name: group["metrics"][name] for name in needed if name in group["metrics"]},
+        }
+        for group in shown["groups"]
+    ]
+    reducers = {name: f"{spec.reduce} of {spec.of or name}" for name, spec in declared.inputs.items() if spec.reduce}
+    return {
+        "metric": metric,
+        "title": declared.title,
+        "formula": declared.formula,
+        "constants": constants_of(declared, chosen),
+        "inputs": reducers,
+        "profile": chosen.name,
+        "prices": result.prices,
+        "groups": groups,
+        **({"across": shown["across"]} if declared.level == "across" else {}),
+    }
+
+
+def _find(path: Path, wanted: str) -> tuple[Entry, str]:
+    """The run with that id, or with the only id that begins with it."""
+    starts: dict[str, Entry] = {}
+    for id_, entry in _with_ids(path):
+        if id_ == wanted:
+            return entry, id_
+        if id_.startswith(wanted) and len(starts) < 10:
+            starts[id_] = entry
+    if len(starts) == 1:
+        id_, entry = next(iter(starts.items()))
+        return entry, id_
+    if starts:
+        raise UsageError(f"several runs begin with {wanted!r}: {', '.join(sorted(starts))}", where=str(path))
+    some = [id_ for _, (id_, _) in zip(range(2_000), _with_ids(path), strict=False)]
+    raise UnknownName("run", wanted, some, where=str(path))
+
+
+def _with_ids(path: Path) -> Iterator[tuple[str, Entry]]:
+    if not path.is_file():
+        raise UnreadableFile(str(path), "there is no such file")
+    seen: dict[bytes, int] = {}
+    for entry in source_for(path).read(path):
+        if isinstance(entry, Rejected):
+            continue
+        if entry.run.id is not None:
+            yield entry.run.id, entry
+            continue
+        digest = content_digest(entry.run)
+        occurrence = seen.get(digest, 0)
+        seen[digest] = occurrence + 1
+        yield content_id(digest, occurrence), entry
+
+
+def _all_facts(run: Run, book: PriceBook) -> dict[str, Any]:  # Any: facts of any type
+    return run_facts(run) | {"priced_cost_usd": price_run(run, book)}
+
+
+_FIELD_OF_FACT = {
+    "reported_cost_usd": "cost_usd",
+    "stated_impl_rate": "impl_rate",
+    "elapsed_seconds": "ended_at",
+}
+
+
+def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Explanation:
+    stated = run.provenance or {}
+    if name in FACTS:
+        field = _FIELD_OF_FACT.get(name, name)
+        provenance = "priced" if name == "priced_cost_usd" else stated.get(field)
+        if provenance is None and name.endswith("_tokens"):
+            provenance = stated.get("usage")
+        return Explanation(name, known[name], FACTS[name].meaning, None, None, {}, provenance, ())
+    declared = catalog()[name]
+    parts = tuple(_tree(spec.of or parameter, known, profile, run) for parameter, spec in declared.inputs.items())
+    constants = constants_of(declared, profile)
+    return Explanation(name, known[name], declared.title, declared.unit, declared.formula, constants, None, parts)

@@ -1,0 +1,81 @@
+"""Measure: per-run metrics, their statistics in each group, group metrics, grades, and what differs across tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.metrics._catalog import catalog
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.profiles import DEFAULT, Profile, load_profile
+from steelyard.records.facts import GROUP_KEYS
+from steelyard.records.run import Run
+from steelyard.workflow._open import PathInput, Progress, open_runs
+
+if TYPE_CHECKING:
+    from steelyard.reports.measurement import Measurement
+    from steelyard.tables.build import RunTable
+
+
+def measure(
+    runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
+    *,
+    by: Sequence[str] = (),
+    profile: str | Profile = DEFAULT,
+    metrics: Sequence[str] = (),
+    base_tier: str | None = None,
+    prices: str = DEFAULT_BOOK,
+    progress: Progress | None = None,
+) -> Measurement:
+    """Weigh the runs, group by group.
+
+    `by` names what to group by (tier, agent, model, task, ...); `metrics` limits the work to the named ones.
+    """
+    from steelyard.workflow._assemble import assemble  # brings numpy and Polars
+
+    keys = checked_keys(by)
+    chosen = profile if isinstance(profile, Profile) else load_profile(profile)
+    check_profile(chosen)
+    for name in metrics:
+        catalog()[name]
+    table = open_runs(runs, prices=prices, progress=progress)
+    if table.n == 0:
+        raise nothing_usable(table)
+    return assemble(table, by=keys, profile=chosen, names=metrics, base_tier=base_tier)
+
+
+def checked_keys(by: Sequence[str]) -> list[str]:
+    """The keys to group by, each known and named once."""
+    for name in by:
+        if name not in GROUP_KEYS:
+            raise UnknownName("key to group by", name, GROUP_KEYS)
+    if len(set(by)) != len(by):
+        raise UsageError("a key to group by is named twice")
+    return list(by)
+
+
+def check_profile(profile: Profile) -> None:
+    """Refuse a profile of another specification, or with a constant that no formula has."""
+    if profile.spec != "outcome":
+        raise UsageError(
+            f"profile {profile.name!r} belongs to the {profile.spec} specification",
+            hint="measure takes an outcome profile",
+        )
+    known: dict[str, Any] = catalog().constants()
+    for name in profile.constants:
+        if name not in known:
+            raise UnknownName("constant", name, known, where=profile.name)
+    weights = profile.constant("pass_weight", 0.5) + profile.constant("impl_weight", 0.5)
+    if weights <= 0:
+        raise UsageError("pass_weight and impl_weight must add up to more than 0", where=profile.name)
+
+
+def nothing_usable(table: RunTable) -> NothingUsable:
+    """The error of a command that could use nothing of its input; it names the first problem."""
+    if table.rejected:
+        first = table.rejected[0]
+        count = table.rejected_count
+        more = f" (and {count - 1:,} more)" if count > 1 else ""
+        return NothingUsable(f"no run could be read: {first.reason}{more}", where=first.where, hint=first.hint)
+    return NothingUsable("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
