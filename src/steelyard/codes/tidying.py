@@ -1,0 +1,289 @@
+"""Repair steps on the whole program: what is left out, what is named how, what stands where."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Iterator
+
+from steelyard.codes.normalise import drop_docstrings
+from steelyard.codes.rewriting import functions, same
+from steelyard.codes.scopes import Local, Names, read_names
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+MOST_NAMES = 60
+
+
+def plain_form(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
+    """The program without comments and in plain layout: what is left once it has been parsed."""
+    yield copy.deepcopy(tree)
+
+
+def without_docstrings(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
+    """The program without docstrings."""
+    candidate = copy.deepcopy(tree)
+    drop_docstrings(candidate)
+    yield candidate
+
+
+def without_annotations(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
+    """The program without type annotations; those in a class body stay, since they can mean something there."""
+    candidate = copy.deepcopy(tree)
+    _Unannotate().visit(candidate)
+    yield ast.fix_missing_locations(candidate)
+
+
+class _Unannotate(ast.NodeTransformer):
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        node.body = [self.visit(part) if not isinstance(part, ast.AnnAssign) else part for part in node.body]
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        node.returns = None
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
+
+    visit_FunctionDef = _function
+    visit_AsyncFunctionDef = _function
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+        if node.value is None:
+            return None
+        return ast.Assign(targets=[node.target], value=node.value)
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), comparators=[ast.Constant(value="__main__")])):
+            return True
+    return False
+
+
+def _is_demo(statement: ast.stmt) -> bool:
+    """Whether a statement of the module only shows something: a call, a check, a loop of prints, the main guard."""
+    if _is_main_guard(statement) or isinstance(statement, ast.Assert):
+        return True
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, (ast.Call, ast.Constant, ast.Name, ast.JoinedStr))
+    return isinstance(statement, (ast.For, ast.If, ast.While)) and all(_is_demo(inner) for inner in statement.body)
+
+
+def without_demo_code(tree: ast.Module, canon: ast.Module, entry_point: str | None) -> Iterator[ast.Module]:
+    """The program without what stands outside the entry point and is not needed by it."""
+    kept = [statement for statement in tree.body if not _is_demo(statement)]
+    for statements in (_needed(kept, entry_point, canon), kept):
+        if statements and len(statements) < len(tree.body):
+            yield copy.deepcopy(ast.Module(body=statements, type_ignores=[]))
+    for number, statement in enumerate(tree.body):
+        if _is_demo(statement) and len(tree.body) > 1:
+            yield copy.deepcopy(ast.Module(body=[*tree.body[:number], *tree.body[number + 1 :]], type_ignores=[]))
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
+    stored = (node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return set(stored)
+
+
+def _needed(statements: list[ast.stmt], entry_point: str | None, canon: ast.Module) -> list[ast.stmt]:
+    """The statements that the entry point reaches by name; what the canon itself defines stays too."""
+    wanted = {entry_point} if entry_point else set()
+    wanted |= {name for statement in canon.body for name in _bound(statement)}
+    while True:
+        kept = [statement for statement in statements if _bound(statement) & wanted]
+        reached = wanted | {node.id for statement in kept for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        if reached == wanted:
+            return kept
+        wanted = reached
+
+
+def with_entry_point(tree: ast.Module, _canon: ast.Module, entry_point: str | None) -> Iterator[ast.Module]:
+    """The program with one of its functions or classes under the name that the contract asks for."""
+    defined = [
+        node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    ]
+    if entry_point is None or entry_point in defined:
+        return
+    if entry_point in read_names(tree).others or any(local.name == entry_point for local in read_names(tree).locals):
+        return
+    for name in defined[:MOST_NAMES]:
+        candidate = copy.deepcopy(tree)
+        _RenameGlobal(candidate, name, entry_point)
+        yield candidate
+
+
+class _RenameGlobal:
+    """Gives a name of the module another one, wherever it is not hidden by a local of the same name."""
+
+    def __init__(self, tree: ast.Module, old: str, new: str) -> None:
+        hidden = {id(local.scope.node) for local in read_names(tree).locals if local.name == old}
+        self._walk(tree, old, new, hidden)
+
+    def _walk(self, node: ast.AST, old: str, new: str, hidden: set[int]) -> None:
+        if id(node) in hidden:
+            return
+        if isinstance(node, ast.Name) and node.id == old:
+            node.id = new
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == old:
+            node.name = new
+        if isinstance(node, ast.Global):
+            node.names = [new if name == old else name for name in node.names]
+        for child in ast.iter_child_nodes(node):
+            self._walk(child, old, new, hidden)
+
+
+def with_canon_names(tree: ast.Module, canon: ast.Module, fixed: tuple[str, ...]) -> Iterator[ast.Module]:
+    """The program with locals named as the canon names those in the same place.
+
+    First all locals of a function at once, matched in order of appearance; then one local at a time.
+    """
+    theirs = dict(functions(canon))
+    ours = [path for path, _ in functions(tree) if path in theirs]
+    canon_names = read_names(canon)
+    whole = copy.deepcopy(tree)
+    changed = [
+        _rename_in_order(read_names(whole), dict(functions(whole))[path], canon_names.of(theirs[path]), fixed)
+        for path in ours
+    ]
+    if any(changed):
+        yield whole
+    for path in ours:
+        single = copy.deepcopy(tree)
+        if _rename_in_order(read_names(single), dict(functions(single))[path], canon_names.of(theirs[path]), fixed):
+            yield single
+        yield from _renamed_one_by_one(tree, path, [local.name for local in canon_names.of(theirs[path])], fixed)
+
+
+def _free(names: Names, function: ast.AST, local: Local, new: str) -> bool:
+    """Whether the local can take the name without meeting another meaning of it."""
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    used |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    used |= {other.name for other in names.of(function)} | set(dir(builtins))
+    as_keyword = local.name in names.keywords or new in names.keywords
+    return local.can_be_renamed and new not in used and not (as_keyword and _is_parameter(function, local.name))
+
+
+def _is_parameter(function: ast.AST, name: str) -> bool:
+    return any(isinstance(node, ast.arg) and node.arg == name for node in ast.walk(function))
+
+
+def _rename_in_order(names: Names, function: ast.AST, wanted: list[Local], fixed: tuple[str, ...]) -> bool:
+    """Rename the function's locals to those wanted, first to first; through fresh names, so that two can swap."""
+    pairs = [
+        (local, theirs.name)
+        for local, theirs in zip(names.of(function), wanted, strict=False)
+        if local.name != theirs.name and local.name not in fixed
+    ]
+    moving = {local.name for local, _ in pairs}
+    staying = {local.name for local in names.of(function)} - moving
+    outer = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} - moving - staying
+    chosen: list[tuple[Local, str]] = []
+    for local, new in pairs:
+        keyword = (local.name in names.keywords or new in names.keywords) and _is_parameter(function, local.name)
+        if not local.can_be_renamed or keyword or new in staying | outer or new in dir(builtins):
+            return False
+        chosen.append((local, new))
+    if len({new for _, new in chosen}) != len(chosen):
+        return False
+    for number, (local, _) in enumerate(chosen):
+        local.rename(f"_steelyard_{number}")
+    for local, new in chosen:
+        local.rename(new)
+    return bool(chosen)
+
+
+def _renamed_one_by_one(tree: ast.Module, path: str, wanted: list[str], fixed: tuple[str, ...]) -> Iterator[ast.Module]:
+    names = read_names(tree)
+    function = dict(functions(tree))[path]
+    mine = names.of(function)
+    for position, local in enumerate(mine[:MOST_NAMES]):
+        if local.name in fixed or local.name in wanted:
+            continue
+        for new in [name for name in wanted if name not in {other.name for other in mine}][:8]:
+            if _free(names, function, local, new):
+                candidate = copy.deepcopy(tree)
+                read_names(candidate).of(dict(functions(candidate))[path])[position].rename(new)
+                yield candidate
+
+
+def with_imports_placed(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
+    """The program with imports where the canon has them: at the top, or inside the only function that uses them."""
+    theirs = dict(functions(canon))
+    for number, statement in enumerate(tree.body):
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+            continue
+        users = [other for other in tree.body if other is not statement and _bound(statement) & _used(other)]
+        for path, function in functions(tree):
+            inside = path in theirs and any(same(statement, inner) for inner in theirs[path].body)
+            if inside and users == [function]:
+                candidate = copy.deepcopy(tree)
+                moved = candidate.body[number]
+                dict(functions(candidate))[path].body.insert(0, moved)
+                candidate.body.remove(moved)
+                yield candidate
+    at_top = [statement for statement in canon.body if isinstance(statement, (ast.Import, ast.ImportFrom))]
+    for path, function in functions(tree):
+        for number, statement in enumerate(function.body):
+            if any(same(statement, wanted) for wanted in at_top) and len(function.body) > 1:
+                candidate = copy.deepcopy(tree)
+                moved = dict(functions(candidate))[path].body.pop(number)
+                if not any(same(moved, other) for other in candidate.body):
+                    candidate.body.insert(0, moved)
+                yield candidate
+
+
+def _used(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+
+
+def with_canon_order(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
+    """The program with imports, and definitions that do not depend on each other's order, in the canon's order."""
+    candidate = copy.deepcopy(tree)
+    changed = _reorder(candidate.body, canon.body, (ast.Import, ast.ImportFrom))
+    changed |= _reorder(candidate.body, canon.body, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    classes = {node.name: node for node in canon.body if isinstance(node, ast.ClassDef)}
+    for node in candidate.body:
+        if isinstance(node, ast.ClassDef) and node.name in classes:
+            changed |= _reorder(node.body, classes[node.name].body, (ast.FunctionDef, ast.AsyncFunctionDef))
+    if changed:
+        yield candidate
+
+
+def _reorder(statements: list[ast.stmt], wanted: list[ast.stmt], kinds: tuple[type[ast.stmt], ...]) -> bool:
+    places = [number for number, statement in enumerate(statements) if isinstance(statement, kinds)]
+    moving = [statements[place] for place in places]
+    if any(not _is_free_to_move(statement) for statement in moving):
+        return False
+    order = {name: number for number, statement in enumerate(wanted) for name in _bound(statement)}
+    last = len(wanted)
+    moved = sorted(
+        moving, key=lambda statement: min((order.get(name, last) for name in _bound(statement)), default=last)
+    )
+    for place, statement in zip(places, moved, strict=True):
+        statements[place] = statement
+    return moved != moving
+
+
+def _is_free_to_move(statement: ast.stmt) -> bool:
+    """Whether making the definition earlier or later changes nothing: it runs no code of the program when it is made."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return not any(alias.name == "*" for alias in statement.names)
+    if isinstance(statement, ast.ClassDef):
+        plain = all(
+            isinstance(part, (ast.FunctionDef, ast.Pass, ast.Expr)) and _is_free_to_move(part)
+            for part in statement.body
+        )
+        return plain and not statement.decorator_list and not statement.keywords and not statement.bases
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        defaults = [*statement.args.defaults, *(default for default in statement.args.kw_defaults if default)]
+        return not statement.decorator_list and all(isinstance(default, ast.Constant) for default in defaults)
+    return isinstance(statement, (ast.Pass, ast.Expr))
