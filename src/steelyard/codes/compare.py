@@ -64,7 +64,7 @@ def within(first: str, second: str, *, tau: float) -> bool:
 
 
 def pairs_within(texts: Sequence[str], counts: Sequence[int], *, tau: float) -> int:
-    """How many pairs of outputs are at most tau apart, where `texts` are distinct and stand for `counts` outputs each."""
+    """How many pairs of outputs are at most tau apart; distinct texts, each standing for so many outputs."""
     import numpy as np  # heavy: only needed for all pairs
     from rapidfuzz.process import cdist  # imports numpy
 

@@ -46,7 +46,7 @@ class Case(_Part, frozen=True, kw_only=True):
     keywords: dict[str, Json] = {}
     """Arguments by name."""
     input: Json = msgspec.UNSET
-    """Instead of `arguments`: one value. A list is spread over the parameters if the entry point cannot take it as one."""
+    """Instead of `arguments`: one value; a list is spread over the parameters if it cannot be the only argument."""
     calls: tuple[MethodCall, ...] = ()
     """For a class: methods called in this order on the object that the arguments make."""
     stdin: str | None = None

@@ -46,6 +46,7 @@ def _with_not(node: ast.expr) -> ast.expr | None:
 
 
 def opposite(node: ast.expr) -> ast.expr | None:
+    """The comparison that is true exactly when this one is false; None where there is none for every value."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _NEGATED:
         return ast.Compare(left=node.left, ops=[_NEGATED[type(node.ops[0])]()], comparators=node.comparators)
     return None
@@ -176,7 +177,7 @@ def _factor_swapped(node: ast.expr) -> ast.expr | None:
 
 
 def _regex(node: ast.expr, pattern: str, by: str) -> ast.expr | None:
-    """A class of one escape means the escape: `[\\s]` is `\\s` (outside of another class)."""
+    """The call of `re` with its pattern changed; a class of one escape means the escape itself."""
     is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and bool(node.args)
     if not is_call or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None

@@ -25,7 +25,7 @@ def parse_python(code: str) -> ast.Module | None:
 
 
 def unparse_python(tree: ast.AST) -> str | None:
-    """The tree as text; None for one that cannot be written (an f-string that needs a backslash, too deep a nesting)."""
+    """The tree as text; None for one that cannot be written: an f-string that needs a backslash, too deep a nesting."""
     try:
         return ast.unparse(tree)
     except (ValueError, RecursionError):

@@ -88,7 +88,7 @@ def _matches(pattern: object, node: object) -> bool:
     if isinstance(pattern, list):
         return isinstance(node, list) and _matches_lists(pattern, node)
     if not isinstance(pattern, ast.AST):
-        return pattern == "_" or pattern == node
+        return pattern in ("_", node)
     if type(pattern) is not type(node):
         return False
     if isinstance(pattern, ast.Call) and any(_is_anything(argument) for argument in pattern.args):
@@ -121,11 +121,11 @@ def is_recursive(tree: ast.Module, entry_point: str) -> bool:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             called = calls.setdefault(node.name, set())
             for inner in ast.walk(node):
-                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
-                    called.add(inner.func.id)
-                elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-                    if isinstance(inner.func.value, ast.Name) and inner.func.value.id in ("self", "cls"):
-                        called.add(inner.func.attr)
+                match inner:
+                    case ast.Call(func=ast.Name(id=name)):
+                        called.add(name)
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)):
+                        called.add(name)
     starts = [entry_point, *_inner_functions(tree, entry_point)]
     return any(_reaches(start, start, calls) for start in starts)
 
@@ -172,9 +172,9 @@ def broken_constraints(code: str, contract: Contract) -> list[str]:
 
 def _entry_point_problems(tree: ast.Module, name: str, contract: Contract) -> list[str]:
     broken = []
-    if wanted := contract.constraints.recursion:
-        if is_recursive(tree, name) != (wanted == "required"):
-            broken.append(f"recursion is {wanted}")
+    wanted = contract.constraints.recursion
+    if wanted is not None and is_recursive(tree, name) != (wanted == "required"):
+        broken.append(f"recursion is {wanted}")
     for method in contract.constraints.methods:
         owner = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), None)
         defined = {inner.name for inner in ast.walk(owner) if isinstance(inner, ast.FunctionDef)} if owner else set()

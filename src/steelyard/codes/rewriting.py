@@ -157,7 +157,33 @@ def is_plain_local(name: str, function: Function | None) -> bool:
 
 
 _PURE = frozenset(
-    "abs all any bool dict divmod enumerate float int isinstance len list max min ord pow range reversed round set sorted str sum tuple zip".split()
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "dict",
+        "divmod",
+        "enumerate",
+        "float",
+        "int",
+        "isinstance",
+        "len",
+        "list",
+        "max",
+        "min",
+        "ord",
+        "pow",
+        "range",
+        "reversed",
+        "round",
+        "set",
+        "sorted",
+        "str",
+        "sum",
+        "tuple",
+        "zip",
+    ]
 )
 
 

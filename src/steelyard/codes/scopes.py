@@ -124,8 +124,8 @@ class _Reader(ast.NodeVisitor):
             self.scope.bound.add(name)
             self.scope.pinned.add(name)
 
-    visit_Import = _import
-    visit_ImportFrom = _import
+    visit_Import = _import  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_ImportFrom = _import  # noqa: N815 - the name that ast.NodeVisitor looks for
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.type is not None:
@@ -140,8 +140,8 @@ class _Reader(ast.NodeVisitor):
         if node.name is not None:
             self._meet(node.name, _attribute(node, "name"), binds=True)
 
-    visit_MatchAs = _capture
-    visit_MatchStar = _capture
+    visit_MatchAs = _capture  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_MatchStar = _capture  # noqa: N815 - the name that ast.NodeVisitor looks for
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         self.generic_visit(node)
@@ -179,9 +179,9 @@ class _Reader(ast.NodeVisitor):
             self._meet(argument.arg, _attribute(argument, "arg"), binds=True, scope=scope)
         self._inside(scope, body)
 
-    visit_FunctionDef = _function
-    visit_AsyncFunctionDef = _function
-    visit_Lambda = _function
+    visit_FunctionDef = _function  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_AsyncFunctionDef = _function  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_Lambda = _function  # noqa: N815 - the name that ast.NodeVisitor looks for
 
     def _comprehension(self, node: _Comprehension) -> None:
         self.visit(node.generators[0].iter)  # evaluated outside
@@ -193,18 +193,18 @@ class _Reader(ast.NodeVisitor):
         inner += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         self._inside(scope, inner)
 
-    visit_ListComp = _comprehension
-    visit_SetComp = _comprehension
-    visit_DictComp = _comprehension
-    visit_GeneratorExp = _comprehension
+    visit_ListComp = _comprehension  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_SetComp = _comprehension  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_DictComp = _comprehension  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_GeneratorExp = _comprehension  # noqa: N815 - the name that ast.NodeVisitor looks for
 
     def visit_TypeVar(self, node: ast.AST) -> None:
         self.scope.bound.add(node.name)  # type: ignore[attr-defined]  # a node of Python 3.12 and later
         self.scope.pinned.add(node.name)  # type: ignore[attr-defined]  # as above
         self.generic_visit(node)
 
-    visit_ParamSpec = visit_TypeVar
-    visit_TypeVarTuple = visit_TypeVar
+    visit_ParamSpec = visit_TypeVar  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_TypeVarTuple = visit_TypeVar  # noqa: N815 - the name that ast.NodeVisitor looks for
 
 
 def _type_parameters(node: ast.AST) -> list[ast.AST]:

@@ -31,13 +31,37 @@ _VALUE_TYPES = {
 }
 # What SKYT writes down for people or for itself and that asks nothing of the code.
 _NOTES = frozenset(
-    """task_intent description algorithm_family environment output_format normalization_rules anchor_signature
-    compliance_flag distance_metric model_specification contract_version oracle_version normalization_version
-    created_timestamp run_id prompt_id sample_id domain""".split()
+    [
+        "task_intent",
+        "description",
+        "algorithm_family",
+        "environment",
+        "output_format",
+        "normalization_rules",
+        "anchor_signature",
+        "compliance_flag",
+        "distance_metric",
+        "model_specification",
+        "contract_version",
+        "oracle_version",
+        "normalization_version",
+        "created_timestamp",
+        "run_id",
+        "prompt_id",
+        "sample_id",
+        "domain",
+    ]
 )
 _CONSTRAINT_NOTES = frozenset(
-    """implementation_style algorithm algorithm_variant misra_c_rules nasa_power_of_10 required_classes
-    required_attributes""".split()
+    [
+        "implementation_style",
+        "algorithm",
+        "algorithm_variant",
+        "misra_c_rules",
+        "nasa_power_of_10",
+        "required_classes",
+        "required_attributes",
+    ]
 )
 
 

@@ -49,8 +49,8 @@ class _Unannotate(ast.NodeTransformer):
         node.body = node.body or [ast.Pass()]
         return node
 
-    visit_FunctionDef = _function
-    visit_AsyncFunctionDef = _function
+    visit_FunctionDef = _function  # noqa: N815 - the name that ast.NodeVisitor looks for
+    visit_AsyncFunctionDef = _function  # noqa: N815 - the name that ast.NodeVisitor looks for
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
         if node.value is None:
