@@ -1,4 +1,4 @@
-"""Write the documentation tables that are derived from declarations; with --check, only tell whether they are current."""
+"""Write the documentation tables that are derived from declarations; with --check, tell whether they are current."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -13,63 +15,104 @@ from steelyard.engines._grouped import Grouping
 from steelyard.errors import UsageError
 
 Key = tuple[str | int | None, ...]
+Codes = NDArray[np.int64]
+Level = list[str | int | None]
 
 
-def group_rows(frame: pl.LazyFrame, by: Sequence[str], n: int) -> tuple[list[Key], Grouping]:
-    """The groups' keys, sorted with missing ones last, and which rows belong to each."""
-    names = frame.collect_schema().names()
-    codes = np.zeros(n, np.int64)
-    levels: list[list[str | int | None]] = []
-    for name in by:
-        column = (
-            _column(frame, name) if name in names else pl.Series(name, [None], dtype=pl.String).new_from_index(0, n)
-        )
-        own, values = _codes_of(column)
-        if math.prod(map(len, [*levels, values])) >= 2**62:
-            raise UsageError("the keys have too many combinations to be numbered", hint="group by fewer keys")
-        codes = codes * max(len(values), 1) + own
-        levels.append(values)
-    keys, dense = _decoded(codes, levels, n)
-    return keys, Grouping.of(dense, len(keys))
+@dataclass(frozen=True, slots=True)
+class Combinations:
+    """The combinations of keys that occur, numbered in order, and each row's number."""
+
+    present: Codes
+    rows: NDArray[np.uint32]
+    levels: tuple[Level, ...]
+
+    def keys(self, numbers: Sequence[int] | None = None) -> list[Key]:
+        """The keys of the numbered combinations, or of all of them."""
+        chosen = self.present if numbers is None else self.present[np.asarray(numbers, np.int64)]
+        parts: list[list[str | int | None]] = []
+        rest = chosen.copy()
+        for level in reversed(self.levels):
+            rest, index = np.divmod(rest, len(level))
+            parts.append([level[position] for position in index.tolist()])
+        return list(zip(*reversed(parts), strict=True)) if parts else [()] * len(chosen)
+
+    @property
+    def sizes(self) -> Codes:
+        """How many rows each combination has."""
+        return np.bincount(self.rows, minlength=len(self.present)).astype(np.int64)
+
+    def grouping(self) -> Grouping:
+        """The rows by combination, for reducing."""
+        return Grouping.of(self.rows, len(self.present))
 
 
-def _column(frame: pl.LazyFrame, name: str) -> pl.Series:
-    return frame.select(name).collect().to_series()
+@dataclass
+class KeyCoder:
+    """Numbers the values of key columns, each column once."""
+
+    frame: pl.LazyFrame
+    n: int
+    _known: dict[str, tuple[Codes, Level]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._names = set(self.frame.collect_schema().names())
+
+    def combine(self, by: Sequence[str]) -> Combinations:
+        """The combinations of the named keys; missing values come last in order."""
+        with ThreadPoolExecutor() as threads:  # Polars lets go of the interpreter while it looks names up
+            list(threads.map(self._codes, by))
+        codes = np.zeros(self.n, np.int64)
+        levels: list[Level] = []
+        for name in by:
+            own, values = self._codes(name)
+            if math.prod(map(len, [*levels, values])) >= 2**62:
+                raise UsageError("the keys have too many combinations to be numbered", hint="group by fewer keys")
+            codes = codes * len(values) + own if levels else own
+            levels.append(values)
+        return _numbered(codes, tuple(levels))
+
+    def _codes(self, name: str) -> tuple[Codes, Level]:
+        if name not in self._known:
+            if name in self._names:
+                self._known[name] = _codes_of(self.frame.select(name).collect().to_series())
+            else:
+                self._known[name] = (np.zeros(self.n, np.int64), [None])
+        return self._known[name]
 
 
-def _codes_of(column: pl.Series) -> tuple[NDArray[np.int64], list[str | int | None]]:
+def _codes_of(column: pl.Series) -> tuple[Codes, Level]:
     """Each row's index into the sorted distinct values; missing comes last."""
-    distinct = column.unique().drop_nulls().sort()
-    found: list[str | int | None] = distinct.to_list()
-    if column.dtype == pl.String:
-        physical = column.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
-    else:
-        physical = distinct.search_sorted(column.fill_null(distinct[0] if found else 0)).cast(pl.Int64)
-        physical = physical.set(column.is_null(), None)
-    if column.null_count():
-        found.append(None)
-    codes = physical.fill_null(len(found) - 1).to_numpy().astype(np.int64)
-    return codes, found
+    if column.null_count() == len(column):
+        return np.zeros(len(column), np.int64), [None]
+    numbers = _small_numbers(column)
+    first_row = np.full(int(numbers.max()) + 1, -1, np.int64)
+    first_row[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    present = np.flatnonzero(first_row >= 0)
+    values = column.gather(first_row[present])
+    order = values.arg_sort(nulls_last=True).to_numpy()
+    code_of = np.zeros(len(first_row), np.int64)
+    code_of[present[order]] = np.arange(len(order))
+    return code_of[numbers], values.gather(order).to_list()
 
 
-def _decoded(
-    codes: NDArray[np.int64], levels: list[list[str | int | None]], n: int
-) -> tuple[list[Key], NDArray[np.uint32]]:
-    space = math.prod(max(len(level), 1) for level in levels)
-    if space <= max(4 * n, 1_000_000):
-        present = np.flatnonzero(np.bincount(codes, minlength=space)) if n else np.zeros(0, np.int64)
-        renumbered = np.zeros(space, np.uint32)
-        renumbered[present] = np.arange(len(present), dtype=np.uint32)
-        dense = renumbered[codes]
-    else:
+def _small_numbers(column: pl.Series) -> Codes:
+    """A number for each row, the same for the same value, and not much larger than the number of rows."""
+    raw = column.cast(pl.Categorical).to_physical() if column.dtype == pl.String else column
+    known = raw.drop_nulls().to_numpy().astype(np.int64)
+    least, most = int(known.min()), int(known.max())
+    numbers: Codes = raw.cast(pl.Int64).fill_null(most + 1).to_numpy() - least
+    if most - least > max(4 * len(numbers), 1_000_000):
+        return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return numbers
+
+
+def _numbered(codes: Codes, levels: tuple[Level, ...]) -> Combinations:
+    space = math.prod(map(len, levels))
+    if space > max(4 * len(codes), 1_000_000):
         present, inverse = np.unique(codes, return_inverse=True)
-        dense = inverse.astype(np.uint32)
-    keys: list[Key] = []
-    for code in present.tolist():
-        parts: list[str | int | None] = []
-        rest = code
-        for level in reversed(levels):
-            rest, index = divmod(rest, max(len(level), 1))
-            parts.append(level[index])
-        keys.append(tuple(reversed(parts)))
-    return keys, dense
+        return Combinations(present, inverse.astype(np.uint32), levels)
+    present = np.flatnonzero(np.bincount(codes, minlength=space)) if len(codes) else np.zeros(0, np.int64)
+    number_of = np.zeros(space, np.uint32)
+    number_of[present] = np.arange(len(present), dtype=np.uint32)
+    return Combinations(present, number_of[codes], levels)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.engines._grouped import GroupedStatistics, Grouping, grouped_statistics
-from steelyard.engines._keys import Key, group_rows
+from steelyard.engines._keys import Key, KeyCoder
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._evaluate import evaluate
 from steelyard.metrics._words import Value
@@ -22,6 +24,9 @@ from steelyard.records.missing import Missing
 
 _CELLS_AT_ONCE = 40_000_000
 """How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
+
+
+_THREADS = min(8, os.cpu_count() or 1)
 
 
 @dataclass
@@ -35,39 +40,40 @@ class LocalEngine:
 
     def __post_init__(self) -> None:
         self._present = set(self.frame.collect_schema().names())
+        self.keys = KeyCoder(self.frame, self.n)
 
     def column(self, name: str) -> Value:
         """A fact or run metric as a column expression; Missing, with the reason, where no run can have it."""
         facts = _ColumnFacts(self._present)
         return evaluate(name, facts, self.profile, self._columns)
 
-    def values(self, names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float64] | Missing]]:
-        """Each named fact or metric for all runs, NaN where it is missing."""
-        wanted: list[tuple[str, Value]] = []
-        for name in names:
-            column = self.column(name)
-            if isinstance(column, Missing):
-                yield name, column
-            else:
-                wanted.append((name, column))
-        at_once = max(1, _CELLS_AT_ONCE // max(self.n, 1))
-        for start in range(0, len(wanted), at_once):
-            some = wanted[start : start + at_once]
-            lazy = nw.from_native(self.frame).select(*(column.cast(nw.Float64).alias(name) for name, column in some))
-            found: pl.DataFrame = lazy.to_native().collect()
-            for name, _ in some:
-                yield name, found[name].to_numpy()
+    def values(self, names: Sequence[str]) -> dict[str, NDArray[np.float64] | Missing]:
+        """Each named fact or metric for all runs, NaN where it is missing; Missing where no run can have it."""
+        columns = {name: self.column(name) for name in names}
+        wanted = {name: column for name, column in columns.items() if not isinstance(column, Missing)}
+        if not wanted:
+            return columns
+        lazy = nw.from_native(self.frame).select(
+            *(column.cast(nw.Float64).alias(name) for name, column in wanted.items())
+        )
+        found: pl.DataFrame = lazy.to_native().collect()
+        return columns | {name: found[name].to_numpy() for name in wanted}
 
-    def group(self, by: Sequence[str]) -> tuple[list[Key], Grouping]:
-        """The groups' keys in order, and which rows belong to each."""
-        return group_rows(self.frame, by, self.n)
+    def _batches(self, names: Sequence[str]) -> Iterator[dict[str, NDArray[np.float64] | Missing]]:
+        at_once = max(1, _CELLS_AT_ONCE // max(self.n, 1))
+        for start in range(0, len(names), at_once):
+            yield self.values(names[start : start + at_once])
 
     def statistics(self, names: Sequence[str], grouping: Grouping) -> dict[str, GroupedStatistics | Missing]:
         """Statistics of each named fact or metric in each group."""
         ddof = 0 if self.profile.std_dev == "population" else 1
         found: dict[str, GroupedStatistics | Missing] = {}
-        for name, values in self.values(names):
-            found[name] = values if isinstance(values, Missing) else grouped_statistics(values, grouping, ddof=ddof)
+        for some in self._batches(names):
+            known = {name: values for name, values in some.items() if not isinstance(values, Missing)}
+            with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
+                reduced = threads.map(lambda values: grouped_statistics(values, grouping, ddof=ddof), known.values())
+                found |= dict(zip(known, reduced, strict=True))
+            found |= {name: values for name, values in some.items() if isinstance(values, Missing)}
         return {name: found[name] for name in names}
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:

@@ -28,6 +28,9 @@ from steelyard.tables._spool import Spool
 REJECTED_KEPT = 1_000
 """How many refused records are listed; all are counted."""
 
+IN_MEMORY_ROWS = 20_000_000
+"""Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
+
 Progress = Callable[[str, int], None]
 """Told the file and how many more records were read."""
 
@@ -99,6 +102,8 @@ class TableBuilder:
             self._rejected.append(rejected)
 
     def _add_flat(self, path: Path, frame: pl.LazyFrame) -> None:
+        if int(frame.select(pl.len()).collect().item()) <= IN_MEMORY_ROWS:
+            frame = frame.collect().lazy()
         bad = frame.filter(suspicious(frame)).collect()
         if bad.height:
             self.add_entries(_as_entries(bad, str(path)), name=str(path))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from steelyard.engines._grouped import GroupedStatistics
@@ -37,7 +38,8 @@ def assemble(
     keys_by, scheme_findings = _with_scheme(table, by)
     engine = LocalEngine(table.frame, table.n, profile)
     plan = _Plan.of(names)
-    keys, grouping = engine.group(keys_by)
+    combinations = engine.keys.combine(keys_by)
+    keys, grouping = combinations.keys(), combinations.grouping()
     reduced = engine.statistics(plan.reduced, grouping)
     groups = [
         _group(
@@ -52,7 +54,7 @@ def assemble(
     findings = [
         *table.findings,
         *scheme_findings,
-        *_expected_runs(table, keys_by, profile),
+        *_expected_runs(engine, keys_by),
         *run_findings(engine),
     ]
     return Measurement(
@@ -237,21 +239,22 @@ def _with_scheme(table: RunTable, by: Sequence[str]) -> tuple[list[str], list[Fi
     return [*keys[:position], "tier_scheme", *keys[position:]], [Finding(code="tier_schemes", message=message)]
 
 
-def _expected_runs(table: RunTable, by: Sequence[str], profile: Profile) -> list[Finding]:
+def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
     """Groups in which a task has another number of runs than the profile expects."""
-    expected = profile.expected_runs
+    expected = engine.profile.expected_runs
     if expected is None:
         return []
-    keys = list(dict.fromkeys([*(key for key in by if key in table.frame.collect_schema().names()), "task"]))
-    counts = table.frame.group_by(keys).agg(pl.len().cast(pl.Int64).alias("_runs")).filter(pl.col("_runs") != expected)
-    odd = counts.sort(keys, nulls_last=True).collect()
+    keys = list(dict.fromkeys([*by, "task"]))
+    combinations = engine.keys.combine(keys)
+    sizes = combinations.sizes
+    odd = np.flatnonzero(sizes != expected).tolist()
     found: list[Finding] = []
-    for row in odd.head(LISTED).iter_rows(named=True):
-        where = ", ".join(f"{key} {row[key]}" for key in keys)
-        runs = "1 run" if row["_runs"] == 1 else f"{row['_runs']:,} runs"
-        message = f"{runs} where profile {profile.name} expects {expected}"
+    for number, key in zip(odd[:LISTED], combinations.keys(odd[:LISTED]), strict=True):
+        where = ", ".join(f"{name} {value}" for name, value in zip(keys, key, strict=True))
+        runs = "1 run" if sizes[number] == 1 else f"{sizes[number]:,} runs"
+        message = f"{runs} where profile {engine.profile.name} expects {expected}"
         found.append(Finding(code="run_count", severity="info", message=message, where=where))
-    if odd.height > LISTED:
-        message = f"{odd.height - LISTED:,} more groups have another number of runs than the expected {expected}"
+    if len(odd) > LISTED:
+        message = f"{len(odd) - LISTED:,} more groups have another number of runs than the expected {expected}"
         found.append(Finding(code="run_count", severity="info", message=message))
     return found

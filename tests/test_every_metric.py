@@ -1,0 +1,238 @@
+"""Laws that hold for every metric of the catalogue, and proof that each law can fail."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import run_lists, runs
+
+import steelyard as sy
+from steelyard.metrics._catalog import catalog
+from steelyard.metrics._declare import Example, Metric, Optional, Required, metric
+from steelyard.metrics._evaluate import evaluate
+from steelyard.metrics._words import Value
+from steelyard.profiles import load_profile
+from steelyard.records.facts import FACTS, run_facts
+from steelyard.records.missing import Missing
+from steelyard.reports.measurement import GroupValue, Statistics
+
+DOCS = Path(__file__).parent.parent / "docs" / "metrics.md"
+RUN_METRICS = catalog().at("run")
+PROFILE = load_profile("outcome-1")
+
+every_metric = pytest.mark.parametrize("declared", catalog().values(), ids=lambda one: one.name)
+every_run_metric = pytest.mark.parametrize("declared", RUN_METRICS, ids=lambda one: one.name)
+
+
+def same(a: float | None, b: float | None, tolerance: float = 0.0) -> bool:
+    if a is None or b is None:
+        return a is None and b is None
+    return a == b or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
+
+
+# The laws
+
+
+def check_example(declared: Metric) -> None:
+    result = declared(**declared.example.inputs)
+    expected = declared.example.result
+    assert same(None if isinstance(result, Missing) else result, expected, 1e-12)
+
+
+def check_example_inside_bounds(declared: Metric) -> None:
+    low, high = declared.bounds
+    assert declared.example.result is None or low <= declared.example.result <= high
+
+
+def check_nothing_measured_is_missing(declared: Metric) -> None:
+    result = declared()
+    if declared.defined_when_empty is None:
+        assert isinstance(result, Missing)
+        assert result.reason
+    else:
+        assert result == declared.defined_when_empty
+
+
+def check_scalar_is_column(declared: Metric, rows: list[dict[str, Any]]) -> None:
+    frame = pl.DataFrame(rows, schema={name: _type_of(name) for name in declared.inputs}, orient="row")
+    columns = {name: nw.col(name) for name in declared.inputs}
+    expression = declared.expression(columns, dict(declared.constants)).alias("result")
+    found = nw.from_native(frame).select(expression).to_native()["result"].to_list()
+    for row, in_column in zip(rows, found, strict=True):
+        alone = declared(**row)
+        assert same(None if isinstance(alone, Missing) else alone, in_column, 1e-13), (row, alone, in_column)
+
+
+def check_inside_bounds(declared: Metric, facts: dict[str, Any], known: dict[str, Any]) -> None:
+    value = evaluate(declared.name, facts, PROFILE, known)
+    low, high = declared.bounds
+    assert isinstance(value, Missing) or low <= value <= high + 1e-12
+
+
+def check_documented(declared: Metric, page: str) -> None:
+    assert f"| `{declared.name}` |" in page
+
+
+def _type_of(name: str) -> type[pl.DataType]:
+    kind = FACTS[name].kind if name in FACTS else "amount"
+    return {"text": pl.String, "flag": pl.Boolean, "count": pl.Int64, "amount": pl.Float64}[kind]
+
+
+def _values_of(name: str) -> st.SearchStrategy:
+    kind = FACTS[name].kind if name in FACTS else "amount"
+    known = {
+        "flag": st.booleans(),
+        "count": st.sampled_from([0, 1, 2, 3]) | st.integers(0, 10**9),
+        "amount": st.sampled_from([0.0, 0.5, 1.0, 1e-9, 1e12]) | st.floats(0, 1e12),
+    }[kind]
+    return st.none() | known
+
+
+# Every metric keeps them
+
+
+@every_metric
+def test_the_worked_example_comes_out(declared: Metric) -> None:
+    check_example(declared)
+    check_example_inside_bounds(declared)
+
+
+@every_metric
+def test_nothing_measured_gives_missing_and_not_zero(declared: Metric) -> None:
+    check_nothing_measured_is_missing(declared)
+
+
+@every_metric
+def test_it_stands_in_the_documentation(declared: Metric) -> None:
+    check_documented(declared, DOCS.read_text(encoding="utf-8"))
+
+
+@every_run_metric
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_plain_numbers_and_columns_give_the_same(declared: Metric, data: st.DataObject) -> None:
+    row = st.fixed_dictionaries({name: _values_of(name) for name in declared.inputs})
+    check_scalar_is_column(declared, data.draw(st.lists(row, min_size=1, max_size=8)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(run=runs())
+def test_every_run_metric_stays_inside_its_bounds(run: sy.Run) -> None:
+    facts = run_facts(run)
+    known: dict[str, Any] = {}
+    for declared in RUN_METRICS:
+        check_inside_bounds(declared, facts, known)
+
+
+def numbers_of(result: Any) -> dict[Any, list[float | None]]:
+    """Every number of a measurement, by group and metric."""
+    found: dict[Any, list[float | None]] = {}
+    for group in result.groups:
+        for name, value in group.metrics.items():
+            key = (tuple(group.key.items()), name)
+            if isinstance(value, GroupValue):
+                found[key] = [value.value]
+            else:
+                found[key] = [getattr(value, field) for field in Statistics.__dataclass_fields__ if field != "reason"]
+    return found
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(made=run_lists, data=st.data())
+def test_the_order_of_rows_does_not_matter(made: list[sy.Run], data: st.DataObject) -> None:
+    shuffled = data.draw(st.permutations(made))
+    assert sy.measure(made, by=["tier"]).to_dict() == sy.measure(shuffled, by=["tier"]).to_dict()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(made=run_lists, cut=st.integers(0, 25))
+def test_splitting_rows_into_shards_does_not_matter(made: list[sy.Run], cut: int, tmp_path: Path) -> None:
+    from steelyard.records.decode import encode_run
+
+    whole, first, second = (tmp_path / name for name in ("whole.jsonl", "first.jsonl", "second.jsonl"))
+    lines = [encode_run(run) + b"\n" for run in made]
+    whole.write_bytes(b"".join(lines))
+    first.write_bytes(b"".join(lines[:cut]))
+    second.write_bytes(b"".join(lines[cut:]))
+    shards = [path for path in (first, second) if path.stat().st_size]
+    together, apart = numbers_of(sy.measure(whole, by=["tier"])), numbers_of(sy.measure(shards, by=["tier"]))
+    assert together.keys() == apart.keys()
+    for key, values in together.items():
+        assert all(same(a, b, 1e-12) for a, b in zip(values, apart[key], strict=True)), key
+
+
+# Each law can fail
+
+
+def _declared(function: Any, **changes: Any) -> Metric:
+    given: dict[str, Any] = {
+        "level": "run",
+        "title": "Broken",
+        "unit": "share",
+        "better": "higher",
+        "bounds": (0, 1),
+        "spec": "outcome",
+        "formula": "-",
+        "example": Example({"weighted_score": 0.5}, 0.5),
+    }
+    return metric(**(given | changes))(function)
+
+
+def broken_score(*, weighted_score: Required) -> Value:
+    """Twice the score: outside its bounds and not its example."""
+    return weighted_score * 2
+
+
+def eager_zero(*, weighted_score: Optional = None) -> Value:
+    """Takes missing for zero."""
+    return 0.0 if isinstance(weighted_score, Missing) else weighted_score
+
+
+def two_faced(*, weighted_score: Required) -> Value:
+    """Rounds numbers but not columns."""
+    return round(weighted_score, 1) if isinstance(weighted_score, float) else weighted_score
+
+
+def test_the_example_law_can_fail() -> None:
+    with pytest.raises(AssertionError):
+        check_example(_declared(broken_score))
+
+
+def test_the_bounds_laws_can_fail() -> None:
+    with pytest.raises(AssertionError):
+        check_example_inside_bounds(_declared(broken_score, example=Example({"weighted_score": 0.9}, 1.8)))
+    wide = replace(catalog()["impl_rate"], bounds=(0.0, 0.5))
+    with pytest.raises(AssertionError):
+        check_inside_bounds(wide, {"weighted_score": 0.9}, {})
+
+
+def test_the_missing_law_can_fail() -> None:
+    with pytest.raises(AssertionError):
+        check_nothing_measured_is_missing(_declared(eager_zero))
+
+
+def test_the_scalar_and_column_law_can_fail() -> None:
+    with pytest.raises(AssertionError):
+        check_scalar_is_column(_declared(two_faced), [{"weighted_score": 0.123}])
+
+
+def test_the_documentation_law_can_fail() -> None:
+    with pytest.raises(AssertionError):
+        check_documented(_declared(broken_score), DOCS.read_text(encoding="utf-8"))
+
+
+def test_the_order_and_shard_laws_can_fail() -> None:
+    unordered = [0.1] * 3 + [1e16, 1.0, -1e16]
+    assert sum(unordered) != sum(reversed(unordered))  # what would be compared if values were not sorted first
+    a = sy.measure([sy.Run(id="1", task="t", impl_rate=0.25)])
+    b = sy.measure([sy.Run(id="1", task="t", impl_rate=0.5)])
+    assert numbers_of(a) != numbers_of(b)
+    assert a.to_dict() != b.to_dict()
