@@ -72,15 +72,20 @@ def bca_bounds(
     below = np.mean(resampled < estimate, axis=0) + 0.5 * np.mean(resampled == estimate, axis=0)
     half = 0.5 / len(resampled)
     bias = special.ndtri(np.clip(below, half, 1 - half))
-    gap = jackknife.mean(axis=0) - jackknife
-    spread = np.sum(gap**2, axis=0)
-    acceleration = np.where(spread > 0, np.sum(gap**3, axis=0) / (6 * np.where(spread > 0, spread, 1.0) ** 1.5), 0.0)
+    gap = _added(jackknife) / len(jackknife) - jackknife
+    spread = _added(gap**2)
+    acceleration = np.where(spread > 0, _added(gap**3) / (6 * np.where(spread > 0, spread, 1.0) ** 1.5), 0.0)
     shares = []
     for quantile in (special.ndtri(tail), special.ndtri(1 - tail)):
         moved = bias + quantile
         shares.append(special.ndtr(bias + moved / (1 - acceleration * moved)))
     limits = _quantiles(resampled, np.array(shares))
     return limits[0], limits[1]
+
+
+def _added(columns: Floats) -> Floats:
+    # one row after the other: numpy's own sum takes another order when there is one column only
+    return np.asarray(np.cumsum(columns, axis=0)[-1], dtype=float)
 
 
 def _quantiles(columns: Floats, shares: Floats) -> Floats:

@@ -76,10 +76,8 @@ def auto_means(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int, l
 def _interval(held: Grouped, place: int, low: float, high: float, *, level: float) -> Interval:
     n, clusters = int(held.n[place]), int(held.clusters[place])
     single = n == clusters
-    if held.share[place]:
-        method = "wilson" if single else "wilson-clustered"
-    else:
-        method = "student" if single else "clustered"
+    plain, for_tasks = ("wilson", "wilson-clustered") if held.share[place] else ("student", "clustered")
+    method = plain if single else for_tasks
     estimate = float(held.mean[place]) if n else None
     if clusters < 2:
         return no_interval(too_few(n), method=method, n=n, clusters=clusters, level=level, estimate=estimate)

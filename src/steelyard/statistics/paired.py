@@ -56,23 +56,29 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
     )
 
 
-def paired_plus_two(differences: npt.ArrayLike, *, span: float = 1.0, level: float = LEVEL) -> Interval:
-    """Student's interval after adding two made-up tasks, one at each end of what a difference can be (+-span).
+def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, level: float = LEVEL) -> Interval:
+    """Student's interval after adding two made-up tasks, one that speaks for each side.
 
-    For bounded metrics of which few tasks differ, where the spread seen is too small to trust; it does for task means
-    what Bonett and Price's interval does for single attempts, and never has width 0.
+    For when few tasks differ and the spread seen is too small to trust. The made-up tasks differ as much as those
+    that do (root mean square), or by `span`, the most a difference can be, where none does. For single attempts this
+    is the adjustment of Bonett and Price. No interval where no task differs and a difference has no bound.
     """
     gaps = np.sort(np.asarray(differences, dtype=float))
     n = len(gaps)
-    if n == 0:
-        return no_interval("no task in common", method="paired-t+2", n=0, clusters=0, level=level)
-    widened = np.sort(np.append(gaps, [-span, span]))
+    seen = gaps[gaps != 0]
+    size = float(np.sqrt(np.mean(seen**2))) if len(seen) else span
+    if n == 0 or size is None:
+        reason = "no task differs, so nothing says how much one could" if n else "no task in common"
+        estimate = 0.0 if n else None
+        return no_interval(reason, method="paired-t+2", n=n, clusters=n, level=level, estimate=estimate)
+    widened = np.sort(np.append(gaps, [-size, size]))
     centre = float(widened.mean())
     half = float(student_quantile(level, n + 1) * widened.std(ddof=1) / math.sqrt(n + 2))
+    reach = span if span is not None else math.inf
     return Interval(
         estimate=float(gaps.mean()),
-        low=max(centre - half, -span),
-        high=min(centre + half, span),
+        low=max(centre - half, -reach),
+        high=min(centre + half, reach),
         method="paired-t+2",
         n=n,
         clusters=n,
@@ -107,7 +113,8 @@ def sign_flip_many(differences: Floats, *, resamples: int = RESAMPLES, seed: int
     """Two-sided p-values of many columns of differences, and whether all patterns of signs were tried."""
     used = differences[np.any(differences != 0, axis=1)]
     used = on_grid(used, max(len(used), 2))
-    observed = np.abs(used.sum(axis=0))
+    # sums that are equal on paper may differ in the last bits; they count as equal
+    observed = np.abs(used.sum(axis=0)) - 1e-9 * np.abs(used).sum(axis=0)
     if len(used) <= ENUMERATED_UP_TO:
         patterns = np.arange(2 ** len(used))[:, None] >> np.arange(len(used))[None, :] & 1
         reached = np.abs((1.0 - 2.0 * patterns) @ used) >= observed
@@ -225,13 +232,16 @@ def all_pairs(
     high = np.zeros((agents, agents))
     for one in range(agents - 1):
         others = slice(one + 1, agents)
-        gaps = resampled[:, others] - resampled[:, one : one + 1]
+        total = exact[:, others].sum(axis=0) - exact[:, one].sum()
+        # every pair is looked at from its loser's side, so that the order of agents moves no bit
+        side = np.where(total < 0, -1.0, 1.0)
+        gaps = side * (resampled[:, others] - resampled[:, one : one + 1])
         if method == "percentile":
             bounds = percentile_bounds(gaps, level=level)
         else:
-            exact_gaps = exact[:, others] - exact[:, one : one + 1]
-            total = exact_gaps.sum(axis=0)
-            bounds = bca_bounds(gaps, total, (total - exact_gaps) / (tasks - 1), level=level)
-        low[one, others], high[one, others] = bounds[0] / tasks, bounds[1] / tasks
+            left_out = side * total - side * (exact[:, others] - exact[:, one : one + 1])
+            bounds = bca_bounds(gaps, side * total, left_out / (tasks - 1), level=level)
+        least, most = bounds[0] / tasks, bounds[1] / tasks
+        low[one, others], high[one, others] = np.where(side > 0, least, -most), np.where(side > 0, most, -least)
         low[others, one], high[others, one] = -high[one, others], -low[one, others]
     return means[None, :] - means[:, None], low, high
