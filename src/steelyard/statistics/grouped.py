@@ -1,0 +1,84 @@
+"""The usual intervals for many groups at once, without a loop over groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.statistics.means import effective_size, student_quantile
+from steelyard.statistics.proportions import normal_quantile, wilson_bounds
+from steelyard.statistics.results import LEVEL, Floats, Interval, Ints, no_interval, too_few
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Values added up by group and by task within the group, whatever the order of rows."""
+
+    groups: int
+    n: Floats
+    """Values in each group."""
+    clusters: Floats
+    """Tasks in each group."""
+    mean: Floats
+    """Mean over the values of each group; NaN for an empty one."""
+    standard_error: Floats
+    """Clustered standard error; NaN below two tasks."""
+    share: npt.NDArray[np.bool_]
+    """Whether all values of the group are 0 or 1."""
+
+
+def by_group(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int) -> Grouped:
+    """The moments of each group; `groups` and `tasks` are codes 0, 1, ..."""
+    numbers = np.asarray(values, dtype=float)
+    order = np.lexsort((numbers, tasks, groups))
+    numbers, group, task = numbers[order], groups[order], tasks[order]
+    fresh = np.ones(len(group), dtype=bool)
+    fresh[1:] = (group[1:] != group[:-1]) | (task[1:] != task[:-1])
+    cell = np.cumsum(fresh) - 1
+    owner = group[fresh]
+    sums = np.bincount(cell, weights=numbers) if len(cell) else np.empty(0)
+    counts = np.bincount(cell).astype(float) if len(cell) else np.empty(0)
+    n = np.bincount(group, minlength=size).astype(float)
+    clusters = np.bincount(owner, minlength=size).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(owner, weights=sums, minlength=size) / n
+        residual = sums - counts * mean[owner]
+        squared = np.bincount(owner, weights=residual**2, minlength=size)
+        error = np.where(clusters > 1, np.sqrt(squared * clusters / (clusters - 1)) / n, np.nan)
+    other = np.bincount(group, weights=(numbers != 0) & (numbers != 1), minlength=size)
+    return Grouped(size, n, clusters, mean, error, other == 0)
+
+
+def auto_means(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int, level: float = LEVEL) -> list[Interval]:
+    """For each group the interval of its mean that its data call for, at the cost of a few array operations.
+
+    All values 0 or 1: Wilson's, clustered where tasks were tried more than once. Other values: the clustered
+    Student interval (with one value a task it is Student's own).
+    """
+    held = by_group(values, groups, tasks, size=size)
+    usable = held.clusters > 1
+    safe_mean = np.where(usable, held.mean, 0.5)
+    safe_error = np.where(usable, held.standard_error, 1.0)
+    degrees = np.where(usable, held.clusters - 1, 1.0)
+    critical = student_quantile(level, degrees)
+    single = held.clusters == held.n
+    shares = np.clip(safe_mean, 0, 1)
+    effective = np.where(single, np.maximum(held.n, 1), effective_size(shares, safe_error, held.clusters))
+    quantile = np.where(single, normal_quantile(level), critical)
+    bounds = wilson_bounds(shares, np.where(usable, effective, 1.0), quantile)
+    low = np.where(held.share, bounds[0], safe_mean - critical * safe_error)
+    high = np.where(held.share, bounds[1], safe_mean + critical * safe_error)
+    return [_interval(held, place, float(low[place]), float(high[place]), level=level) for place in range(size)]
+
+
+def _interval(held: Grouped, place: int, low: float, high: float, *, level: float) -> Interval:
+    n, clusters = int(held.n[place]), int(held.clusters[place])
+    single = n == clusters
+    plain, for_tasks = ("wilson", "wilson-clustered") if held.share[place] else ("student", "clustered")
+    method = plain if single else for_tasks
+    estimate = float(held.mean[place]) if n else None
+    if clusters < 2:
+        return no_interval(too_few(n), method=method, n=n, clusters=clusters, level=level, estimate=estimate)
+    return Interval(estimate=estimate, low=low, high=high, method=method, n=n, clusters=clusters, level=level)

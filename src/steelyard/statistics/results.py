@@ -1,0 +1,112 @@
+"""What every statistic gives back: the number and how it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.errors import UsageError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+LEVEL = 0.95
+SEED = 20261115
+RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A figure with the range that the data leave open; without limits where the reason says why."""
+
+    estimate: float | None
+    """The figure itself; None when there is nothing to estimate it from."""
+    low: float | None
+    """Lower limit; None without an interval."""
+    high: float | None
+    """Upper limit, infinite where the data set none; None without an interval."""
+    method: str
+    """The method's name, as `--interval` takes it."""
+    n: int
+    """Runs (or pairs) used."""
+    clusters: int
+    """Independent units among them, tasks as a rule."""
+    level: float = LEVEL
+    """How often, in the long run, such an interval holds the true value."""
+    seed: int | None = None
+    """The seed of the random draws; None when there were none."""
+    resamples: int | None = None
+    """How many random draws; None when there were none."""
+    reason: str | None = None
+    """Why there are no limits, or why one of them is infinite."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there are limits."""
+        return self.low is not None and self.high is not None
+
+    def excludes(self, value: float) -> bool:
+        """Whether the value lies outside the limits; never without limits."""
+        return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+    def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
+        """The shape of `--json`; draws are left out where there were none."""
+        shape = {name: getattr(self, name) for name in self.__slots__}
+        optional = ("seed", "resamples", "reason")
+        return {name: value for name, value in shape.items() if value is not None or name not in optional}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Significance:
+    """How surprising the data would be if there were no difference."""
+
+    p_value: float | None
+    """Chance of a result at least this extreme without a difference; None when it cannot be had."""
+    statistic: float | None
+    """The number the test looked at."""
+    method: str
+    """The test's name."""
+    n: int
+    """Pairs used."""
+    clusters: int
+    """Independent units among them."""
+    seed: int | None = None
+    """The seed of the random draws; None when there were none."""
+    resamples: int | None = None
+    """How many random draws; None when there were none."""
+    reason: str | None = None
+    """Why there is no p-value."""
+
+    def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
+        """The shape of `--json`; draws are left out where there were none."""
+        shape = {name: getattr(self, name) for name in self.__slots__}
+        optional = ("seed", "resamples", "reason")
+        return {name: value for name, value in shape.items() if value is not None or name not in optional}
+
+
+def check_level(level: float) -> float:
+    """The level itself; refused unless it lies between 0 and 1."""
+    if not 0 < level < 1:
+        raise UsageError(f"a level of {level} is not possible", hint="give a share between 0 and 1, such as 0.95")
+    return level
+
+
+def no_interval(
+    reason: str, *, method: str, n: int, clusters: int, level: float, estimate: float | None = None
+) -> Interval:
+    """A figure whose range cannot be had, with the reason."""
+    return Interval(
+        estimate=estimate, low=None, high=None, method=method, n=n, clusters=clusters, level=level, reason=reason
+    )
+
+
+def too_few(n: int) -> str:
+    """The reason for no interval below two clusters."""
+    if n == 0:
+        return "there is no value"
+    if n == 1:
+        return "there is one run only; two tasks or more are needed"
+    return f"all {n} runs are attempts at one task, which says nothing of other tasks; two tasks or more are needed"

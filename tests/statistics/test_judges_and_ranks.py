@@ -1,0 +1,229 @@
+"""Agreement of judges, Bradley-Terry, ranked pairs, Pareto fronts and pass@k, each against an outside oracle."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.inter_rater import aggregate_raters
+from statsmodels.stats.inter_rater import cohens_kappa as their_cohen
+from statsmodels.stats.inter_rater import fleiss_kappa as their_fleiss
+
+from steelyard.errors import UsageError
+from steelyard.statistics.agreement import cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
+from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, task_wins
+from steelyard.statistics.pareto import front_shares, on_front
+from steelyard.statistics.passes import pass_all_k, pass_at_k, passes_over_tasks
+
+NAN = math.nan
+# Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units
+PUBLISHED = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+).T
+
+
+@pytest.mark.parametrize(("scale", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_of_krippendorffs_own_example(scale, alpha):
+    assert round(krippendorff_alpha(PUBLISHED, scale=scale).estimate, 3) == alpha
+
+
+def _plain_alpha(table):
+    """Alpha for interval data as its definition reads: mean squared gap of pairs within units against all pairs."""
+    units = [row[~np.isnan(row)] for row in table]
+    units = [row for row in units if len(row) >= 2]
+    everything = np.concatenate(units)
+    n = len(everything)
+    seen = sum(sum((a - b) ** 2 for a, b in itertools.permutations(row, 2)) / (len(row) - 1) for row in units) / n
+    expected = sum((a - b) ** 2 for a, b in itertools.permutations(everything, 2)) / (n * (n - 1))
+    return 1 - seen / expected
+
+
+ratings = st.lists(
+    st.lists(st.one_of(st.integers(0, 4).map(float), st.just(NAN)), min_size=3, max_size=3), min_size=4, max_size=12
+).filter(lambda rows: len({v for row in rows if sum(not math.isnan(x) for x in row) > 1 for v in row if v == v}) > 1)
+
+
+@given(ratings)
+def test_alpha_is_what_its_definition_gives(rows):
+    table = np.array(rows)
+    assert krippendorff_alpha(table).estimate == pytest.approx(_plain_alpha(table), abs=1e-12)
+
+
+@given(ratings, st.randoms())
+def test_alpha_does_not_depend_on_the_order_of_units_or_judges(rows, random):
+    table = np.array(rows)
+    units, judges = list(range(len(rows))), [0, 1, 2]
+    random.shuffle(units)
+    random.shuffle(judges)
+    for scale in ("nominal", "ordinal", "interval"):
+        assert krippendorff_alpha(table, scale=scale) == krippendorff_alpha(table[units][:, judges], scale=scale)
+
+
+def test_alpha_of_one_verdict_is_missing_with_a_reason():
+    interval = krippendorff_alpha(np.ones((5, 3)))
+    assert interval.estimate is None
+    assert "chance" in interval.reason
+    assert krippendorff_alpha([[1.0, NAN]]).reason == "no unit has two ratings"
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, max_size=40))
+def test_cohens_kappa_agrees_with_statsmodels(pairs):
+    table = np.zeros((3, 3))
+    for a, b in pairs:
+        table[a, b] += 1
+    ours = cohens_kappa([a for a, _ in pairs], [b for _, b in pairs])
+    if ours is None:
+        assert len(set(itertools.chain(*pairs))) == 1
+    else:
+        assert ours == pytest.approx(their_cohen(table, return_results=False), abs=1e-12)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=2, max_size=20))
+def test_fleiss_kappa_agrees_with_statsmodels(rows):
+    ours = fleiss_kappa(rows)
+    if ours is None:
+        assert len(set(itertools.chain(*rows))) == 1
+    else:
+        assert ours == pytest.approx(their_fleiss(aggregate_raters(np.array(rows))[0]), abs=1e-12)
+
+
+def test_severity_is_the_distance_from_the_other_judges():
+    found = severity([[0.5, 0.7, 0.9], [0.4, 0.6, 0.8]], ["a", "b"])
+    # the first is 0.5 - 0.8 and 0.4 - 0.7 from the others, the third 0.9 - 0.6 and 0.8 - 0.5
+    assert [one.estimate for one in found] == pytest.approx([-0.3, 0.0, 0.3])
+
+
+def _games(seed=0, agents=4, tasks=80):
+    random = np.random.default_rng(seed)
+    return np.linspace(0, 1, agents) + random.normal(0, 1, (tasks, agents))
+
+
+def test_bradley_terry_agrees_with_a_logistic_regression_of_statsmodels():
+    wins = task_wins(_games()).sum(axis=0)
+    rows, outcome = [], []
+    for i, j in itertools.combinations(range(4), 2):
+        row = np.zeros(4)
+        row[i], row[j] = 1, -1
+        rows.append(row[1:])
+        outcome.append([wins[i, j], wins[j, i]])
+    fitted = sm.GLM(np.array(outcome), np.array(rows), family=sm.families.Binomial()).fit(tol=1e-12)
+    strengths = bradley_terry(wins).values
+    assert strengths[1:] - strengths[0] == pytest.approx(fitted.params, abs=1e-6)
+
+
+def test_bradley_terry_of_agrestis_baseball_table():
+    # Agresti (2002), Categorical Data Analysis, table 10.10: American League East 1987, wins of row over column;
+    # his estimates against Baltimore (table 10.11's fit): 1.581, 1.436, 1.294, 1.248, 1.108, 0.684
+    wins = np.array(
+        [
+            [0, 7, 9, 7, 7, 9, 11],
+            [6, 0, 7, 5, 11, 9, 9],
+            [4, 6, 0, 7, 7, 8, 12],
+            [6, 8, 6, 0, 6, 7, 10],
+            [6, 2, 6, 7, 0, 7, 12],
+            [4, 4, 5, 6, 6, 0, 6],
+            [2, 4, 1, 3, 1, 7, 0],
+        ],
+        dtype=float,
+    )
+    strengths = bradley_terry(wins).values
+    expected = [1.581, 1.436, 1.294, 1.248, 1.108, 0.684]
+    assert strengths[:6] - strengths[6] == pytest.approx(expected, abs=6e-4)
+
+
+def test_strengths_without_limit_are_missing_with_a_reason():
+    undefeated = bradley_terry(np.array([[0.0, 3.0], [0.0, 0.0]]))
+    assert undefeated.values is None
+    assert "no upper limit" in undefeated.reason
+    assert bradley_terry(np.array([[0.0, 3.0], [0.0, 0.0]]), prior=1.0).values is not None
+
+
+def test_ranked_pairs_of_the_tennessee_example():
+    # the usual textbook election: 42 % Memphis > Nashville > Chattanooga > Knoxville, 26 % N > C > K > M,
+    # 15 % C > K > N > M, 17 % K > C > N > M; by ranked pairs Nashville, Chattanooga, Knoxville, Memphis
+    ballots = {(0, 1, 2, 3): 42, (1, 2, 3, 0): 26, (2, 3, 1, 0): 15, (3, 2, 1, 0): 17}
+    wins = np.zeros((4, 4))
+    for order, votes in ballots.items():
+        for place, city in enumerate(order):
+            for lower in order[place + 1 :]:
+                wins[city, lower] += votes
+    best, worst = ranked_pairs(wins)
+    assert best.tolist() == worst.tolist() == [4, 1, 2, 3]
+
+
+def test_ranked_pairs_leave_a_perfect_circle_open():
+    best, worst = ranked_pairs(np.array([[0, 2, 1], [1, 0, 2], [2, 1, 0]], dtype=float))
+    assert (best.tolist(), worst.tolist()) == ([1, 1, 1], [3, 3, 3])
+
+
+@given(st.integers(0, 10_000), st.permutations(range(5)))
+def test_names_and_order_decide_no_rank(seed, order):
+    scores = np.random.default_rng(seed).integers(0, 3, (12, 5)).astype(float)
+    wins = task_wins(scores).sum(axis=0)
+    for places, turned in zip(ranked_pairs(wins), ranked_pairs(wins[np.ix_(order, order)]), strict=True):
+        assert places[order].tolist() == turned.tolist()
+    first = rank_intervals(scores, resamples=40)
+    turned = rank_intervals(scores[:, order], resamples=40)
+    assert [part[order].tolist() for part in first] == [part.tolist() for part in turned]
+
+
+def test_rank_intervals_hold_clear_differences_apart():
+    scores = np.random.default_rng(1).normal(0, 1, (100, 1)) + np.array([0.0, 5.0, 5.0])
+    scores += np.random.default_rng(2).normal(0, 0.5, (100, 3))
+    best, worst = rank_intervals(scores, resamples=200)
+    assert (best.tolist(), worst.tolist()) == ([3, 1, 1], [3, 2, 2])
+    assert rank_bands(np.zeros((3, 3), dtype=bool))[1].tolist() == [3, 3, 3]
+
+
+points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
+
+
+@given(points)
+def test_the_front_holds_exactly_those_that_nobody_beats(pairs):
+    score, cost = [p[0] for p in pairs], [p[1] for p in pairs]
+    slow = [not any(s >= a and c <= b and (s > a or c < b) for s, c in pairs) for a, b in zip(score, cost, strict=True)]
+    assert on_front(score, cost).tolist() == slow
+
+
+def test_front_shares_are_one_for_the_clear_and_between_for_the_close():
+    random = np.random.default_rng(0)
+    noise = random.normal(0, 0.1, (50, 3))
+    shares = front_shares(np.array([0.9, 0.5, 0.5]) + noise, np.array([1.0, 1.0, 0.2]) + 0 * noise, resamples=500)
+    assert shares[0] == 1.0
+    assert shares[1] == 0.0
+    assert shares[2] == 1.0
+
+
+@given(st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
+def test_pass_at_k_is_what_drawing_every_subset_gives(case):
+    n, c, k = case
+    outcomes = [1] * c + [0] * (n - c)
+    drawn = list(itertools.combinations(outcomes, k))
+    assert pass_at_k(n, c, k) == pytest.approx(sum(any(one) for one in drawn) / len(drawn), abs=1e-15)
+    assert pass_all_k(n, c, k) == pytest.approx(sum(all(one) for one in drawn) / len(drawn), abs=1e-15)
+
+
+def test_pass_at_k_is_exact_where_floats_overflow():
+    # 1 - C(1000, 500) / C(2000, 500): the binomials have more than 300 digits
+    assert 0.999 < pass_at_k(2000, 1000, 500) <= 1.0
+    assert pass_at_k(10**4, 1, 5_000) == 0.5
+    assert pass_at_k(3, 1, 4) is None
+    with pytest.raises(UsageError):
+        pass_at_k(3, 4, 1)
+
+
+def test_pass_at_one_is_the_mean_over_tasks_and_short_tasks_are_left_out():
+    interval = passes_over_tasks([5, 5, 1], [5, 0, 1], 1)
+    assert interval.estimate == pytest.approx(2 / 3)
+    assert passes_over_tasks([5, 5, 1], [5, 0, 1], 2).n == 2
+    assert passes_over_tasks([1], [1], 2).reason == "no task has 2 attempts"
