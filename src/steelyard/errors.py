@@ -4,7 +4,8 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
 │   ├── BadProfile             a profile file that cannot be used
-│   └── BadPriceBook           a price book that cannot be used
+│   ├── BadPriceBook           a price book that cannot be used
+│   └── BadStore               a store address or a store that cannot be used
 ├── BadInput                   the input is wrong (exit 1)
 │   ├── BadRecord              one record, with file and line
 │   ├── UnreadableFile         a whole file
@@ -12,6 +13,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   ├── CanonExists            a prompt whose canon is set already
 │   ├── CanonVersions          a canon made under other versions than the outputs it is compared with
 │   └── NothingUsable          nothing of the input could be used
+├── StoreUnavailable           the store did not answer or broke off (exit 1)
 ├── BadDeclaration             a metric that contradicts itself or the catalogue (a programming error, found at import)
 ├── NoIsolation                nothing on this machine can isolate code that is not trusted (exit 2)
 └── MissingExtra               an optional library is not installed (exit 2)
@@ -89,6 +91,12 @@ class BadPriceBook(UsageError):
     """A price book that cannot be used."""
 
     kind = "bad_price_book"
+
+
+class BadStore(UsageError):
+    """A store address that is none, or a store that cannot be used by this version."""
+
+    kind = "bad_store"
 
 
 class MissingExtra(UsageError):
@@ -172,6 +180,16 @@ class NothingUsable(BadInput):
     """A command that can use nothing of its input."""
 
     kind = "nothing_usable"
+
+
+class StoreUnavailable(SteelyardError):
+    """The store did not answer, or broke off."""
+
+    kind = "store_unavailable"
+    http_status = 503
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(reason, where=address, hint="is the server running and may this user write there?")
 
 
 class BadDeclaration(SteelyardError):

@@ -274,7 +274,7 @@ def _reorder(statements: list[ast.stmt], wanted: list[ast.stmt], kinds: tuple[ty
 
 
 def _is_free_to_move(statement: ast.stmt) -> bool:
-    """Whether making the definition earlier or later changes nothing: it runs no code of the program when it is made."""
+    """Whether making the definition earlier or later changes nothing: making it runs no code of the program."""
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return not any(alias.name == "*" for alias in statement.names)
     if isinstance(statement, ast.ClassDef):

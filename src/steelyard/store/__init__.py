@@ -1,0 +1,11 @@
+"""What rests on disk, behind one door: `open_store(url)` gives a Store whose schema is up to date.
+
+A table is declared in the migration that makes it (`store/migrations/`), and code imports it from there.
+"""
+
+from __future__ import annotations
+
+from steelyard.store._store import Store, open_store
+from steelyard.store._url import DEFAULT_STORE
+
+__all__ = ["DEFAULT_STORE", "Store", "open_store"]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Engine, text
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from steelyard.errors import BadStore, StoreUnavailable
+from steelyard.store._engine import make_engine
+from steelyard.store._lock import exclusive
+from steelyard.store._migrate import migrate, pending
+from steelyard.store._url import lock_path, read_url
+
+Result = TypeVar("Result")
+
+MIGRATION_LOCK = 7_301_905_142
+"""Number of the PostgreSQL advisory lock under which migrations run, so that two first users do not collide."""
+ATTEMPTS = 12
+"""How often a transaction that met another one is tried again."""
+RETRIED_STATES = frozenset({"40001", "40P01", "23505"})
+"""PostgreSQL: serialization failure, deadlock, and a key that another took between our look and our write."""
+
+
+class Store:
+    """A database with our schema: SQLite in one file, or PostgreSQL. Use `write` and `read` for transactions."""
+
+    def __init__(self, url: URL, engine: Engine) -> None:
+        self.url = url
+        self.engine = engine
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        self._lock: Path | None = lock_path(url)
+
+    def __repr__(self) -> str:
+        return f"Store({self.url.render_as_string(hide_password=True)!r})"
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction that may write: all of it is kept, or nothing. On SQLite writers queue up, one at a time."""
+        with exclusive(self._lock) if self._lock else nullcontext(), self.engine.connect() as connection:
+            connection.execution_options(steelyard_writes=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One transaction that sees a single moment of the store and writes nothing."""
+        with self.engine.connect() as connection:
+            if not self.is_sqlite:
+                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin():
+                yield connection
+
+    def in_transaction(self, work: Callable[[Connection], Result]) -> Result:
+        """What `work` gives, run in one writing transaction; run again when another transaction was in the way."""
+        for attempt in range(ATTEMPTS):
+            try:
+                with self.write() as connection:
+                    return work(connection)
+            except (IntegrityError, OperationalError) as error:
+                if attempt == ATTEMPTS - 1 or not _worth_retrying(error):
+                    raise
+        raise AssertionError("the last attempt either returns or raises")
+
+    def queue_if_new(self) -> AbstractContextManager[None]:
+        """Hold the lock while a SQLite file is being made: switching it to WAL does not wait for others by itself."""
+        if self._lock is None or (self.url.database and Path(self.url.database).exists()):
+            return nullcontext()
+        return exclusive(self._lock)
+
+    def close(self) -> None:
+        """Let go of every connection. The store can be used again afterwards."""
+        self.engine.dispose()
+
+
+def _worth_retrying(error: DBAPIError) -> bool:
+    state = getattr(error.orig, "sqlstate", None)
+    return state in RETRIED_STATES
+
+
+def open_store(address: str, *, create: bool = True) -> Store:
+    """The store at `sqlite:///file` or `postgresql://...`, its schema brought up to date.
+
+    Without `create`, a SQLite file that is not there, or a database without our tables, is an error: a misspelt name
+    must not silently become an empty arena.
+    """
+    url = read_url(address)
+    shown = url.render_as_string(hide_password=True)
+    if url.get_backend_name() == "sqlite" and not create and not Path(url.database or "").exists():
+        raise BadStore("there is no such store", where=shown, hint="steelyard arena init --store ... makes one")
+    store = Store(url, make_engine(url))
+    try:
+        _bring_up_to_date(store, create=create)
+    except DBAPIError as error:
+        store.close()
+        raise StoreUnavailable(shown, str(error.orig).strip()) from error
+    except BadStore:
+        store.close()
+        raise
+    return store
+
+
+def _bring_up_to_date(store: Store, *, create: bool) -> None:
+    with store.queue_if_new(), store.engine.connect() as connection, connection.begin():
+        todo = pending(connection)
+        is_new = bool(todo) and todo[0].number == 1
+    if not todo:
+        return
+    if is_new and not create:
+        shown = store.url.render_as_string(hide_password=True)
+        raise BadStore("this database holds no steelyard store", where=shown, hint="steelyard arena init makes one")
+    with store.write() as connection:
+        if not store.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": MIGRATION_LOCK})
+        migrate(connection)

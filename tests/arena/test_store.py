@@ -1,0 +1,96 @@
+"""Opening, locking and migrating a store, on SQLite and, where one is given, on PostgreSQL."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, inspect, select
+from sqlalchemy.exc import DBAPIError
+
+from steelyard.errors import BadStore, StoreUnavailable
+from steelyard.store import Store, open_store
+from steelyard.store._migrate import applied, migrations
+from steelyard.store.migrations.m0001_arena import settings
+
+
+def test_a_new_store_has_every_migration_once(store: Store) -> None:
+    with store.read() as connection:
+        numbers = list(connection.execute(select(applied.c.number).order_by(applied.c.number)).scalars())
+    assert numbers == [migration.number for migration in migrations()]
+
+
+def test_opening_again_changes_nothing(store: Store) -> None:
+    again = open_store(store.url.render_as_string(hide_password=False), create=False)
+    with again.read() as connection:
+        assert len(connection.execute(select(applied)).all()) == len(migrations())
+    again.close()
+
+
+def test_a_broken_transaction_leaves_nothing(store: Store) -> None:
+    row = {"name": "once", "value": "kept"}
+    with pytest.raises(DBAPIError), store.write() as connection:
+        connection.execute(insert(settings), [row, row])
+    with store.read() as connection:
+        assert connection.execute(select(settings)).all() == []
+
+
+def test_a_reader_cannot_write_on_a_server(store: Store) -> None:
+    if store.is_sqlite:
+        pytest.skip("SQLite has no read-only transactions")
+    with pytest.raises(DBAPIError), store.read() as connection:
+        connection.execute(insert(settings), {"name": "a", "value": "b"})
+
+
+def test_a_store_newer_than_the_program_is_refused(store: Store) -> None:
+    with store.write() as connection:
+        connection.execute(insert(applied), {"number": 9999, "name": "future", "applied_at": 0})
+    with pytest.raises(BadStore, match="migration 9999"):
+        open_store(store.url.render_as_string(hide_password=False))
+
+
+@pytest.mark.parametrize("address", ["mysql://host/name", "sqlite://", "sqlite:///:memory:", "not an address", ""])
+def test_an_address_that_is_no_store_is_refused(address: str) -> None:
+    with pytest.raises(BadStore):
+        open_store(address)
+
+
+def test_a_misspelt_file_does_not_become_an_empty_store(tmp_path: Path) -> None:
+    with pytest.raises(BadStore, match="no such store"):
+        open_store(f"sqlite:///{tmp_path}/stelyard.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_an_error_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "notes.db").write_text("these are notes, " * 100)
+    with pytest.raises(StoreUnavailable, match=r"notes\.db"):
+        open_store(f"sqlite:///{tmp_path}/notes.db")
+
+
+ADD_MANY = """
+import sys
+from sqlalchemy import insert
+from steelyard.store import open_store
+from steelyard.store.migrations.m0001_arena import settings
+store = open_store(sys.argv[1])
+for number in range(25):
+    with store.write() as connection:
+        connection.execute(insert(settings), {"name": f"{sys.argv[2]}/{number}", "value": ""})
+"""
+
+
+def test_first_users_race_to_make_the_store_and_all_get_in(store_address: str) -> None:
+    writers = [subprocess.Popen([sys.executable, "-c", ADD_MANY, store_address, str(number)]) for number in range(4)]
+    assert [process.wait(60) for process in writers] == [0] * 4
+    store = open_store(store_address, create=False)
+    with store.read() as connection:
+        assert len(connection.execute(select(settings)).all()) == 100  # 4 writers, 25 rows each
+    store.close()
+
+
+def test_tables_are_those_that_the_migrations_declare(store: Store) -> None:
+    with store.read() as connection:
+        columns = {column["name"] for column in inspect(connection).get_columns(settings.name)}
+    assert columns == set(settings.columns.keys())
