@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from steelyard.codes.rewriting import ExpressionRule, is_pure, rewritten_expressions, same
+from steelyard.codes.scopes import read_names
 
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.Eq,
@@ -30,6 +31,11 @@ _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 def _mirrored(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _MIRRORED:
+        # Turned round, the right side is evaluated first: that shows unless one side is a name or a literal.
+        if not isinstance(node.left, (ast.Name, ast.Constant)) and not isinstance(
+            node.comparators[0], (ast.Name, ast.Constant)
+        ):
+            return None
         return ast.Compare(left=node.comparators[0], ops=[_MIRRORED[type(node.ops[0])]()], comparators=[node.left])
     return None
 
@@ -221,7 +227,13 @@ EXPRESSION_RULES: tuple[ExpressionRule, ...] = (
 )
 
 
+_ABOUT_BUILTINS = (_shorter_range, _longer_range, _empty_literal, _empty_call)
+
+
 def operator_forms(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
     """Comparisons turned round, `not` moved, ranges, empty literals, midpoints and factors in their other form."""
-    for rule in EXPRESSION_RULES:
-        yield from rewritten_expressions(tree, rule)
+    names = read_names(tree)
+    hidden = {local.name for local in names.locals} | names.bound
+    # A program with a `list` or `range` of its own means something else by it.
+    left_out = _ABOUT_BUILTINS if hidden & {"range", "dict", "list", "str", "int", "tuple"} else ()
+    return rewritten_expressions(tree, [rule for rule in EXPRESSION_RULES if rule not in left_out])

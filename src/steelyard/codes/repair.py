@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from steelyard.codes import forms, statements, tidying
-from steelyard.codes.compare import distance
+from steelyard.codes.compare import distance, within
 from steelyard.codes.contract import Contract
 from steelyard.codes.languages import PYTHON, language_named
 from steelyard.codes.normalise import Level, normalise
@@ -20,6 +20,8 @@ from steelyard.codes.parsing import parse_python, unparse_python
 from steelyard.errors import UnknownName
 
 REPAIR_VERSION = "repair-1"
+CANDIDATE_CHARACTERS = 4_000_000
+"""Text that one step may look through for a better candidate: some 2,000 candidates for 60 lines, fewer for more."""
 _Candidates = Callable[[ast.Module, ast.Module, Contract], Iterator[ast.Module]]
 
 STEPS: dict[str, _Candidates] = {
@@ -118,18 +120,30 @@ def _better(
 ) -> tuple[ast.Module, str, float] | None:
     """The nearest candidate that is nearer than now and that the oracle passes."""
     nearer: dict[str, float] = {}
+    looked_through = 0
     for candidate in candidates:
-        text = unparse_python(ast.fix_missing_locations(candidate))
+        text = unparse_python(candidate)
         if text is None or text in nearer:
             continue
-        found = _distance(text, goal, level, oracle.contract)
+        looked_through += len(text)
+        if looked_through > CANDIDATE_CHARACTERS:
+            break
+        found = _quick_distance(text, goal, current, level, oracle.contract)
         if found < current:
             nearer[text] = found
-    for text, found in sorted(nearer.items(), key=lambda item: item[1]):
+    for text, _ in sorted(nearer.items(), key=lambda item: item[1]):
         tree = parse_python(text)
-        if tree is not None and oracle.check(text).passed:
+        found = _distance(text, goal, level, oracle.contract)
+        if tree is not None and found < current and oracle.check(text).passed:
             return tree, text, found
     return None
+
+
+def _quick_distance(text: str, goal: str, current: float, level: Level, contract: Contract) -> float:
+    """The distance of text that was just written from a tree; 1 for one that is not nearer than now."""
+    written_plainly = level == "ast" and '"""' not in text and "'''" not in text
+    form = f"{text}\n" if written_plainly else normalise(text, level=level, language=contract.language).text
+    return distance(form, goal).value if within(form, goal, tau=current) else 1.0
 
 
 def _distance(code: str, goal: str, level: Level, contract: Contract) -> float:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 MOST_PLACES = 40
@@ -21,7 +20,6 @@ class Block:
     statements: list[ast.stmt]
     at: int
     function: Function | None
-    owner: ast.AST
 
     def following(self, count: int) -> list[ast.stmt]:
         """That many statements from here on; fewer at the end of the block."""
@@ -50,83 +48,85 @@ def functions(tree: ast.AST, path: str = "") -> Iterator[tuple[str, Function]]:
             yield from functions(node, path)
 
 
-def rewritten_expressions(tree: ast.Module, rule: ExpressionRule) -> Iterator[ast.Module]:
-    """Copies of the tree with the rule applied everywhere it fits, and at each single place."""
-    places = sum(1 for _ in _expressions(tree, rule))
-    if places > 1:
-        everywhere = copy.deepcopy(tree)
-        # From the last place to the first: an inner rewrite must not be lost when its parent is replaced.
-        for write, _ in reversed(list(_expressions(everywhere, rule))):
-            write()
-        yield everywhere
-    for index in range(min(places, MOST_PLACES)):
-        candidate = copy.deepcopy(tree)
-        for number, (write, _) in enumerate(_expressions(candidate, rule)):
-            if number == index:
-                write()
-                break
-        yield candidate
+@dataclass(frozen=True)
+class _Slot:
+    """A place in the tree that holds an expression."""
+
+    parent: ast.AST
+    field: str
+    index: int | None
+
+    def get(self) -> ast.expr:
+        held = getattr(self.parent, self.field)
+        found: ast.expr = held if self.index is None else held[self.index]
+        return found
+
+    def put(self, value: ast.expr) -> None:
+        if self.index is None:
+            setattr(self.parent, self.field, value)
+        else:
+            getattr(self.parent, self.field)[self.index] = value
 
 
-def _expressions(tree: ast.AST, rule: ExpressionRule) -> Iterator[tuple[Callable[[], None], ast.expr]]:
-    for parent in list(ast.walk(tree)):
+def _slots(tree: ast.AST) -> Iterator[_Slot]:
+    for parent in ast.walk(tree):
         for name, value in ast.iter_fields(parent):
             if isinstance(value, ast.expr):
-                result = rule(value)
-                if result is not None:
-                    yield _set_field(parent, name, result), value
+                yield _Slot(parent, name, None)
             elif isinstance(value, list):
                 for position, item in enumerate(value):
-                    result = rule(item) if isinstance(item, ast.expr) else None
-                    if result is not None:
-                        yield _set_item(value, position, result), item
+                    if isinstance(item, ast.expr):
+                        yield _Slot(parent, name, position)
 
 
-def _set_field(parent: ast.AST, name: str, value: ast.expr) -> Callable[[], None]:
-    return lambda: setattr(parent, name, value)
+def rewritten_expressions(tree: ast.Module, rules: Sequence[ExpressionRule]) -> Iterator[ast.Module]:
+    """The tree with each rule applied everywhere it fits, and at each single place.
+
+    It is the tree itself, changed until the next is asked for: copies would take most of the time.
+    """
+    slots = [(slot, slot.get()) for slot in _slots(tree)]
+    for rule in rules:
+        places = [(slot, old, new) for slot, old in slots if (new := rule(old)) is not None]
+        if len(places) > 1:
+            # From the last place to the first: an inner rewrite must not be lost when its parent is replaced.
+            for slot, _, new in reversed(places):
+                slot.put(new)
+            yield tree
+            for slot, old, _ in places:
+                slot.put(old)
+        for slot, old, new in places[:MOST_PLACES]:
+            slot.put(new)
+            yield tree
+            slot.put(old)
 
 
-def _set_item(items: list[ast.expr], position: int, value: ast.expr) -> Callable[[], None]:
-    return lambda: items.__setitem__(position, value)
-
-
-def blocks(
-    tree: ast.AST, function: Function | None = None
-) -> Iterator[tuple[list[ast.stmt], Function | None, ast.AST]]:
+def blocks(tree: ast.AST, function: Function | None = None) -> Iterator[tuple[list[ast.stmt], Function | None]]:
     """Every list of statements with the innermost function it belongs to."""
-    for name, value in ast.iter_fields(tree):
+    for _, value in ast.iter_fields(tree):
         if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-            yield value, function, tree
-        children = value if isinstance(value, list) else [value]
-        for child in children:
+            yield value, function
+        for child in value if isinstance(value, list) else [value]:
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield from blocks(child, child)
             elif isinstance(child, ast.AST):
                 yield from blocks(child, function)
-        del name
 
 
-def rewritten_blocks(tree: ast.Module, rule: BlockRule) -> Iterator[ast.Module]:
-    """Copies of the tree with the rule applied at each single place."""
-    made = 0
-    count = sum(1 for _ in blocks(tree))
-    for index in range(count):
-        statements, function, owner = next(one for number, one in enumerate(blocks(tree)) if number == index)
-        for at in range(len(statements)):
-            for choice, _ in enumerate(rule(Block(statements, at, function, owner))):
-                made += 1
-                if made > MOST_PLACES:
-                    return
-                candidate = copy.deepcopy(tree)
-                theirs = next(one for number, one in enumerate(blocks(candidate)) if number == index)
-                found = next(
-                    one
-                    for number, one in enumerate(rule(Block(theirs[0], at, theirs[1], theirs[2])))
-                    if number == choice
-                )
-                replaced, new = found
-                theirs[0][at : at + replaced] = new
-                yield ast.fix_missing_locations(candidate)
+def rewritten_blocks(tree: ast.Module, rules: Sequence[BlockRule]) -> Iterator[ast.Module]:
+    """The tree with a rule applied at one place; as above, the tree itself until the next is asked for."""
+    every = list(blocks(tree))
+    for rule in rules:
+        found = [
+            (statements, at, replaced, new)
+            for statements, function in every
+            for at in range(len(statements))
+            for replaced, new in rule(Block(statements, at, function))
+        ]
+        for statements, at, replaced, new in found[:MOST_PLACES]:
+            old = statements[at : at + replaced]
+            statements[at : at + replaced] = [ast.fix_missing_locations(statement) for statement in new]
+            yield tree
+            statements[at : at + len(new)] = old
 
 
 def names_in(node: ast.AST) -> set[str]:
@@ -142,10 +142,12 @@ def reads(node: ast.AST, name: str) -> int:
 
 
 def is_plain_local(name: str, function: Function | None) -> bool:
-    """Whether the name is the function's own and no inner function, `global` or `nonlocal` touches it."""
+    """Whether the name is the function's own: no inner function, `global`, `nonlocal` or `finally` touches it."""
     if function is None:
         return False
     for node in ast.walk(function):
+        if isinstance(node, (ast.Try, ast.TryStar)) and any(name in names_in(last) for last in node.finalbody):
+            return False
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return False
         inner = (
@@ -196,6 +198,11 @@ def is_pure(expression: ast.expr) -> bool:
         elif isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Lambda)):
             return False
     return True
+
+
+def catches(function: Function | None) -> bool:
+    """Whether the function sees exceptions, so that what was assigned before one can matter."""
+    return function is not None and any(isinstance(node, (ast.Try, ast.TryStar)) for node in ast.walk(function))
 
 
 def ends(statements: list[ast.stmt]) -> bool:

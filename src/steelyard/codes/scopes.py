@@ -58,10 +58,18 @@ class Names:
     others: frozenset[str]
     keywords: frozenset[str]
     """Names used as keyword arguments in calls."""
+    bound: frozenset[str]
+    """Names that the module or a class assigns, imports or defines."""
 
     def of(self, node: ast.AST) -> list[Local]:
-        """The locals of one function."""
-        return [local for local in self.locals if local.scope.node is node]
+        """The locals of one function, those of its comprehensions with them."""
+        return [local for local in self.locals if _function_of(local.scope) is node]
+
+
+def _function_of(scope: Scope) -> ast.AST:
+    while scope.is_comprehension and scope.parent is not None:
+        scope = scope.parent
+    return scope.node
 
 
 def _attribute(node: ast.AST, name: str) -> Callable[[str], None]:
@@ -78,6 +86,7 @@ class _Reader(ast.NodeVisitor):
         self.module = self.scope
         self.occurrences: list[_Occurrence] = []
         self.keywords: set[str] = set()
+        self.outer_scopes = [self.scope]
         for statement in tree.body:
             self.visit(statement)
 
@@ -156,7 +165,9 @@ class _Reader(ast.NodeVisitor):
         for outer in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(outer)
         self._meet(node.name, _attribute(node, "name"), binds=True)
-        self._inside(Scope(node, self.scope, is_class=True), [*_type_parameters(node), *node.body])
+        scope = Scope(node, self.scope, is_class=True)
+        self.outer_scopes.append(scope)
+        self._inside(scope, [*_type_parameters(node), *node.body])
 
     def _function(self, node: _Function) -> None:
         arguments = node.args
@@ -250,7 +261,8 @@ def read_names(tree: ast.Module) -> Names:
         if key not in found:
             found[key] = Local(owner, occurrence.name, _can_be_renamed(owner, occurrence.name))
         found[key].writes.append(occurrence.write)
-    return Names(list(found.values()), frozenset(others), frozenset(reader.keywords))
+    bound = frozenset(name for scope in reader.outer_scopes for name in scope.bound)
+    return Names(list(found.values()), frozenset(others), frozenset(reader.keywords), bound)
 
 
 def _can_be_renamed(owner: Scope, name: str) -> bool:

@@ -29,19 +29,11 @@ _VALUE_TYPES = {
     "array": "list",
     "dict": "object",
 }
-# What SKYT writes down for people or for itself and that asks nothing of the code.
-_NOTES = frozenset(
-    [
-        "task_intent",
-        "description",
-        "algorithm_family",
-        "environment",
-        "output_format",
-        "normalization_rules",
+# What SKYT writes down about itself.
+_METADATA = frozenset(
+    {
         "anchor_signature",
         "compliance_flag",
-        "distance_metric",
-        "model_specification",
         "contract_version",
         "oracle_version",
         "normalization_version",
@@ -49,11 +41,16 @@ _NOTES = frozenset(
         "run_id",
         "prompt_id",
         "sample_id",
-        "domain",
-    ]
+        "model_specification",
+        "algorithm_family",
+        "task_intent",
+        "description",
+    }
 )
+# What could be taken for a demand on the code and is none that can be checked.
+_NOTES = frozenset({"environment", "output_format", "normalization_rules", "distance_metric", "domain"})
 _CONSTRAINT_NOTES = frozenset(
-    [
+    {
         "implementation_style",
         "algorithm",
         "algorithm_variant",
@@ -61,7 +58,7 @@ _CONSTRAINT_NOTES = frozenset(
         "nasa_power_of_10",
         "required_classes",
         "required_attributes",
-    ]
+    }
 )
 
 
@@ -127,7 +124,7 @@ def contract_from_skyt(values: dict[str, Any], *, where: str) -> ReadContract:
     if oracle.pop("correctness_threshold", None) is not None:
         notes.append("oracle_requirements.correctness_threshold")
     notes += [name for name in left if name in _NOTES and left[name] not in (None, {}, [], "")]
-    unknown = [name for name in left if name not in _NOTES]
+    unknown = [name for name in left if name not in _NOTES | _METADATA]
     unknown += [f"constraints.{name}" for name in constraints] + [f"oracle_requirements.{name}" for name in oracle]
     if unknown:
         raise BadContract(f"fields that are not known: {', '.join(sorted(unknown))}", where=where)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from steelyard.codes.forms import opposite
@@ -13,6 +13,7 @@ from steelyard.codes.rewriting import (
     Function,
     Replacement,
     blocks,
+    catches,
     ends,
     is_plain_local,
     is_pure,
@@ -53,10 +54,27 @@ def _inlined(block: Block) -> Iterator[Replacement]:
         == 1
     )
     spot = _evaluated_once(here[1])
-    if once and spot is not None and reads(spot, name) == 1 and is_pure(value) and is_plain_local(name, block.function):
+    if spot is None or not (once and reads(spot, name) == 1 and is_plain_local(name, block.function)):
+        return
+    if is_pure(value) and is_pure(spot) and _is_always_read(spot, name) and not catches(block.function):
         changed = copy.deepcopy(here[1])
         _Put(name, value).visit(changed)
         yield 2, [changed]
+
+
+def _is_always_read(expression: ast.expr, name: str) -> bool:
+    """Whether evaluating the expression evaluates the name, whatever its other parts give."""
+    for node in ast.walk(expression):
+        maybe: list[ast.expr] = []
+        if isinstance(node, ast.BoolOp):
+            maybe = node.values[1:]
+        elif isinstance(node, ast.IfExp):
+            maybe = [node.body, node.orelse]
+        elif isinstance(node, ast.Compare):
+            maybe = node.comparators[1:]
+        if any(reads(part, name) for part in maybe):
+            return False
+    return True
 
 
 class _Put(ast.NodeTransformer):
@@ -115,7 +133,7 @@ def _split_tuple(block: Block) -> Iterator[Replacement]:
     match block.statements[block.at]:
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
             plain = [name.id for name in names if isinstance(name, ast.Name)]
-            if len(plain) == len(names) and _independent(plain, values):
+            if len(plain) == len(names) and _independent(plain, values) and not catches(block.function):
                 yield (
                     1,
                     [
@@ -133,7 +151,7 @@ def _joined_tuple(block: Block) -> Iterator[Replacement]:
             break
         held.append(one)
         names, values = [name for name, _ in held], [value for _, value in held]
-        if len(held) >= 2 and _independent(names, values):
+        if len(held) >= 2 and _independent(names, values) and not catches(block.function):
             target = ast.Tuple(elts=[ast.Name(name, ast.Store()) for name in names], ctx=ast.Store())
             yield len(held), [ast.Assign(targets=[target], value=ast.Tuple(elts=values, ctx=ast.Load()))]
 
@@ -182,7 +200,7 @@ def _augmented(block: Block) -> Iterator[Replacement]:
         return
     match held:
         case (name, ast.BinOp(left=ast.Name(id=left), op=op, right=right)):
-            if left == name and _is_immutable(name, right, block.function):
+            if left == name and _makes_anew(name, op, right, block.function):
                 yield 1, [ast.AugAssign(target=ast.Name(name, ast.Store()), op=op, value=right)]
 
 
@@ -190,19 +208,34 @@ def _spelt_out(block: Block) -> Iterator[Replacement]:
     statement = block.statements[block.at]
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         name = statement.target.id
-        if _is_immutable(name, statement.value, block.function):
+        if _makes_anew(name, statement.op, statement.value, block.function):
             value = ast.BinOp(left=ast.Name(name, ast.Load()), op=statement.op, right=statement.value)
             yield 1, [ast.Assign(targets=[ast.Name(name, ast.Store())], value=value)]
 
 
-def _is_immutable(name: str, other: ast.expr, function: Function | None) -> bool:
-    """Whether `name op= other` cannot change an object that somebody else holds: a number or a text is involved."""
-    plain = (int, float, str)
-    if isinstance(other, ast.Constant) and type(other.value) in plain:
+def _makes_anew(name: str, op: ast.operator, other: ast.expr, function: Function | None) -> bool:
+    """Whether `name op= other` makes a new value, as `name = name op other` does, and changes none that others hold.
+
+    So it is with a number added to it (a list would refuse), and where the name only ever holds numbers or texts.
+    """
+    if isinstance(other, ast.Constant) and type(other.value) in (int, float) and not isinstance(op, ast.Mult):
         return True
-    held = (_assigned(node) for node in ast.walk(function or ast.Pass()) if isinstance(node, ast.stmt))
-    starts = [value for one in held if one is not None and one[0] == name for value in [one[1]]]
-    return any(isinstance(value, ast.Constant) and type(value.value) in plain for value in starts)
+    return function is not None and _holds_plain_values(name, function)
+
+
+def _holds_plain_values(name: str, function: Function) -> bool:
+    stores = plain = 0
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg) and node.arg == name:
+            return False
+        stores += isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        held = _assigned(node) if isinstance(node, ast.stmt) else None
+        if held is not None and held[0] == name:
+            value = held[1].left if isinstance(held[1], ast.BinOp) else held[1]
+            is_itself = isinstance(value, ast.Name) and value.id == name and isinstance(held[1], ast.BinOp)
+            plain += is_itself or (isinstance(value, ast.Constant) and type(value.value) in (int, float, str))
+        plain += isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name
+    return stores == plain > 0
 
 
 def _while_true(block: Block) -> Iterator[Replacement]:
@@ -234,19 +267,18 @@ _BLOCK_RULES = (
 
 def statement_forms(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
     """Statements in their other form: a result returned directly, branches flat or nested, tuples split or joined."""
-    for rule in _BLOCK_RULES:
-        yield from rewritten_blocks(tree, rule)
-    yield from rewritten_blocks(tree, lambda block: _named_result(block, canon))
+    names = sorted(_result_names(canon))
+    return rewritten_blocks(tree, [*_BLOCK_RULES, lambda block: _named_result(block, names)])
 
 
-def _named_result(block: Block, canon: ast.Module) -> Iterator[Replacement]:
+def _named_result(block: Block, names: Sequence[str]) -> Iterator[Replacement]:
     """`return value` as `name = value; return name`, under a name that the canon returns so."""
     statement = block.statements[block.at]
     if not isinstance(statement, ast.Return) or statement.value is None or block.function is None:
         return
     if isinstance(statement.value, (ast.Name, ast.Constant)):
         return
-    for name in sorted(_result_names(canon)):
+    for name in names:
         if is_plain_local(name, block.function):
             kept = ast.Assign(targets=[ast.Name(name, ast.Store())], value=statement.value)
             yield 1, [kept, ast.Return(value=ast.Name(name, ast.Load()))]
@@ -254,7 +286,7 @@ def _named_result(block: Block, canon: ast.Module) -> Iterator[Replacement]:
 
 def _result_names(canon: ast.Module) -> set[str]:
     found = set()
-    for statements, _, _ in blocks(canon):
+    for statements, _ in blocks(canon):
         for first, second in pairwise(statements):
             held = _assigned(first)
             if held is not None and isinstance(second, ast.Return) and isinstance(second.value, ast.Name):

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 
 from steelyard.codes.normalise import drop_docstrings
-from steelyard.codes.rewriting import functions, same
+from steelyard.codes.rewriting import functions, is_pure, same
 from steelyard.codes.scopes import Local, Names, read_names
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -17,7 +17,7 @@ MOST_NAMES = 60
 
 def plain_form(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
     """The program without comments and in plain layout: what is left once it has been parsed."""
-    yield copy.deepcopy(tree)
+    yield tree
 
 
 def without_docstrings(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
@@ -65,24 +65,44 @@ def _is_main_guard(statement: ast.stmt) -> bool:
     return False
 
 
-def _is_demo(statement: ast.stmt) -> bool:
-    """Whether a statement of the module only shows something: a call, a check, a loop of prints, the main guard."""
+def _is_demo(statement: ast.stmt, shown: frozenset[str]) -> bool:
+    """Whether a statement of the module only shows something: it prints, calls the entry point or main, or checks."""
     if _is_main_guard(statement) or isinstance(statement, ast.Assert):
         return True
     if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, (ast.Call, ast.Constant, ast.Name, ast.JoinedStr))
-    return isinstance(statement, (ast.For, ast.If, ast.While)) and all(_is_demo(inner) for inner in statement.body)
+        match statement.value:
+            case ast.Call(func=ast.Name(id=name)):
+                return name in shown
+            case ast.Constant() | ast.Name() | ast.JoinedStr():
+                return True
+        return False
+    if isinstance(statement, (ast.For, ast.If)):
+        return all(_is_demo(inner, shown) for inner in (*statement.body, *statement.orelse))
+    return False
 
 
 def without_demo_code(tree: ast.Module, canon: ast.Module, entry_point: str | None) -> Iterator[ast.Module]:
     """The program without what stands outside the entry point and is not needed by it."""
-    kept = [statement for statement in tree.body if not _is_demo(statement)]
-    for statements in (_needed(kept, entry_point, canon), kept):
+    shown = frozenset({"print", "main", *([entry_point] if entry_point else [])})
+    kept = [statement for statement in tree.body if not _is_demo(statement, shown)]
+    for statements in (_needed(kept, entry_point, canon, shown), kept):
         if statements and len(statements) < len(tree.body):
-            yield copy.deepcopy(ast.Module(body=statements, type_ignores=[]))
-    for number, statement in enumerate(tree.body):
-        if _is_demo(statement) and len(tree.body) > 1:
-            yield copy.deepcopy(ast.Module(body=[*tree.body[:number], *tree.body[number + 1 :]], type_ignores=[]))
+            yield ast.Module(body=statements, type_ignores=[])
+    for number, statement in enumerate(tree.body[:MOST_NAMES]):
+        if _is_demo(statement, shown) and len(tree.body) > 1:
+            yield ast.Module(body=[*tree.body[:number], *tree.body[number + 1 :]], type_ignores=[])
+
+
+def _can_go(statement: ast.stmt, shown: frozenset[str]) -> bool:
+    """Whether a statement does nothing but bind names, so that it can go when nobody needs them."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return not statement.decorator_list
+    if isinstance(statement, ast.Assign):
+        call = statement.value
+        shows = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in shown
+        plain = all(isinstance(target, (ast.Name, ast.Tuple)) for target in statement.targets)
+        return plain and (shows or is_pure(statement.value))
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
 def _bound(statement: ast.stmt) -> set[str]:
@@ -94,13 +114,15 @@ def _bound(statement: ast.stmt) -> set[str]:
     return set(stored)
 
 
-def _needed(statements: list[ast.stmt], entry_point: str | None, canon: ast.Module) -> list[ast.stmt]:
-    """The statements that the entry point reaches by name; what the canon itself defines stays too."""
+def _needed(
+    statements: list[ast.stmt], entry_point: str | None, canon: ast.Module, shown: frozenset[str]
+) -> list[ast.stmt]:
+    """The statements that the entry point reaches by name, and those that do more than bind names."""
     wanted = {entry_point} if entry_point else set()
     wanted |= {name for statement in canon.body for name in _bound(statement)}
     while True:
-        kept = [statement for statement in statements if _bound(statement) & wanted]
-        reached = wanted | {node.id for statement in kept for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        kept = [one for one in statements if _bound(one) & wanted or not _can_go(one, shown)]
+        reached = wanted | {node.id for one in kept for node in ast.walk(one) if isinstance(node, ast.Name)}
         if reached == wanted:
             return kept
         wanted = reached
@@ -144,23 +166,32 @@ class _RenameGlobal:
 def with_canon_names(tree: ast.Module, canon: ast.Module, fixed: tuple[str, ...]) -> Iterator[ast.Module]:
     """The program with locals named as the canon names those in the same place.
 
-    First all locals of a function at once, matched in order of appearance; then one local at a time.
+    First all locals of a function at once, matched in order of appearance; then one local at a time. It is the tree
+    itself, changed until the next is asked for.
     """
     theirs = dict(functions(canon))
-    ours = [path for path, _ in functions(tree) if path in theirs]
     canon_names = read_names(canon)
-    whole = copy.deepcopy(tree)
-    changed = [
-        _rename_in_order(read_names(whole), dict(functions(whole))[path], canon_names.of(theirs[path]), fixed)
-        for path in ours
-    ]
-    if any(changed):
-        yield whole
-    for path in ours:
-        single = copy.deepcopy(tree)
-        if _rename_in_order(read_names(single), dict(functions(single))[path], canon_names.of(theirs[path]), fixed):
-            yield single
-        yield from _renamed_one_by_one(tree, path, [local.name for local in canon_names.of(theirs[path])], fixed)
+    names = read_names(tree)
+    matched = [(function, canon_names.of(theirs[path])) for path, function in functions(tree) if path in theirs]
+    orders = [order for function, wanted in matched if (order := _in_order(names, function, wanted, fixed))]
+    every = [pair for order in orders for pair in order]
+    for pairs in ([every] if len(orders) > 1 else []) + orders:
+        before = [(local, local.name) for local, _ in pairs]
+        _rename(pairs)
+        yield tree
+        _rename(before)
+    for function, wanted in matched:
+        for local, new in _single_renames(names, function, [one.name for one in wanted], fixed):
+            before_name = local.name
+            local.rename(new)
+            yield tree
+            local.rename(before_name)
+
+
+def _rename(pairs: list[tuple[Local, str]]) -> None:
+    """Rename all at once: each local knows its own places, so two can swap names."""
+    for local, new in pairs:
+        local.rename(new)
 
 
 def _free(names: Names, function: ast.AST, local: Local, new: str) -> bool:
@@ -169,50 +200,52 @@ def _free(names: Names, function: ast.AST, local: Local, new: str) -> bool:
     used |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
     used |= {other.name for other in names.of(function)} | set(dir(builtins))
     as_keyword = local.name in names.keywords or new in names.keywords
+    if _hides(names, function, {local.name, new}):
+        return False
     return local.can_be_renamed and new not in used and not (as_keyword and _is_parameter(function, local.name))
+
+
+def _hides(names: Names, function: ast.AST, involved: set[str]) -> bool:
+    """Whether an inner function, or a second local of the same name, has one of these names for something else."""
+    inside = {id(node) for node in ast.walk(function)}
+    own = names.of(function)
+    inner = {local.name for local in names.locals if id(local.scope.node) in inside and local not in own}
+    doubled = [local.name for local in own if sum(other.name == local.name for other in own) > 1]
+    return bool(involved & (inner | set(doubled)))
 
 
 def _is_parameter(function: ast.AST, name: str) -> bool:
     return any(isinstance(node, ast.arg) and node.arg == name for node in ast.walk(function))
 
 
-def _rename_in_order(names: Names, function: ast.AST, wanted: list[Local], fixed: tuple[str, ...]) -> bool:
-    """Rename the function's locals to those wanted, first to first; through fresh names, so that two can swap."""
+def _in_order(names: Names, function: ast.AST, wanted: list[Local], fixed: tuple[str, ...]) -> list[tuple[Local, str]]:
+    """The function's locals with the names wanted, first to first; nothing when one of them cannot take its name."""
     pairs = [
         (local, theirs.name)
         for local, theirs in zip(names.of(function), wanted, strict=False)
         if local.name != theirs.name and local.name not in fixed
     ]
     moving = {local.name for local, _ in pairs}
-    staying = {local.name for local in names.of(function)} - moving
-    outer = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} - moving - staying
-    chosen: list[tuple[Local, str]] = []
+    coming = {new for _, new in pairs}
+    if len(coming) != len(pairs) or _hides(names, function, moving | coming):
+        return []
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    staying = (used | {local.name for local in names.of(function)}) - moving
     for local, new in pairs:
         keyword = (local.name in names.keywords or new in names.keywords) and _is_parameter(function, local.name)
-        if not local.can_be_renamed or keyword or new in staying | outer or new in dir(builtins):
-            return False
-        chosen.append((local, new))
-    if len({new for _, new in chosen}) != len(chosen):
-        return False
-    for number, (local, _) in enumerate(chosen):
-        local.rename(f"_steelyard_{number}")
-    for local, new in chosen:
-        local.rename(new)
-    return bool(chosen)
+        if not local.can_be_renamed or keyword or new in staying or new in dir(builtins):
+            return []
+    return pairs
 
 
-def _renamed_one_by_one(tree: ast.Module, path: str, wanted: list[str], fixed: tuple[str, ...]) -> Iterator[ast.Module]:
-    names = read_names(tree)
-    function = dict(functions(tree))[path]
+def _single_renames(
+    names: Names, function: ast.AST, wanted: list[str], fixed: tuple[str, ...]
+) -> Iterator[tuple[Local, str]]:
     mine = names.of(function)
-    for position, local in enumerate(mine[:MOST_NAMES]):
-        if local.name in fixed or local.name in wanted:
-            continue
-        for new in [name for name in wanted if name not in {other.name for other in mine}][:8]:
-            if _free(names, function, local, new):
-                candidate = copy.deepcopy(tree)
-                read_names(candidate).of(dict(functions(candidate))[path])[position].rename(new)
-                yield candidate
+    open_names = [name for name in dict.fromkeys(wanted) if name not in {local.name for local in mine}][:8]
+    for local in mine[:MOST_NAMES]:
+        if local.name not in fixed and local.name not in wanted:
+            yield from ((local, new) for new in open_names if _free(names, function, local, new))
 
 
 def with_imports_placed(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
