@@ -103,5 +103,7 @@ def runs(draw: st.DrawFn) -> Run:
 
 
 run_lists = st.lists(runs(), min_size=1, max_size=25).map(
-    lambda made: [Run(**{**{f: getattr(run, f) for f in run.__struct_fields__}, "id": f"r{n}"}) for n, run in enumerate(made)]
+    lambda made: [
+        Run(**{**{f: getattr(run, f) for f in run.__struct_fields__}, "id": f"r{n}"}) for n, run in enumerate(made)
+    ]
 )

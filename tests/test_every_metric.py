@@ -152,7 +152,9 @@ def test_the_order_of_rows_does_not_matter(made: list[sy.Run], data: st.DataObje
     assert sy.measure(made, by=["tier"]).to_dict() == sy.measure(shuffled, by=["tier"]).to_dict()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(made=run_lists, cut=st.integers(0, 25))
 def test_splitting_rows_into_shards_does_not_matter(made: list[sy.Run], cut: int, tmp_path: Path) -> None:
     from steelyard.records.decode import encode_run

@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.codes.languages import PYTHON, language_named
 from steelyard.codes.normalise import Level, default_level
-from steelyard.errors import BadContract, nearest
+from steelyard.errors import BadContract, UnknownName, nearest
 
 Comparison = Literal["equal", "close", "unordered"]
 ValueType = Literal["integer", "number", "boolean", "string", "list", "object", "null"]
@@ -171,6 +171,8 @@ def contract_from(values: dict[str, Any], *, where: str | None = None) -> Contra
     """The contract that the values describe; BadContract, with the nearest known field, for one that cannot be used."""
     try:
         return msgspec.convert(values, Contract)
+    except UnknownName as error:
+        raise BadContract(error.message, where=where, hint=error.hint) from error
     except msgspec.ValidationError as error:
         said = str(error).replace("`", "'")
         raise BadContract(said, where=where, hint=_advice(said)) from error

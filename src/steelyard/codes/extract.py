@@ -28,6 +28,7 @@ EXTRACTION_VERSION = "extract-1"
 Rule = Literal["labelled_fence", "bare_fence", "other_fence", "whole", "lines"]
 
 _OPENING = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`{]*)[^\n`]*$")
+_BEGINS = re.compile(r"(def|class|import|from|async|if|for|while|with|try)\b|@\w|\w+\s*=")
 _MOST_LINES = 400
 """Past so many lines of prose around code without a fence, the search for a run of lines is given up."""
 
@@ -108,11 +109,7 @@ def _python_lines(lines: list[str]) -> str | None:
     if len(lines) > _MOST_LINES:
         return None
     # Only a line that could begin or end a program is tried, so prose costs little.
-    starts = [
-        n
-        for n, line in enumerate(lines)
-        if re.match(r"(def|class|import|from|async|@|if|for|while|with|try|\w+\s*=)\b?", line)
-    ]
+    starts = [number for number, line in enumerate(lines) if _BEGINS.match(line)]
     ends = [n for n, line in enumerate(lines) if line.strip()]
     for length in sorted({end - start + 1 for start in starts for end in ends if end >= start}, reverse=True):
         for start in starts:
