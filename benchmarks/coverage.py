@@ -29,6 +29,7 @@ from steelyard.statistics.paired import (
     mcnemar_exact,
     paired_bootstrap,
     paired_plus_two,
+    paired_ratios,
     paired_shares,
     paired_t,
     sign_flip,
@@ -110,18 +111,18 @@ def _enumerated(method: Callable[..., Interval], n: int, shares: Floats) -> Floa
 
 
 def _wilson(n: int) -> Callable[[np.random.Generator, int], float]:
-    return lambda random, trials: float(_enumerated(wilson, n, np.linspace(0.005, 0.995, 199)).mean())
+    return lambda _random, _trials: float(_enumerated(wilson, n, np.linspace(0.005, 0.995, 199)).mean())
 
 
 def _clopper(n: int) -> Callable[[np.random.Generator, int], float]:
-    return lambda random, trials: float(_enumerated(clopper_pearson, n, np.linspace(0.001, 0.999, 999)).min())
+    return lambda _random, _trials: float(_enumerated(clopper_pearson, n, np.linspace(0.001, 0.999, 999)).min())
 
 
 def _student(random: np.random.Generator, trials: int) -> float:
     return _share(trials, lambda: _holds(student(random.normal(3, 2, 10)), 3))
 
 
-def _median_exact(random: np.random.Generator, trials: int) -> float:
+def _median_exact(_random: np.random.Generator, _trials: int) -> float:
     # the coverage does not depend on the distribution: the chance that the median lies between two order statistics
     worst = 1.0
     for n in range(6, 200):
@@ -254,6 +255,32 @@ def _paired_bootstrap(method: str) -> Callable[[np.random.Generator, int], float
     return run
 
 
+def _two_costs(random: np.random.Generator, tasks: int) -> list[tuple[Floats, Floats]]:
+    """Mean cost and share of passes by task for two equal agents, three attempts each."""
+    ease = random.beta(2, 2, tasks)
+    sides = []
+    for _ in range(2):
+        cost = (1.5 - ease) * random.gamma(12, 1 / 12, tasks)
+        sides.append((cost, random.binomial(3, ease) / 3))
+    return sides
+
+
+def _paired_ratio(random: np.random.Generator, trials: int) -> float:
+    def once() -> bool:
+        a, b = _two_costs(random, 60)
+        return _holds(paired_ratios(a, b, resamples=DRAWS, seed=_fresh(random))[0], 0.0)
+
+    return _share(trials, once)
+
+
+def _swap(random: np.random.Generator, trials: int) -> float:
+    def once() -> bool:
+        a, b = _two_costs(random, 30)
+        return _rejects(paired_ratios(a, b, resamples=999, seed=_fresh(random))[1].p_value)
+
+    return _share(trials, once)
+
+
 def _pass_at(*, all_of_them: bool) -> Callable[[np.random.Generator, int], float]:
     # for a uniform pass chance E[p²] = 1/3, so pass^2 = 1/3 and pass@2 = 1 - E[(1 - p)²] = 2/3
     truth = 1 / 3 if all_of_them else 2 / 3
@@ -276,6 +303,16 @@ def _alpha(random: np.random.Generator, trials: int) -> float:
     return _share(trials, once)
 
 
+def _alpha_clustered(random: np.random.Generator, trials: int) -> float:
+    # tasks and units within them with variance 1/2 each, judges' errors with variance 1: alpha is 1 / (1 + 1)
+    def once() -> bool:
+        tasks = np.repeat(np.arange(40), 3)
+        truth = random.normal(0, np.sqrt(0.5), 40)[tasks] + random.normal(0, np.sqrt(0.5), 120)
+        return _holds(krippendorff_alpha(truth[:, None] + random.normal(0, 1, (120, 3)), tasks), 0.5)
+
+    return _share(trials, once)
+
+
 def _alpha_nominal(random: np.random.Generator, trials: int) -> float:
     # a unit's true verdict is even, each judge reports it with chance 0.9: agreement 0.82 against 0.5 by chance
     def once() -> bool:
@@ -291,7 +328,8 @@ def _severity(random: np.random.Generator, trials: int) -> float:
     def once() -> bool:
         labels = np.repeat(np.arange(30), 2)
         bias = random.normal(0, 0.2, (30, 3))[labels]
-        scores = random.normal(0, 1, (60, 1)) + [0.0, 0.3, -0.3] + bias + random.normal(0, 0.3, (60, 3))
+        leaning = np.array([0.0, 0.3, -0.3])
+        scores = random.normal(0, 1, (60, 1)) + leaning + bias + random.normal(0, 0.3, (60, 3))
         return _holds(severity(scores, labels)[1], 0.45)
 
     return _share(trials, once)
@@ -350,7 +388,7 @@ def _flip_drawn(random: np.random.Generator, trials: int) -> float:
     return _share(trials, once)
 
 
-def _flip_enumerated(random: np.random.Generator, trials: int) -> float:
+def _flip_enumerated(random: np.random.Generator, _trials: int) -> float:
     # given the sizes of the differences every pattern of signs is equally likely: try them all
     gaps = np.abs(random.normal(0, 1, 10))
     return float(
@@ -358,7 +396,7 @@ def _flip_enumerated(random: np.random.Generator, trials: int) -> float:
     )
 
 
-def _mcnemar(random: np.random.Generator, trials: int) -> float:
+def _mcnemar(_random: np.random.Generator, _trials: int) -> float:
     # worst size over how many tasks disagree
     worst = 0.0
     for n in range(1, 101):
@@ -404,9 +442,11 @@ SCENARIOS: tuple[Scenario, ...] = (
         "percentile, paired", "interval", "100 tasks or more, 3 against 5", _paired_bootstrap("percentile"), 10_000
     ),
     Scenario("bca, paired", "interval", "100 tasks or more, 3 against 5", _paired_bootstrap("bca"), 10_000),
+    Scenario("percentile, difference of ratios", "interval", "cost of a pass, 60 tasks or more", _paired_ratio, 10_000),
     Scenario("pass@2", "interval", "40 tasks or more, 5 attempts", _pass_at(all_of_them=False), 20_000),
     Scenario("pass^2", "interval", "40 tasks or more, 5 attempts", _pass_at(all_of_them=True), 20_000),
     Scenario("krippendorff-interval", "interval", "60 units, 3 judges", _alpha, 20_000),
+    Scenario("krippendorff-interval", "interval", "40 tasks, 3 units each, 3 judges", _alpha_clustered, 20_000),
     Scenario("krippendorff-nominal", "interval", "60 units, 3 judges", _alpha_nominal, 4_000),
     Scenario("severity", "interval", "30 tasks, 2 units each, 3 judges", _severity, 10_000),
     Scenario("rank intervals", "cautious interval", "5 agents, 60 tasks, all places together", _rank_intervals, 1_000),
@@ -415,6 +455,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("sign-flip", "test", "30 tasks or more, 3 against 5 attempts", _flip_mixed, 10_000),
     Scenario("sign-flip", "exact test", "10 tasks, equal attempts, all patterns of signs", _flip_enumerated, 0),
     Scenario("sign-flip", "exact test", "25 tasks, equal attempts, drawn patterns", _flip_drawn, 10_000),
+    Scenario("swap", "exact test", "cost of a pass, 30 tasks, equal attempts", _swap, 10_000),
     Scenario("mcnemar-exact", "exact test", "up to 100 tasks that disagree, the worst n", _mcnemar, 0),
     Scenario("holm over sign-flip", "exact test", "6 comparisons of 20 tasks, any false finding", _holm, 10_000),
 )

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import run_lists, runs
 
 import steelyard as sy
 from steelyard.metrics._catalog import catalog
@@ -23,6 +22,7 @@ from steelyard.profiles import load_profile
 from steelyard.records.facts import FACTS, run_facts
 from steelyard.records.missing import Missing
 from steelyard.reports.measurement import GroupValue, Statistics
+from strategies import run_lists, runs
 
 DOCS = Path(__file__).parent.parent / "docs" / "metrics.md"
 RUN_METRICS = catalog().at("run")

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import steelyard
 
+from commands import steelyard
 from steelyard.metrics import (
     cfp,
     composite_score,

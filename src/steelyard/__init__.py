@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from steelyard.records.run import Run
     from steelyard.records.task import Task
     from steelyard.workflow._open import open_runs as read
+    from steelyard.workflow.compare import compare
     from steelyard.workflow.explain import explain_run as explain
+    from steelyard.workflow.gate import gate
+    from steelyard.workflow.judges import judges
     from steelyard.workflow.measure import measure
+    from steelyard.workflow.rank import rank
 
 _HOMES = {
     "Finding": "steelyard.records.finding:Finding",
@@ -33,10 +37,14 @@ _HOMES = {
     "Run": "steelyard.records.run:Run",
     "SteelyardError": "steelyard.errors:SteelyardError",
     "Task": "steelyard.records.task:Task",
+    "compare": "steelyard.workflow.compare:compare",
     "demo_runs": "steelyard.demo:demo_runs",
     "explain": "steelyard.workflow.explain:explain_run",
+    "gate": "steelyard.workflow.gate:gate",
+    "judges": "steelyard.workflow.judges:judges",
     "load_profile": "steelyard.profiles:load_profile",
     "measure": "steelyard.workflow.measure:measure",
+    "rank": "steelyard.workflow.rank:rank",
     "read": "steelyard.workflow._open:open_runs",
 }
 """Where each public name lives; it is imported when it is first used, so `import steelyard` costs nothing."""
@@ -49,10 +57,14 @@ __all__ = [
     "SteelyardError",
     "Task",
     "__version__",
+    "compare",
     "demo_runs",
     "explain",
+    "gate",
+    "judges",
     "load_profile",
     "measure",
+    "rank",
     "read",
 ]
 

@@ -37,7 +37,7 @@ START = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
 TASKS: dict[str, float] = {"parse-csv": 0.15, "fix-race": -0.25, "add-endpoint": 0.0}
 """Each task and how much easier it is than the average."""
 
-SKILL = {"T0": 0.42, "T1": 0.55, "T2": 0.70, "T3": 0.66, "T4": 0.74, "T5": 0.80, "T6": 0.84}
+SKILL = {"T0": 0.48, "T1": 0.54, "T2": 0.66, "T3": 0.60, "T4": 0.72, "T5": 0.80, "T6": 0.92}
 """The chance of a pass on an average task."""
 
 COMPONENT_TOKENS: dict[str, dict[ComponentType, int]] = {
@@ -83,6 +83,15 @@ COMPONENT_TOKENS: dict[str, dict[ComponentType, int]] = {
         ComponentType.EVALUATOR: 5_500,
     },
 }
+
+OUTPUT_PER_INPUT = {
+    ComponentType.TOOL_CALL: 0.8,
+    ComponentType.ORCHESTRATOR: 0.15,
+    ComponentType.SUB_AGENT: 0.10,
+    ComponentType.MONITOR: 0.05,
+    ComponentType.EVALUATOR: 0.12,
+}
+"""What a component makes the model write, for each token it puts in; prompts and schemas make it write nothing."""
 
 STEPS = tuple(
     Step(id=name, weight=weight) for name, weight in (("read", 1.0), ("plan", 1.0), ("edit", 2.0), ("verify", 2.0))
@@ -155,7 +164,11 @@ def _run(chance: Random, tier: str, task: str, ease: float, attempt: int) -> Run
 
 def _components(chance: Random, tier: str) -> tuple[Component, ...]:
     return tuple(
-        Component(type=type_, input_tokens=int(tokens * (0.9 + 0.2 * chance.random())), output_tokens=tokens // 20)
+        Component(
+            type=type_,
+            input_tokens=int(tokens * (0.9 + 0.2 * chance.random())),
+            output_tokens=int(tokens * OUTPUT_PER_INPUT.get(type_, 0.0)),
+        )
         for type_, tokens in COMPONENT_TOKENS[tier].items()
     )
 
@@ -168,7 +181,7 @@ def _judgments(chance: Random, quality: float, *, passed: bool) -> tuple[Judgmen
 
 
 def _judgment(judge: str, quality: float, *, passed: bool) -> Judgment:
-    level = min(max(0.62 + 0.38 * quality if passed else 0.55 * quality, 0.0), 1.0)
+    level = min(max(0.62 + 0.36 * quality if passed else 0.25 + 0.3 * quality, 0.0), 1.0)
     criteria = tuple(
         Criterion(name=name, weight=weight, achieved=float(round(10 * level)), max=10.0)
         for name, weight in (("correctness", 2.0), ("completeness", 1.5), ("clarity", 1.0))

@@ -50,7 +50,11 @@ def _plain_alpha(table):
 
 ratings = st.lists(
     st.lists(st.one_of(st.integers(0, 4).map(float), st.just(NAN)), min_size=3, max_size=3), min_size=4, max_size=12
-).filter(lambda rows: len({v for row in rows if sum(not math.isnan(x) for x in row) > 1 for v in row if v == v}) > 1)
+).filter(
+    lambda rows: (
+        len({v for row in rows if sum(not math.isnan(x) for x in row) > 1 for v in row if not math.isnan(v)}) > 1
+    )
+)
 
 
 @given(ratings)

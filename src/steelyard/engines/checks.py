@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -122,22 +122,27 @@ def run_findings(engine: LocalEngine) -> list[Finding]:
             continue
         condition = check.holds(engine.profile.findings, *columns)
         hits: pl.LazyFrame = nw.from_native(engine.frame).filter(condition).to_native()
-        found += _listed(check, hits.select(pl.col("^(id|_path|_line)$")).collect())
+        shown = [name for name in check.needs if name in hits.collect_schema().names()]
+        found += _listed(check, hits.select(pl.col("^(id|_path|_line)$"), *shown).collect(), shown)
     return found
 
 
-def _listed(check: Check, hits: pl.DataFrame) -> list[Finding]:
-    listed = [
-        Finding(code=check.code, severity=check.severity, message=check.message, where=where) for where in _places(hits)
-    ]
+def _listed(check: Check, hits: pl.DataFrame, shown: Sequence[str]) -> list[Finding]:
+    """The first runs by id, each with the values that contradict each other, and a count of the rest."""
+    first = hits.select(_place(hits).alias("_where"), *shown).sort("_where", *shown).head(LISTED)
+    listed = []
+    for where, *values in first.iter_rows():
+        held = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
+        message = f"{check.message} ({held})" if held else check.message
+        listed.append(Finding(code=check.code, severity=check.severity, message=message, where=where))
     if hits.height > len(listed):
         more = f"{hits.height - len(listed):,} more runs: {check.message}"
         listed.append(Finding(code=check.code, severity=check.severity, message=more))
     return listed
 
 
-def _places(hits: pl.DataFrame) -> list[str]:
-    """The first runs by id; rows of a flat file without ids by file and line."""
+def _place(hits: pl.DataFrame) -> pl.Expr:
+    """The run's id; file and line of a row of a flat file without ids."""
     place = pl.concat_str([pl.lit("run "), pl.col("id")]) if "id" in hits.columns else pl.lit(None, pl.String)
     line = pl.concat_str(["_path", "_line"], separator=":") if "_path" in hits.columns else pl.lit(None, pl.String)
-    return hits.select(pl.coalesce(place, line).alias("where"))["where"].sort().head(LISTED).to_list()
+    return pl.coalesce(place, line)

@@ -18,6 +18,9 @@ from steelyard.metrics._declare import Metric, per_run_twin
 from steelyard.records.facts import FACTS
 from steelyard.settings import METRICS_PATH
 
+OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "prompt"})
+"""Levels whose inputs are not facts of a Run: sums over components, or the numbers of a task's benchmarks."""
+
 
 class Catalog(Mapping[str, Metric]):
     """Metrics by name, in dependency order."""
@@ -62,10 +65,12 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
     graph: dict[str, set[str]] = {}
     for name, declared in metrics.items():
         graph[name] = set()
-        if declared.level in ("component", "prompt"):
-            continue  # its inputs are made by others: sums over components, signatures and distances of outputs
         for parameter, spec in declared.inputs.items():
             needed = spec.of or parameter
+            if declared.level in OWN_INPUTS:
+                if needed in metrics and metrics[needed].level == declared.level:
+                    graph[name].add(needed)
+                continue
             if needed in metrics and needed != name:
                 graph[name].add(needed)
             elif needed not in FACTS:

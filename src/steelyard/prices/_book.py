@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
+from functools import cached_property
+from operator import mul
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Usage, as_utc
@@ -15,11 +19,17 @@ from steelyard.records.run import TOKEN_KINDS, Usage, as_utc
 Priced: TypeAlias = float | Missing
 """A cost in USD, or why there is none."""
 
+Pico: TypeAlias = int | Decimal
+"""Pico-dollars; a Decimal where a price is not a whole number of them."""
+
 Span: TypeAlias = Literal["call", "run"]
 """What a usage covers: one model call, or an unknown number of them. Context tiers and request fees go by the call."""
 
 PICO_PER_USD = 10**12
 """Costs are added up in pico-dollars: a price of up to six decimals per million tokens is a whole number of them."""
+
+MOST_TOKENS = 10**15
+"""No record holds more of a kind: a thousand years of a thousand tokens a second are 30 times fewer."""
 
 NEEDED_KINDS = ("input_tokens", "output_tokens")
 """Kinds that must be known; of the others, one that is not stated was not used."""
@@ -27,7 +37,13 @@ NEEDED_KINDS = ("input_tokens", "output_tokens")
 INPUT_KINDS = tuple(kind for kind in TOKEN_KINDS if kind not in {"output_tokens", "reasoning_tokens"})
 """Kinds that fill the context window: their sum decides the context tier."""
 
+_NEEDED_PLACES = tuple((TOKEN_KINDS.index(kind), kind) for kind in NEEDED_KINDS)
+_INPUT_PLACES = tuple(TOKEN_KINDS.index(kind) for kind in INPUT_KINDS)
+
 KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
+
+LONGEST_NAME_COMPARED = 200
+"""Of a name that is not known, so much is compared with the known ones."""
 
 EXACT = Context(prec=60)
 """Room for every digit of a sum of prices, so that sums do not depend on their order."""
@@ -35,6 +51,7 @@ EXACT = Context(prec=60)
 UNDATED = "the price of {model} depends on the {what}, and it is not known"
 WHOLE_RUN_TIERS = "{model} has another price in calls of more than {above} input tokens, and the calls are not known"
 WHOLE_RUN_FEES = "{model} charges for each request, and the number of calls is not known"
+TOO_MANY = f"a count of more than {MOST_TOKENS:,} tokens cannot be right"
 NO_MODEL = "the model is not known"
 
 
@@ -53,17 +70,22 @@ class Rates:
     """What a call costs besides its tokens."""
     above_input_tokens: int | None = None
     """They hold for calls with more input tokens than this; None for every call."""
-    pico: tuple[int | None, ...] | None = field(init=False)
-    """Pico-dollars for a token of each kind; None when a price has too many decimals to be whole."""
+    pico: tuple[int, ...] = field(init=False)
+    """Pico-dollars for a token of each kind; 0 where there is no price or it is uneven."""
     pico_per_request: int = field(init=False)
+    uneven: tuple[bool, ...] = field(init=False)
+    """Kinds whose price has too many decimals to be whole pico-dollars."""
+    whole: bool = field(init=False)
+    """Whether every kind has a price in whole pico-dollars."""
 
     def __post_init__(self) -> None:
-        prices = [None if price is None else price * 1_000_000 for price in self.usd_per_million]
+        prices = [price * 1_000_000 if price is not None else Decimal(0) for price in self.usd_per_million]
         fee = self.usd_per_request * PICO_PER_USD
-        whole = all(price is None or price == int(price) for price in (*prices, fee))
-        pico = tuple(None if price is None else int(price) for price in prices) if whole else None
-        object.__setattr__(self, "pico", pico)
+        uneven_fee = fee != int(fee)
+        object.__setattr__(self, "pico", tuple(int(price) if price == int(price) else 0 for price in prices))
         object.__setattr__(self, "pico_per_request", int(fee))
+        object.__setattr__(self, "uneven", tuple(uneven_fee or price != int(price) for price in prices))
+        object.__setattr__(self, "whole", None not in self.usd_per_million and not any(self.uneven))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +126,7 @@ class ModelPrices:
     provider: str | None
     periods: tuple[Period, ...]
     """The last one that is active holds; the first one when none is."""
-    origin: Any = field(
-        default=None, repr=False, compare=False
-    )  # Any: whatever the book keeps to ask its library again
-    exact: bool = field(init=False)
-    """Whether every price is a whole number of pico-dollars."""
-
-    def __post_init__(self) -> None:
-        rates = (tier for period in self.periods for tier in period.tiers)
-        object.__setattr__(self, "exact", all(tier.pico is not None for tier in rates))
+    origin: Any = field(default=None, repr=False, compare=False)  # Any: what a book needs to ask its library again
 
     def period(self, at: datetime) -> Period:
         """The prices of a moment in UTC."""
@@ -137,6 +151,11 @@ class PriceBook(ABC):
     def __init__(self) -> None:
         self._found: dict[str, ModelPrices | Missing] = {}
 
+    @property
+    def label(self) -> str:
+        """Name and version, as results that were priced with the book state them."""
+        return f"{self.name} ({self.version})"
+
     @abstractmethod
     def look_up(self, model: str) -> ModelPrices | None:
         """The prices of a model by any of its names; None when the book does not know it."""
@@ -157,64 +176,102 @@ class PriceBook(ABC):
 
     def price(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Priced:
         """Cost of the tokens in USD, as the book had it at that moment."""
-        cost = self.cost(usage, model=model, at=at, span=span)
-        return cost if isinstance(cost, Missing) else float(cost)
+        pico = self.pico(usage, model=model, at=at, span=span)
+        return pico if isinstance(pico, Missing) else in_usd(pico)
 
-    def cost(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Decimal | Missing:
-        """The same to the last digit, for sums."""
+    def pico(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Pico | Missing:
+        """The same in pico-dollars and not rounded, for sums."""
         found = self.find(model)
         if isinstance(found, Missing):
             return found
-        for kind in NEEDED_KINDS:
-            if getattr(usage, kind) is None:
+        counts = msgspec.structs.astuple(usage)
+        for place, kind in _NEEDED_PLACES:
+            if counts[place] is None:
                 return Missing(unknown_tokens(kind))
-        tokens = tuple(getattr(usage, kind) or 0 for kind in TOKEN_KINDS)
+        tokens = tuple([count or 0 for count in counts])
+        if max(tokens) > MOST_TOKENS:
+            return Missing(TOO_MANY)
         if at is not None:
-            moment = as_utc(at).astimezone(UTC)
-            return self._cost_in(found, found.period(moment), tokens, moment, span)
-        costs = [self._cost_in(found, period, tokens, None, span) for period in found.periods]
-        if all(cost == costs[0] for cost in costs):
-            return costs[0]
+            moment = _in_utc(at)
+            return self._pico_in(found, found.period(moment), tokens, moment, span)
+        answers = [self._pico_in(found, period, tokens, None, span) for period in found.periods]
+        if all(answer == answers[0] for answer in answers):
+            return answers[0]
         return Missing(UNDATED.format(model=found.id, what=found.depends_on))
 
-    def _cost_in(
+    def _pico_in(
         self, found: ModelPrices, period: Period, tokens: tuple[int, ...], at: datetime | None, span: Span
-    ) -> Decimal | Missing:
-        total_input = sum(count for kind, count in zip(TOKEN_KINDS, tokens, strict=True) if kind in INPUT_KINDS)
-        rates = period.rates(total_input)
+    ) -> Pico | Missing:
+        rates = period.tiers[0]
+        if len(period.tiers) > 1:
+            rates = period.rates(sum([tokens[place] for place in _INPUT_PLACES]))
         if span == "run" and (doubt := whole_run_doubt(found, period, rates)):
             return Missing(doubt)
-        for kind, count, price in zip(TOKEN_KINDS, tokens, rates.usd_per_million, strict=True):
-            if count and price is None:
-                return Missing(no_price(found, rates, kind))
-        if rates.pico is None:
-            return self.cost_of_uneven(found, rates, tokens, at)
-        return Decimal(pico_cost(rates.pico, rates.pico_per_request, tokens)).scaleb(-12, EXACT)
+        if not rates.whole:
+            for kind, count, price in zip(TOKEN_KINDS, tokens, rates.usd_per_million, strict=True):
+                if count and price is None:
+                    return Missing(no_price(found, rates, kind))
+            if any(count and uneven for count, uneven in zip(tokens, rates.uneven, strict=True)):
+                return self.cost_of_uneven(found, rates, tokens, at).scaleb(12, EXACT)
+        products: int = sum(map(mul, tokens, rates.pico))
+        return rates.pico_per_request + products
 
     def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
-        """Cost under prices that are not whole pico-dollars."""
+        """Cost in USD under prices that are not whole pico-dollars."""
         del found, at  # only a book that asks another library needs them
         cost = rates.usd_per_request
         for count, price in zip(tokens, rates.usd_per_million, strict=True):
             cost = EXACT.add(cost, EXACT.multiply(price or Decimal(0), Decimal(count)).scaleb(-6, EXACT))
         return cost
 
-    def _unknown(self, model: str) -> str:
+    def nearest(self, model: str, *, limit: int = 1) -> list[str]:
+        """The known names that are most like one that is not known; a provider before the name does not count."""
         from rapidfuzz import fuzz, process  # a C library; only a name that is not known needs it
 
+        asked = _bare(model[:LONGEST_NAME_COMPARED])
+        return [
+            self._bare_names[place][1]
+            for *_, place in process.extract(asked, self._bare_only, scorer=fuzz.ratio, limit=limit)
+        ]
+
+    @cached_property
+    def _bare_names(self) -> list[tuple[str, str]]:
         known = sorted(self.models(), key=lambda name: (name.count("/"), name))
-        close = process.extract(model, known, scorer=fuzz.ratio, processor=_bare, limit=1)
-        hint = f"; the nearest known is {close[0][0]!r}" if close else ""
+        return [(_bare(name), name) for name in known]
+
+    @cached_property
+    def _bare_only(self) -> list[str]:
+        return [bare for bare, _ in self._bare_names]
+
+    def _unknown(self, model: str) -> str:
+        close = self.nearest(model)
+        hint = f"; the nearest known is {close[0]!r}" if close else ""
         return f"the price book {self.name!r} does not know the model {model!r}{hint}"
+
+
+def in_usd(pico: Pico) -> float:
+    """Pico-dollars as the nearest float of USD."""
+    # Python divides whole numbers of any size with one correct rounding, as it converts decimals
+    return pico / PICO_PER_USD if isinstance(pico, int) else float(pico.scaleb(-12, EXACT))
+
+
+def add_pico(amounts: Sequence[Pico]) -> Pico:
+    """The sum with every digit, so that it does not depend on the order."""
+    total: Pico = sum(amount for amount in amounts if isinstance(amount, int))
+    for amount in sorted(amount for amount in amounts if not isinstance(amount, int)):
+        total = EXACT.add(total, amount)
+    return total
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return as_utc(at).astimezone(UTC)
+    except OverflowError:  # within hours of the first or last day that can be written, where no price changes
+        return at.replace(tzinfo=UTC)
 
 
 def _bare(model: str) -> str:
     return model.lower().rsplit("/", 1)[-1]
-
-
-def pico_cost(prices: Sequence[int | None], fee: int, tokens: Sequence[int]) -> int:
-    """Cost of one call in pico-dollars."""
-    return fee + sum(count * price for count, price in zip(tokens, prices, strict=True) if price is not None)
 
 
 def no_price(found: ModelPrices, rates: Rates, kind: str) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.prices._book import (
     INPUT_KINDS,
+    MOST_TOKENS,
     NEEDED_KINDS,
     PICO_PER_USD,
+    TOO_MANY,
     UNDATED,
     ModelPrices,
     Period,
@@ -29,9 +31,6 @@ from steelyard.records.run import TOKEN_KINDS, Usage
 
 LARGEST_EXACT = 2**53
 """Up to here a whole number and its quotient by 10**12 are one correctly rounded float."""
-
-LARGEST_COUNT = 2**50
-"""Rows with more tokens than this of a kind take the scalar path, where integers do not overflow."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NEVER = np.iinfo(np.int64).max
@@ -58,10 +57,19 @@ class Chunk:
     unknown: Mapping[str, Flags]
     """Rows in which a needed kind is not known."""
     huge: Flags
-    """Rows with counts that could overflow."""
+    """Rows with a count that cannot be right; it stands as 0 in `tokens`."""
     total_input: Ints
     columns: Mapping[str, NDArray[Any]]  # Any: whole numbers, or floats with NaN
     """The counts as they came, for the scalar path."""
+
+
+class _Tier(NamedTuple):
+    """One row of the coefficient arrays."""
+
+    found: ModelPrices
+    period: Period
+    rates: Rates
+    next_above: int
 
 
 class Compiled:
@@ -69,13 +77,13 @@ class Compiled:
 
     def __init__(self, book: PriceBook, names: Sequence[str | None], span: Span) -> None:
         self.book = book
-        self.span = span
         self.names = names
+        self.span = span
         self.reasons: dict[str, int] = {}
         self._several: list[tuple[int, ModelPrices, list[int]]] = []
         self._first_tier = np.zeros(len(names), np.int32)
         self._unknown_model = np.full(len(names), PRICED, np.int32)
-        tiers: list[tuple[ModelPrices, Period, Rates, int]] = []
+        tiers: list[_Tier] = []
         for code, name in enumerate(names):
             found = book.find(name)
             if isinstance(found, Missing):
@@ -86,22 +94,24 @@ class Compiled:
             for period in found.periods:
                 firsts.append(len(tiers))
                 uppers = [tier.above_input_tokens or 0 for tier in period.tiers[1:]]
-                tiers.extend((found, period, *pair) for pair in zip(period.tiers, [*uppers, NEVER], strict=True))
+                above = [*uppers, NEVER]
+                tiers.extend(_Tier(found, period, *pair) for pair in zip(period.tiers, above, strict=True))
             if len(firsts) > 1:
                 self._several.append((code, found, firsts))
         self._fill(tiers)
 
-    def _fill(self, tiers: Sequence[tuple[ModelPrices, Period, Rates, int]]) -> None:
+    def _fill(self, tiers: Sequence[_Tier]) -> None:
         count = max(1, len(tiers))
         self._coefficients = np.zeros((len(TOKEN_KINDS), count), np.int64)
         self._fee = np.zeros(count, np.int64)
         self._next_above = np.full(count, NEVER, np.int64)
-        self._uneven = np.zeros(count, np.bool_)
+        self._uneven = np.zeros((len(TOKEN_KINDS), count), np.bool_)
         self._doubt = np.full(count, PRICED, np.int32)
         self._no_price = np.full((len(TOKEN_KINDS), count), PRICED, np.int32)
         for index, (found, period, rates, next_above) in enumerate(tiers):
             self._next_above[index] = next_above
-            self._uneven[index] = rates.pico is None
+            self._uneven[:, index] = rates.uneven
+            self._coefficients[:, index] = rates.pico
             self._fee[index] = rates.pico_per_request
             doubt = whole_run_doubt(found, period, rates) if self.span == "run" else None
             if doubt is not None:
@@ -109,8 +119,7 @@ class Compiled:
             for row, kind in enumerate(TOKEN_KINDS):
                 if rates.usd_per_million[row] is None:
                     self._no_price[row, index] = self._reason(no_price(found, rates, kind))
-                elif rates.pico is not None:
-                    self._coefficients[row, index] = rates.pico[row] or 0
+        self._has_uneven = [bool(kind.any()) for kind in self._uneven]
         self._without_price = (self._no_price != PRICED).any(axis=1)
 
     def _reason(self, reason: str) -> int:
@@ -155,6 +164,7 @@ class Compiled:
         pico, reason, scalar = self._evaluate(chunk, tier, slice(None))
         for rows, found, firsts in undated:
             self._settle_undated(chunk, rows, found, firsts, pico, reason, scalar)
+        reason[chunk.huge] = self._reason(TOO_MANY)
         for kind in reversed(NEEDED_KINDS):
             reason[chunk.unknown[kind]] = self._reason(unknown_tokens(kind))
         no_model = self._unknown_model[chunk.codes]
@@ -173,6 +183,7 @@ class Compiled:
         pico = self._fee[tier]
         largest = float(pico.max(initial=0))
         reason = self._doubt[tier]
+        scalar = np.zeros(len(tier), np.bool_)
         for kind, column in enumerate(chunk.tokens):
             if column is None:
                 continue
@@ -183,7 +194,8 @@ class Compiled:
             if self._without_price[kind]:
                 absent = self._no_price[kind][tier]
                 reason = np.where((reason == PRICED) & (counts > 0), absent, reason)
-        scalar = self._uneven[tier] | chunk.huge[rows]
+            if self._has_uneven[kind]:
+                scalar |= self._uneven[kind][tier] & (counts > 0)
         if largest > LARGEST_EXACT:
             scalar |= self._may_be_large(chunk, tier, rows)
         return pico, reason, scalar
@@ -228,12 +240,13 @@ class Compiled:
 def _whole(kind: str, column: NDArray[Any]) -> tuple[Ints, Flags, Flags]:  # Any: whole numbers, or floats with NaN
     """Counts with 0 for the unknown and the huge, and which rows those are."""
     absent = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
-    beyond = column > LARGEST_COUNT
-    counts: Ints = (
-        np.where(absent | beyond, 0, column).astype(np.int64) if (absent | beyond).any() else column.astype(np.int64)
-    )
+    beyond = column > MOST_TOKENS
+    held = np.where(absent | beyond, 0, column) if absent.any() or beyond.any() else column
+    counts: Ints = held.astype(np.int64)
     if counts.min(initial=0) < 0:
         raise ValueError(f"{kind} holds a negative count")
+    if (counts != held).any() or np.isinf(column).any():
+        raise ValueError(f"{kind} holds a count that is not whole")
     return counts, absent, beyond
 
 

@@ -21,7 +21,9 @@ from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
 from steelyard.records.run import TOKEN_KINDS
 
 FORMAT_VERSION = 1
-LARGEST_FILE_BYTES = 8_000_000
+LARGEST_FILE_BYTES = 1_000_000
+LONGEST_LINE = 1_000
+"""Characters; the time that a dotted key takes to parse grows with the square of its length."""
 LARGEST_PRICE_USD = 1_000_000
 MOST_DECIMALS = 6
 MOST_DECIMALS_OF_A_REQUEST = 12
@@ -106,7 +108,7 @@ class FileBook(PriceBook):
     def __init__(self, file: BookFile, *, name: str, where: str, base: PriceBook | None) -> None:
         super().__init__()
         self.name = file.name or name
-        self.version = file.version if base is None else f"{file.version} over {base.name} ({base.version})"
+        self.version = file.version if base is None else f"{file.version} over {base.label}"
         self._base = base
         self._own: dict[str, ModelPrices] = {}
         self._names = tuple(file.models)
@@ -170,6 +172,8 @@ def _periods(model: str, entry: ModelEntry, where: str) -> tuple[Period, ...]:
 
 def read_book(text: str, *, name: str, where: str, open_base: Callable[[str], PriceBook]) -> FileBook:
     """The book that a TOML text holds. `open_base` opens the book it extends."""
+    if max(map(len, text.splitlines()), default=0) > LONGEST_LINE:
+        raise BadPriceBook(f"a line may have at most {LONGEST_LINE:,} characters", where=where)
     try:
         # Decimal: a price of 0.1 must not become the nearest binary fraction
         raw = tomllib.loads(text, parse_float=Decimal)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
@@ -33,12 +34,9 @@ class MaintainedBook(PriceBook):
 
     name = "maintained"
 
-    @cached_property
-    def version(self) -> str:  # type: ignore[override]  # asking for it imports genai-prices, so it waits until asked
-        """The library and its version, which date the prices."""
-        import genai_prices  # imports pydantic: 0.3 s, only once something is priced
-
-        return f"genai-prices {genai_prices.__version__}"
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = f"genai-prices {version('genai-prices')}"  # asked of the metadata: no import of the library
 
     @cached_property
     def _snapshot(self) -> Any:  # Any: genai-prices' DataSnapshot, which is imported late
@@ -59,16 +57,19 @@ class MaintainedBook(PriceBook):
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        names = []
-        for provider in self._snapshot.providers:
-            for model in provider.models:
-                found = self.look_up(model.id)
-                plain = found is not None and found.origin[1] is model
-                names.append(model.id if plain else f"{provider.id}/{model.id}")
-        return tuple(names)
+        names = (
+            next((name for name in _names_of(provider, model) if self._leads_to(name, model)), None)
+            for provider in self._snapshot.providers
+            for model in provider.models
+        )
+        return tuple(name for name in names if name is not None)
+
+    def _leads_to(self, name: str, model: genai.ModelInfo) -> bool:
+        found = self.look_up(name)
+        return found is not None and found.origin[1] is model
 
     def models(self) -> Sequence[str]:
-        """Every model's id, with its provider where the id alone leads elsewhere."""
+        """A name for every model: its id, with the provider where the id alone leads elsewhere."""
         return self._names
 
     def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
@@ -78,6 +79,22 @@ class MaintainedBook(PriceBook):
         provider, model = found.origin
         answer: Decimal = model.calc_price(as_genai_usage(tokens), provider, genai_request_timestamp=at).total_price
         return answer
+
+
+def _names_of(provider: genai.Provider, model: genai.ModelInfo) -> Iterator[str]:
+    yield model.id
+    for word in (model.id, *_words(model.match)):
+        yield f"{provider.id}/{word}"
+
+
+def _words(clause: Any) -> Iterator[str]:  # Any: one of genai-prices' clauses
+    """The texts that a clause looks for in a name."""
+    for value in vars(clause).values():
+        if isinstance(value, str):
+            yield value
+        else:
+            for part in value:
+                yield from _words(part)
 
 
 def as_genai_usage(tokens: Sequence[int]) -> Any:  # Any: genai-prices' Usage, which is imported late

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
+from typing import TypeAlias
 
-from steelyard.prices._book import EXACT, PriceBook, Priced
+from msgspec.structs import astuple
+
+from steelyard.prices._book import PriceBook, Priced, Span, add_pico, in_usd
 from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, Call, Component, Run, Usage, add_usage
+from steelyard.records.run import TOKEN_KINDS, Component, Run, Usage, add_usage
+
+_Part: TypeAlias = tuple[Usage, str | None, datetime | None, Span]
+"""Tokens of a run that are priced together: under which model, at what moment, and whether they are one call."""
 
 
 def price_run(run: Run, book: PriceBook) -> Priced:
@@ -16,35 +21,46 @@ def price_run(run: Run, book: PriceBook) -> Priced:
 
     A call that does not name its model or moment takes the run's.
     """
-    calls = [(call, call.usage) for call in run.calls or () if call.usage is not None]
-    if run.usage is None and len(calls) < len(run.calls or ()):
-        return Missing(f"{len(run.calls or ()) - len(calls)} of {len(run.calls or ())} calls state no tokens")
-    total = _cost_of_calls(calls, run, book)
-    if isinstance(total, Missing):
-        return total
-    rest = run.usage if not calls else _outside(run.usage, [usage for _, usage in calls])
+    parts = _parts(run)
+    if isinstance(parts, Missing):
+        return parts
+    amounts = []
+    for usage, model, at, span in parts:
+        amount = book.pico(usage, model=model, at=at, span=span)
+        if isinstance(amount, Missing):
+            return amount
+        amounts.append(amount)
+    return in_usd(add_pico(amounts))
+
+
+def _parts(run: Run) -> list[_Part] | Missing:
+    """The run's calls, then what they leave of its usage; at least one part, or why there is none.
+
+    A call that took no tokens costs nothing whoever answered it (tools log their own messages as such calls), so it is
+    left out beside other parts.
+    """
+    parts: list[_Part] = []
+    idle: list[_Part] = []
+    for call in run.calls or ():
+        usage = call.usage
+        if usage is not None:
+            took_nothing = usage.input_tokens == 0 and usage.output_tokens == 0 and not any(astuple(usage))
+            part = (usage, call.model or run.model, run.started_at if call.at is None else call.at)
+            (idle if took_nothing else parts).append((*part, "call"))
+        elif run.usage is None:
+            silent = sum(1 for one in run.calls or () if one.usage is None)
+            return Missing(f"{silent} of {len(run.calls or ())} calls state no tokens")
+    rest = run.usage
+    if rest is not None and (parts or idle):
+        rest = _outside(rest, [part[0] for part in parts])
     if rest is not None:
-        cost = book.cost(rest, model=run.model, at=run.started_at, span="run")
-        return cost if isinstance(cost, Missing) else float(EXACT.add(total, cost))
-    return float(total) if calls else Missing("the record has no usage")
+        parts.append((rest, run.model, run.started_at, "run"))
+    return parts or idle[:1] or Missing("the record has no usage")
 
 
-def _cost_of_calls(calls: Sequence[tuple[Call, Usage]], run: Run, book: PriceBook) -> Decimal | Missing:
-    total = Decimal(0)
-    for call, usage in calls:
-        moment = run.started_at if call.at is None else call.at
-        cost = book.cost(usage, model=call.model or run.model, at=moment)
-        if isinstance(cost, Missing):
-            return cost
-        total = EXACT.add(total, cost)
-    return total
-
-
-def _outside(usage: Usage | None, calls: Sequence[Usage]) -> Usage | None:
+def _outside(usage: Usage, calls: Sequence[Usage]) -> Usage | None:
     """Tokens of the run that no call accounts for; None when there are none."""
-    in_calls = add_usage(calls)
-    if usage is None or in_calls is None:
-        return None
+    in_calls = add_usage(calls) or Usage()
     left = {kind: max(0, (getattr(usage, kind) or 0) - (getattr(in_calls, kind) or 0)) for kind in TOKEN_KINDS}
     return Usage(**left) if any(left.values()) else None
 

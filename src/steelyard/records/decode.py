@@ -66,8 +66,8 @@ def encode_run(run: Run) -> bytes:
 
 
 def content_digest(run: Run) -> bytes:
-    """SHA-256 of what the record says, whatever its id and the file it stood in."""
-    bare = msgspec.structs.replace(run, id=None, source=None) if run.id is not None or run.source is not None else run
+    """SHA-256 of what the record says, its id included, whatever file it stood in."""
+    bare = run if run.source is None else msgspec.structs.replace(run, source=None)
     return hashlib.sha256(msgspec.json.encode(bare, order="deterministic")).digest()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
 from steelyard.records.missing import Missing
@@ -52,6 +53,8 @@ class Part:
     get: Callable[[Run], Any]  # Any: each part has its own record type
     read: Callable[[Any], tuple[Any, ...]]  # Any: one value per fact, None where it is missing
     facts: tuple[Fact, ...]
+    whole: bool = False
+    """The part is the one fact's value itself."""
 
     @property
     def empty(self) -> tuple[None, ...]:
@@ -63,10 +66,8 @@ def _simple(name: str, kind: Kind, meaning: str, *, field: str | None = None, ab
     source = field or name
     reason = absent or f"the record has no {source}"
 
-    def get(run: Run) -> Any:  # Any: the field's own type
-        return getattr(run, source)
-
-    return Part(get, lambda value: (value,), (Fact(name, kind, meaning, reason),))
+    fact = Fact(name, kind, meaning, reason)
+    return Part(attrgetter(source), lambda value: (value,), (fact,), whole=True)
 
 
 def _judgments(judgments: tuple[Judgment, ...]) -> tuple[Any, ...]:
@@ -93,8 +94,11 @@ def _tests(tests: TestResults) -> tuple[Any, ...]:
     return tests.total, tests.not_passed
 
 
+_token_kinds = attrgetter(*TOKEN_KINDS)
+
+
 def _usage(usage: Usage) -> tuple[Any, ...]:
-    kinds = tuple(getattr(usage, kind) for kind in TOKEN_KINDS)
+    kinds: tuple[int | None, ...] = _token_kinds(usage)
     known = [tokens for tokens in kinds if tokens is not None]
     return (*kinds, sum(known) if known else None)
 

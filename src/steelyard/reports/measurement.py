@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from steelyard.standings.intervals import Interval
+
 STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev")
 
 
@@ -31,6 +33,8 @@ class Statistics:
     missing: int
     reason: str | None = None
     """Why no run has a value, where none has."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """The range of the mean and of the median, where asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class GroupValue:
     value: float | None
     reason: str | None = None
     """Why there is no value."""
+    interval: Interval | None = None
+    """Its range, where asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,10 @@ class Measurement:
     n: int
     rejected: tuple[Rejected, ...] = field(default=(), repr=False)
     rejected_count: int = 0
+    interval: str = "none"
+    """How ranges were asked for."""
+    level: float = 0.95
+    """The level of the ranges."""
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The documented JSON shape; infinity is the string "Infinity"."""
@@ -101,6 +111,7 @@ class Measurement:
             "prices": self.prices,
             "by": list(self.by),
             "n": self.n,
+            **({"interval": self.interval, "level": self.level} if self.interval != "none" else {}),
             "groups": [_group_dict(group) for group in self.groups],
             "across": _across_dict(self.across),
             "findings": [_finding_dict(finding) for finding in self.all_findings],
@@ -126,6 +137,8 @@ class Measurement:
                 else:
                     row |= {"value": None, **{name_: getattr(value, name_) for name_ in STATISTICS}}
                     row |= {"count": value.count, "missing": value.missing}
+                if self.interval != "none":
+                    row |= _limits(value)
                 rows.append(row | {"reason": value.reason, "profile": self.profile})
         return rows
 
@@ -136,6 +149,10 @@ class Measurement:
         numbers = dict.fromkeys(("value", *STATISTICS), pl.Float64)
         counts = dict.fromkeys(("n", "count", "missing"), pl.Int64)
         texts = dict.fromkeys(("grade", "metric", "reason", "profile"), pl.String)
+        if self.interval != "none":
+            figures = ("value", "mean", "median")
+            numbers |= {f"{figure}_{end}": pl.Float64 for figure in figures for end in ("low", "high")}
+            texts |= {f"{figure}_method": pl.String for figure in figures}
         return pl.DataFrame(self.to_dicts(), schema_overrides={**numbers, **counts, **texts}, infer_schema_length=None)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -183,7 +200,31 @@ def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON
     else:
         found = {name: json_number(getattr(value, name)) for name in STATISTICS}
         found |= {"count": value.count, "missing": value.missing}
+    if isinstance(value, Statistics) and value.intervals:
+        found["intervals"] = {name: _interval_dict(interval) for name, interval in value.intervals.items()}
+    if isinstance(value, GroupValue) and value.interval:
+        found["interval"] = _interval_dict(value.interval)
     return found | ({"reason": value.reason} if value.reason else {})
+
+
+def _interval_dict(interval: Interval) -> dict[str, Any]:  # Any: JSON values
+    return {
+        name: json_number(value) if isinstance(value, float) else value for name, value in interval.as_dict().items()
+    }
+
+
+def _limits(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: cells of any type
+    """The limits of each figure as flat cells."""
+    held = {"value": value.interval} if isinstance(value, GroupValue) else dict(value.intervals)
+    row: dict[str, Any] = {}
+    for figure in ("value", "mean", "median"):
+        interval = held.get(figure)
+        row |= {
+            f"{figure}_low": interval.low if interval else None,
+            f"{figure}_high": interval.high if interval else None,
+        }
+        row[f"{figure}_method"] = interval.method if interval and interval.known else None
+    return row
 
 
 def _across_dict(across: tuple[Across, ...]) -> dict[str, Any]:  # Any: JSON values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
@@ -12,6 +13,9 @@ from rich.text import Text
 from steelyard.metrics._catalog import catalog
 from steelyard.records.tiers import tier_meaning
 from steelyard.reports.measurement import STATISTICS, Group, GroupValue, Measurement, Statistics
+
+if TYPE_CHECKING:
+    from steelyard.standings.intervals import Interval
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 DASH = "-"
@@ -99,9 +103,16 @@ def _key_text(group: Group, name: str) -> str:
 def _cell(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
     """The number, with "count of N" behind it when not all runs have one."""
     if isinstance(value, GroupValue):
-        return number_text(value.value, unit)
-    text = number_text(getattr(value, statistic), unit)
+        return number_text(value.value, unit) + _range_text(value.interval, unit)
+    text = number_text(getattr(value, statistic), unit) + _range_text(value.intervals.get(statistic), unit)
     return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
+
+
+def _range_text(interval: Interval | None, unit: str) -> str:
+    """The limits behind a figure; a new line, so that columns stay narrow."""
+    if interval is None or interval.low is None:
+        return ""
+    return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
 
 
 def _tiers(result: Measurement) -> Table:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.statistics.means import clustered, codes_of, student_quantile
-from steelyard.statistics.results import LEVEL, Floats, Interval, no_interval
+from steelyard.statistics.results import LEVEL, Floats, Interval, Ints, no_interval
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -30,12 +30,12 @@ class _Pieces:
         return 1 - self.seen / self.expected if self.expected > 0 else None
 
 
-def _table(ratings: npt.ArrayLike) -> Floats:
-    table = np.asarray(ratings, dtype=float)
+def _table(table: Floats, labels: Ints) -> tuple[Floats, Ints]:
     # a unit with one rating has no pair to agree; the order of rows must not move the last bit
-    paired = table[np.count_nonzero(~np.isnan(table), axis=1) >= 2]
-    ordered = np.sort(paired, axis=1)
-    return ordered[np.lexsort(ordered.T)] if len(ordered) else ordered
+    kept = np.count_nonzero(~np.isnan(table), axis=1) >= 2
+    ordered, groups = np.sort(table[kept], axis=1), labels[kept]
+    order = np.lexsort((groups, *ordered.T)) if len(ordered) else np.empty(0, dtype=np.int64)
+    return ordered[order], groups[order]
 
 
 def _value_counts(table: Floats) -> tuple[Floats, Floats]:
@@ -76,15 +76,25 @@ def _interval_pieces(table: Floats) -> _Pieces:
     return _Pieces(seen, expected)
 
 
-def krippendorff_alpha(ratings: npt.ArrayLike, *, scale: Scale = "interval", level: float = LEVEL) -> Interval:
+def krippendorff_alpha(
+    ratings: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    scale: Scale = "interval",
+    level: float = LEVEL,
+) -> Interval:
     """Agreement beyond chance, 1 for full agreement and 0 for chance (Krippendorff 2011); judges may skip units.
 
-    The interval leaves out one unit at a time (jackknife, Student's t), meant for 30 units or more.
+    The interval leaves out one cluster of units (a task; without `clusters`, one unit) at a time: jackknife with
+    Student's t, meant for 30 of them or more.
     """
     method = f"krippendorff-{scale}, jackknife"
-    table = _table(ratings)
-    units = len(table)
-    if units == 0:
+    given = np.asarray(ratings, dtype=float)
+    table, groups = _table(given, np.arange(len(given)) if clusters is None else codes_of(clusters))
+    if clusters is None:
+        groups = np.arange(len(table))
+    units = len(np.unique(groups))
+    if len(table) == 0:
         return no_interval("no unit has two ratings", method=method, n=0, clusters=0, level=level)
     n = int(np.count_nonzero(~np.isnan(table)))
     alpha = _pieces(table, scale).alpha
@@ -92,24 +102,26 @@ def krippendorff_alpha(ratings: npt.ArrayLike, *, scale: Scale = "interval", lev
         reason = "all ratings are the same, so agreement cannot be told from chance"
         return no_interval(reason, method=method, n=n, clusters=units, level=level)
     if units < 3:
-        reason = f"{units} judged units; three or more are needed for an interval"
+        what = "judged runs" if clusters is None else "tasks"
+        reason = f"{units} {what}; three or more are needed for an interval"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
-    return _jackknife(alpha, _left_out(table, scale), n=n, method=method, level=level)
+    return _jackknife(alpha, _left_out(table, groups, scale), n=n, method=method, level=level)
 
 
-def _left_out(table: Floats, scale: Scale) -> list[float | None]:
+def _left_out(table: Floats, groups: Ints, scale: Scale) -> list[float | None]:
+    codes = codes_of(groups)
     if scale != "interval":
-        return [_pieces(np.delete(table, unit, axis=0), scale).alpha for unit in range(len(table))]
+        return [_pieces(table[codes != group], scale).alpha for group in range(int(codes.max()) + 1)]
     known = ~np.isnan(table)
     sizes = known.sum(axis=1).astype(float)
     centred = np.where(known, table - np.nanmean(table), 0.0)
     sums, squares = centred.sum(axis=1), (centred**2).sum(axis=1)
     within = 2 * (sizes * squares - sums**2) / (sizes - 1)
-    total = sizes.sum() - sizes
-    seen = (within.sum() - within) / total
-    expected = 2 * (total * (squares.sum() - squares) - (sums.sum() - sums) ** 2) / (total * (total - 1))
+    parts = [np.bincount(codes, weights=part) for part in (sizes, sums, squares, within)]
+    total, added, squared, seen = (part.sum() - part for part in parts)
+    expected = 2 * (total * squared - added**2) / np.maximum(total * (total - 1), 1.0)
     usable = expected > 1e-300
-    alphas = 1 - seen / np.where(usable, expected, 1.0)
+    alphas = 1 - seen / np.maximum(total, 1.0) / np.where(usable, expected, 1.0)
     return [float(alpha) if good else None for alpha, good in zip(alphas, usable, strict=True)]
 
 
@@ -118,7 +130,7 @@ def _jackknife(estimate: float, left_out: list[float | None], *, n: int, method:
     if any(value is None for value in left_out):
         reason = "one unit alone carries all disagreement, so the spread cannot be told"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=estimate)
-    values = np.array(left_out, dtype=float)
+    values = np.sort(np.array(left_out, dtype=float))
     error = math.sqrt((units - 1) / units * float(np.sum((values - values.mean()) ** 2)))
     half = float(student_quantile(level, units - 1)) * error
     return Interval(

@@ -26,6 +26,9 @@ ENUMERATED_UP_TO = 16
 
 BLOCK = 8_000_000
 
+FEWEST_DRAWN = 10
+"""With fewer tasks the draws for a ratio say too little to give a range."""
+
 
 def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Interval, Significance]:
     """Student's interval and test for the mean of differences, one a task.
@@ -245,3 +248,90 @@ def all_pairs(
         low[one, others], high[one, others] = np.where(side > 0, least, -most), np.where(side > 0, most, -least)
         low[others, one], high[others, one] = -high[one, others], -low[one, others]
     return means[None, :] - means[:, None], low, high
+
+
+def paired_ratios(
+    a: tuple[Floats, Floats],
+    b: tuple[Floats, Floats],
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[Interval, Significance]:
+    """Difference of two ratios of means over the same tasks, B - A: an interval and a test.
+
+    Each side gives what stands above and below, one number a task. The interval draws tasks (percentile); the test
+    swaps A and B within tasks at random, which changes nothing if there is no difference.
+    """
+    columns = np.column_stack([*a, *b])
+    n = len(columns)
+    estimate = _ratio_gap(columns.sum(axis=0)[None])[0] if n else None
+    reason = None
+    if n < FEWEST_DRAWN:
+        reason = f"{n} task{'s' if n != 1 else ''} in common are too few to draw from; {FEWEST_DRAWN} are needed"
+        estimate = estimate if estimate is not None and np.isfinite(estimate) else None
+    elif estimate is not None and not np.isfinite(estimate):
+        reason = "one side has no success on the common tasks, so its ratio is infinite"
+        estimate = None
+    if reason is not None or estimate is None:
+        known = None if estimate is None else float(estimate)
+        return (
+            no_interval(reason or "", method="percentile", n=n, clusters=n, level=level, estimate=known),
+            Significance(p_value=None, statistic=None, method="swap", n=n, clusters=n, reason=reason),
+        )
+    exact = on_grid(columns, n)
+    gaps = _ratio_gap(resampled_sums(exact, resamples=resamples, seed=seed))
+    endless = int(np.count_nonzero(~np.isfinite(gaps)))
+    interval = _percentile_of_gaps(gaps, float(estimate), n=n, level=level, resamples=resamples, seed=seed)
+    if endless > (1 - level) / 2 * resamples:
+        reason = "in many draws of tasks one side has no success, so its ratio has no upper limit"
+        interval = no_interval(reason, method="percentile", n=n, clusters=n, level=level, estimate=float(estimate))
+    reached = _swapped_reach(exact, abs(float(estimate)), resamples=resamples, seed=seed)
+    p_value = (reached + 1) / (resamples + 1)
+    test = Significance(
+        p_value=p_value,
+        statistic=float(estimate),
+        method="swap",
+        n=n,
+        clusters=n,
+        seed=seed,
+        resamples=resamples,
+    )
+    return interval, test
+
+
+def _percentile_of_gaps(gaps: Floats, estimate: float, *, n: int, level: float, resamples: int, seed: int) -> Interval:
+    finite = np.where(np.isnan(gaps), np.inf, gaps)
+    low, high = percentile_bounds(finite[:, None], level=level)
+    return Interval(
+        estimate=estimate,
+        low=float(low[0]),
+        high=float(high[0]),
+        method="percentile",
+        n=n,
+        clusters=n,
+        level=level,
+        seed=seed,
+        resamples=resamples,
+    )
+
+
+def _ratio_gap(sums: Floats) -> Floats:
+    """B's ratio minus A's for rows of (a above, a below, b above, b below); infinite or NaN without a denominator."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(sums[:, 2] / sums[:, 3] - sums[:, 0] / sums[:, 1], dtype=float)
+
+
+def _swapped_reach(columns: Floats, observed: float, *, resamples: int, seed: int) -> int:
+    random = np.random.default_rng(seed)
+    n = len(columns)
+    total, turned = columns.sum(axis=0), columns[:, [2, 3, 0, 1]]
+    change = on_grid(turned - columns, n)
+    rows = max(1, min(resamples, BLOCK // n))
+    reached = 0
+    for start in range(0, resamples, rows):
+        swapped = random.integers(0, 2, size=(min(rows, resamples - start), n), dtype=np.int8).astype(float)
+        gaps = _ratio_gap(total + swapped @ change)
+        # a swap that leaves one side without success is as extreme as can be
+        reached += int(np.count_nonzero(~(np.abs(gaps) < observed - 1e-9 * max(observed, 1e-300))))
+    return reached

@@ -13,6 +13,8 @@ from steelyard.statistics.results import LEVEL, SEED, Floats, Ints, check_level
 
 ROUNDS = 10_000
 CLOSE_ENOUGH = 1e-12
+FEWEST_TASKS = 10
+"""With fewer tasks draws of them say too little, and every place stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ def rank_intervals(
     pair is added, so that strengths exist in every draw.
     """
     tasks, agents = scores.shape
+    if tasks < FEWEST_TASKS:
+        return rank_bands(np.zeros((agents, agents), dtype=bool))
     won = task_wins(scores).reshape(tasks, agents * agents)
     even = prior / 2 * (1 - np.eye(agents))
     drawn = np.concatenate(

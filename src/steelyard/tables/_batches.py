@@ -8,12 +8,13 @@ from itertools import islice
 from typing import Any
 
 import polars as pl
+from msgspec.structs import astuple
 
-from steelyard.prices import PriceBook, price_component, price_run
+from steelyard.prices import MOST_TOKENS, PriceBook, price_columns, price_component, price_run
 from steelyard.records.decode import content_digest
 from steelyard.records.facts import KEY_PARTS, VALUE_PARTS, Part, component_column
 from steelyard.records.missing import Missing
-from steelyard.records.run import ComponentType, Run
+from steelyard.records.run import TOKEN_KINDS, ComponentType, Run, Usage, as_utc
 from steelyard.sources._base import Entry
 from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS, column_type
 
@@ -43,6 +44,8 @@ def _part_columns(part: Part, runs: Sequence[Run]) -> list[pl.Series]:
     held = [part.get(run) for run in runs]
     if all(value is None for value in held):
         return []
+    if part.whole:
+        return [pl.Series(part.facts[0].name, held, dtype=column_type(part.facts[0].name), strict=False)]
     empty = part.empty
     read = part.read
     rows = [empty if value is None else read(value) for value in held]
@@ -57,17 +60,49 @@ def _part_columns(part: Part, runs: Sequence[Run]) -> list[pl.Series]:
 def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Counter[str]) -> list[pl.Series]:
     if all(run.usage is None and run.calls is None and run.components is None for run in runs):
         return []
-    costs: list[float | None] = []
-    for run in runs:
-        cost = price_run(run, book)
-        if isinstance(cost, Missing):
-            if run.cost_usd is None and run.total_usage is not None:
-                unpriced[cost.reason] += 1
-            costs.append(None)
-        else:
-            costs.append(cost)
+    costs, reasons = _price_runs(runs, book)
+    for run, reason in zip(runs, reasons, strict=True):
+        if reason is not None and run.cost_usd is None and run.total_usage is not None:
+            unpriced[reason] += 1
     priced = pl.Series("priced_cost_usd", costs, dtype=pl.Float64)
     return [*([priced] if priced.null_count() < len(priced) else []), *_component_costs(runs, book)]
+
+
+def _price_runs(runs: Sequence[Run], book: PriceBook) -> tuple[list[float | None], list[str | None]]:
+    """Each run's priced cost and, where there is none, why. Runs without calls are priced all at once."""
+    costs: list[float | None] = [None] * len(runs)
+    reasons: list[str | None] = [None] * len(runs)
+    at_once = [
+        row for row, run in enumerate(runs) if run.usage is not None and not run.calls and _fits_columns(run.usage)
+    ]
+    together = set(at_once)
+    for row, run in enumerate(runs):
+        if row not in together and (run.calls or run.usage is not None):
+            cost = price_run(run, book)
+            costs[row], reasons[row] = (None, cost.reason) if isinstance(cost, Missing) else (cost, None)
+    if at_once:
+        usages = [usage for row in at_once if (usage := runs[row].usage) is not None]
+        moments = [runs[row].started_at for row in at_once]
+        priced = price_columns(
+            book,
+            models=[runs[row].model for row in at_once],
+            at=pl.Series(
+                [None if at is None else as_utc(at) for at in moments], dtype=pl.Datetime("us", "UTC")
+            ).to_numpy(),
+            tokens={
+                kind: pl.Series([getattr(usage, kind) for usage in usages], dtype=pl.Int64).to_numpy()
+                for kind in TOKEN_KINDS
+            },
+            span="run",
+        )
+        for position, row in enumerate(at_once):
+            reasons[row] = priced.reason(position)
+            costs[row] = None if reasons[row] is not None else float(priced.cost_usd[position])
+    return costs, reasons
+
+
+def _fits_columns(usage: Usage) -> bool:
+    return max(count or 0 for count in astuple(usage)) <= MOST_TOKENS
 
 
 def _component_costs(runs: Sequence[Run], book: PriceBook) -> list[pl.Series]:

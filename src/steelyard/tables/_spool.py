@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 
 import polars as pl
 
 SPILL_ROWS = 250_000
+
+
+class SpillFolder:
+    """A temporary folder that goes when the last table that reads from it goes."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="steelyard-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class Spool:
@@ -16,7 +26,7 @@ class Spool:
     def __init__(self) -> None:
         self._frames: list[pl.DataFrame] = []
         self._held = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: SpillFolder | None = None
         self._parts: list[Path] = []
 
     def add(self, frame: pl.DataFrame) -> None:
@@ -28,8 +38,8 @@ class Spool:
 
     def _spill(self) -> None:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True)
-        part = Path(self._folder.name) / f"part-{len(self._parts):05}.parquet"
+            self._folder = SpillFolder()
+        part = self._folder.path / f"part-{len(self._parts):05}.parquet"
         pl.concat(self._frames, how="diagonal").write_parquet(part, compression="lz4")
         self._parts.append(part)
         self._frames, self._held = [], 0
@@ -42,6 +52,6 @@ class Spool:
         return pl.concat(lazy, how="diagonal") if lazy else None
 
     @property
-    def keeps(self) -> tempfile.TemporaryDirectory[str] | None:
+    def keeps(self) -> SpillFolder | None:
         """The folder that must live as long as the frame does."""
         return self._folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import filecmp
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from steelyard.tables._batches import batch_frame, batches
 from steelyard.tables._columns import PATH
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat import facts_of, flat_frame, suspicious
-from steelyard.tables._spool import Spool
+from steelyard.tables._spool import SpillFolder, Spool
 
 REJECTED_KEPT = 1_000
 """How many refused records are listed; all are counted."""
@@ -45,7 +44,7 @@ class RunTable:
     rejected: tuple[Rejected, ...] = ()
     rejected_count: int = 0
     findings: tuple[Finding, ...] = ()
-    folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    folder: SpillFolder | None = field(default=None, repr=False)
     """Holds spilled rows; it must live as long as the frame does."""
 
 
@@ -163,7 +162,7 @@ class TableBuilder:
         return RunTable(
             frame=frame,
             n=int(frame.select(pl.len()).collect().item()),
-            book=self._book.name,
+            book=self._book.label,
             rejected=tuple(self._rejected),
             rejected_count=self._rejected_count,
             findings=tuple(findings),

@@ -32,7 +32,14 @@ Reduced = Mapping[str, GroupedStatistics | Missing]
 
 
 def assemble(
-    table: RunTable, *, by: Sequence[str], profile: Profile, names: Sequence[str], base_tier: str | None
+    table: RunTable,
+    *,
+    by: Sequence[str],
+    profile: Profile,
+    names: Sequence[str],
+    base_tier: str | None,
+    interval: str = "none",
+    level: float = 0.95,
 ) -> Measurement:
     """The measurement of a table of runs."""
     keys_by, scheme_findings = _with_scheme(table, by)
@@ -50,6 +57,10 @@ def assemble(
         )
         for index, key in enumerate(keys)
     ]
+    if interval != "none":
+        from steelyard.workflow._intervals import with_intervals  # brings scipy
+
+        groups = with_intervals(groups, engine, grouping, method=interval, level=level)
     across = across_tiers(groups, reduced_medians(reduced), profile=profile, base_tier=base_tier or profile.base_tier)
     findings = [
         *table.findings,
@@ -67,6 +78,8 @@ def assemble(
         n=table.n,
         rejected=table.rejected,
         rejected_count=table.rejected_count,
+        interval=interval,
+        level=level,
     )
 
 

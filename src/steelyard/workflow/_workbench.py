@@ -84,17 +84,12 @@ def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missi
         **_pairs(compared.texts, tau),
     }
     found: dict[str, float | Missing] = {}
-    waiting = catalog().at("prompt")
-    while waiting:
-        for declared in list(waiting):
-            if all(name in known for name in declared.inputs):
-                inputs = {name: known[name] for name in declared.inputs}
-                constants = {"tau": tau} if "tau" in declared.constants else {}
-                value = declared(**inputs, **constants)
-                if not compared.has_canon and declared.name in _NEEDS_CANON and compared.signatures:
-                    value = _NO_CANON
-                found[declared.name] = known[declared.name] = value
-                waiting.remove(declared)
+    for declared in catalog().at("prompt"):  # each comes after those it needs
+        constants = {"tau": tau} if "tau" in declared.constants else {}
+        value = declared(**{name: known[name] for name in declared.inputs}, **constants)
+        if not compared.has_canon and declared.name in _NEEDS_CANON and compared.signatures:
+            value = _NO_CANON
+        found[declared.name] = known[declared.name] = value
     return {name: found[name] for name in sorted(found)}
 
 

@@ -91,7 +91,7 @@ def explain_run(
     evaluate(declared.name, facts, chosen, known)
     root = _tree(declared.name, known, chosen, entry.run)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
-    return RunExplanation(run=id_, where=where, profile=chosen.name, prices=book.name, root=root)
+    return RunExplanation(run=id_, where=where, profile=chosen.name, prices=book.label, root=root)
 
 
 def explain_groups(

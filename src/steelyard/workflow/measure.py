@@ -25,12 +25,15 @@ def measure(
     profile: str | Profile = DEFAULT,
     metrics: Sequence[str] = (),
     base_tier: str | None = None,
+    interval: str = "none",
+    level: float = 0.95,
     prices: str = DEFAULT_BOOK,
     progress: Progress | None = None,
 ) -> Measurement:
     """Weigh the runs, group by group.
 
-    `by` names what to group by (tier, agent, model, task, ...); `metrics` limits the work to the named ones.
+    `by` names what to group by (tier, agent, model, task, ...); `metrics` limits the work to the named ones;
+    `interval` gives each figure its range: `auto`, or a method by name.
     """
     from steelyard.workflow._assemble import assemble  # brings numpy and Polars
 
@@ -39,10 +42,14 @@ def measure(
     check_profile(chosen)
     for name in metrics:
         catalog()[name]
+    if interval != "none":
+        from steelyard.standings.intervals import check_method  # brings scipy
+
+        check_method(interval)
     table = open_runs(runs, prices=prices, progress=progress)
     if table.n == 0:
         raise nothing_usable(table)
-    return assemble(table, by=keys, profile=chosen, names=metrics, base_tier=base_tier)
+    return assemble(table, by=keys, profile=chosen, names=metrics, base_tier=base_tier, interval=interval, level=level)
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:

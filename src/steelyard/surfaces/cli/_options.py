@@ -16,6 +16,9 @@ Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
 Out = Annotated[Path | None, Parameter(help="Write to this file: .json, .csv or .parquet.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]
+Level = Annotated[float, Parameter(help="How often an interval is to hold the true value, as a share.")]
+Seed = Annotated[int | None, Parameter(help="Seed of the random draws; the same seed gives the same bytes.")]
+Resamples = Annotated[int | None, Parameter(help="How many random draws; 10,000 by default.")]
 
 
 def split_names(text: str) -> list[str]:

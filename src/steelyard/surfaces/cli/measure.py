@@ -10,6 +10,7 @@ from steelyard.surfaces.cli._options import (
     Csv,
     Files,
     Json,
+    Level,
     Out,
     PricesOption,
     ProfileOption,
@@ -28,6 +29,10 @@ def measure(
     by: Annotated[str, Parameter(help="What to group by, separated by commas: tier, agent, model, task, ...")] = "",
     profile: ProfileOption = "outcome-1",
     metrics: Annotated[str, Parameter(help="Only these metrics, separated by commas.")] = "",
+    interval: Annotated[
+        str, Parameter(help="Give each figure its range: auto, none, or a method (wilson, clustered, bca, ...).")
+    ] = "none",
+    level: Level = 0.95,
     base_tier: Annotated[str | None, Parameter(help="The tier that uplift is measured against; T0 by default.")] = None,
     prices: PricesOption = DEFAULT_BOOK,
     all_metrics: Annotated[
@@ -52,6 +57,8 @@ def measure(
             profile=profile,
             metrics=split_names(metrics),
             base_tier=base_tier,
+            interval=interval,
+            level=level,
             prices=prices,
             progress=progress,
         )

@@ -1,0 +1,300 @@
+"""Code made faster: an agent's change against no change and against the expert's (speedup specification).
+
+A speedup is time before over time after, so above 1 is faster. nop is the unchanged code, oracle the expert's patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from math import exp, fsum, inf, log
+
+from steelyard.metrics._declare import Example, Required, metric
+from steelyard.metrics._words import Value, missing, ratio
+
+_NO_BENCHMARK = "no benchmark is valid under nop, oracle and agent"
+_NO_TASK = "no task has a value"
+
+# The specification's own example: three valid benchmarks, two of them one function with two parameters.
+_AGENT = (2.0, 8.0, 0.5)
+_ORACLE = (4.0, 4.0, 1.0)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The geometric mean of positive numbers, through logarithms added without loss.
+
+    >>> geometric_mean([2.0, 8.0])
+    4.0
+    """
+    return exp(fsum(log(value) for value in values) / len(values))
+
+
+def mean(values: Sequence[float]) -> float:
+    """The arithmetic mean, the sum taken without loss, so that the order does not matter."""
+    return fsum(values) / len(values)
+
+
+def _level_advantage(agent: Sequence[float], oracle: Sequence[float], groups: Sequence[Hashable]) -> Value:
+    """Mean over the groups of gmean(agent) - gmean(oracle)."""
+    if not agent:
+        return missing(_NO_BENCHMARK)
+    members: dict[Hashable, list[int]] = {}
+    for index, group in enumerate(groups):
+        members.setdefault(group, []).append(index)
+    return mean(
+        [
+            geometric_mean([agent[index] for index in inside]) - geometric_mean([oracle[index] for index in inside])
+            for inside in members.values()
+        ]
+    )
+
+
+@metric(
+    level="benchmark",
+    title="Agent speedup",
+    unit="ratio",
+    better="higher",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="median(nop) / median(agent)",
+    example=Example({"nop_median": 3.0, "agent_median": 1.5}, 2.0),
+)
+def agent_speedup(*, nop_median: Required, agent_median: Required) -> Value:
+    """How many times faster the benchmark runs under the agent's change; stored under the key `agent/nop`."""
+    return ratio(nop_median, agent_median, at_zero=missing("the agent's median is 0"))
+
+
+@metric(
+    level="benchmark",
+    title="Oracle speedup",
+    unit="ratio",
+    better="neither",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="median(nop) / median(oracle)",
+    example=Example({"nop_median": 3.0, "oracle_median": 0.75}, 4.0),
+)
+def oracle_speedup(*, nop_median: Required, oracle_median: Required) -> Value:
+    """How many times faster the benchmark runs under the expert's change; stored under the key `oracle/nop`."""
+    return ratio(nop_median, oracle_median, at_zero=missing("the oracle's median is 0"))
+
+
+@metric(
+    level="benchmark",
+    title="Advantage",
+    unit="ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="agent_speedup - oracle_speedup",
+    example=Example({"agent_speedup": 2.0, "oracle_speedup": 4.0}, -2.0),
+)
+def advantage(*, agent_speedup: Required, oracle_speedup: Required) -> Value:
+    """By how much the agent's speedup exceeds the expert's."""
+    return agent_speedup - oracle_speedup
+
+
+@metric(
+    level="task",
+    title="Task speedup",
+    unit="ratio",
+    better="higher",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="geometric mean of agent_speedup over the valid benchmarks",
+    example=Example({"agent_speedups": _AGENT}, 2.0),  # (2 x 8 x 0.5) ^ (1/3) = 8 ^ (1/3)
+)
+def task_speedup(*, agent_speedups: Required) -> Value:
+    """How many times faster the task's benchmarks run under the agent's change."""
+    return geometric_mean(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
+
+
+@metric(
+    level="task",
+    title="Module advantage (level 1)",
+    unit="ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="mean over modules of gmean(agent_speedup) - gmean(oracle_speedup)",
+    # one module: 2 - 16 ^ (1/3)
+    example=Example(
+        {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "modules": ("m", "m", "m")}, -0.5198420997897459
+    ),
+)
+def agent_advantage_level1(*, agent_speedups: Required, oracle_speedups: Required, modules: Required) -> Value:
+    """Advantage over the expert, every module counting the same."""
+    return _level_advantage(agent_speedups, oracle_speedups, modules)
+
+
+@metric(
+    level="task",
+    title="Class advantage (level 2)",
+    unit="ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="mean over classes of gmean(agent_speedup) - gmean(oracle_speedup)",
+    # m.A: 4 - 4 = 0; m without a class: 0.5 - 1 = -0.5
+    example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "classes": ("m.A", "m.A", "m")}, -0.25),
+)
+def agent_advantage_level2(*, agent_speedups: Required, oracle_speedups: Required, classes: Required) -> Value:
+    """Advantage over the expert, every class counting the same; a module's plain functions are one class."""
+    return _level_advantage(agent_speedups, oracle_speedups, classes)
+
+
+@metric(
+    level="task",
+    title="Function advantage (level 3)",
+    unit="ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="mean over functions of gmean(agent_speedup) - gmean(oracle_speedup), parameters pooled",
+    # the function with two parameters 4 - 4 = 0, the other 0.5 - 1 = -0.5
+    example=Example(
+        {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "functions": ("m.A.time_x", "m.A.time_x", "m.time_f")},
+        -0.25,
+    ),
+)
+def agent_advantage_level3(*, agent_speedups: Required, oracle_speedups: Required, functions: Required) -> Value:
+    """Advantage over the expert, every function counting the same whatever its parameters."""
+    return _level_advantage(agent_speedups, oracle_speedups, functions)
+
+
+@metric(
+    level="task",
+    title="Overall advantage (level 4)",
+    unit="ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="gmean(agent_speedup) - gmean(oracle_speedup)",
+    example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, -0.5198420997897459),
+)
+def agent_advantage_level4(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
+    """Advantage over the expert on all benchmarks together."""
+    return _level_advantage(agent_speedups, oracle_speedups, [()] * len(agent_speedups))
+
+
+@metric(
+    level="task",
+    title="Agent advantage",
+    unit="ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="agent_advantage_level4",
+    example=Example({"agent_advantage_level4": -0.5}, -0.5),
+)
+def agent_advantage(*, agent_advantage_level4: Required) -> Value:
+    """The primary figure: advantage over the expert on all benchmarks together."""
+    return agent_advantage_level4
+
+
+@metric(
+    level="tasks",
+    title="Mean speedup",
+    unit="ratio",
+    better="higher",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="mean of task_speedup over tasks",
+    example=Example({"task_speedups": (1.0, 2.0)}, 1.5),
+)
+def mean_speedup(*, task_speedups: Required) -> Value:
+    """Arithmetic mean over tasks, as the specification has it; one large speedup can carry it."""
+    return mean(task_speedups) if task_speedups else missing(_NO_TASK)
+
+
+@metric(
+    level="tasks",
+    title="Mean success rate",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="mean of success over tasks",
+    example=Example({"successes": (True, True, False, True)}, 0.75),
+)
+def mean_success_rate(*, successes: Required) -> Value:
+    """Share of attempts that broke neither tests nor snapshot."""
+    return mean(successes) if successes else missing("no task's success is known")
+
+
+@metric(
+    level="tasks",
+    title="Accuracy",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="tasks with success / tasks",
+    example=Example({"successes": (True, False)}, 0.5),
+)
+def accuracy(*, successes: Required) -> Value:
+    """Share of attempts with success; how fast the code became does not enter."""
+    return mean(successes) if successes else missing("no task's success is known")
+
+
+@metric(
+    level="tasks",
+    title="Mean cost per task",
+    unit="USD",
+    better="lower",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="mean of task_cost_usd over tasks",
+    example=Example({"costs": (0.5, 1.5)}, 1.0),
+)
+def mean_cost_per_task(*, costs: Required) -> Value:
+    """What an attempt costs on average."""
+    return mean(costs) if costs else missing("no task's cost is known")
+
+
+@metric(
+    level="tasks",
+    title="Total cost",
+    unit="USD",
+    better="lower",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="sum of task_cost_usd over tasks",
+    example=Example({"costs": (0.5, 1.5)}, 2.0),
+)
+def total_cost(*, costs: Required) -> Value:
+    """What all attempts cost together."""
+    return fsum(costs) if costs else missing("no task's cost is known")
+
+
+@metric(
+    level="tasks",
+    title="Cost-weighted advantage",
+    unit="ratio/USD",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="mean agent_advantage / mean_cost_per_task; 0 when the cost is 0",
+    example=Example({"advantages": (-0.1, -0.3), "costs": (2.0, 2.0)}, -0.1),
+)
+def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
+    """Advantage per dollar. Below 0 it favours the dearer agent: read cost_per_log_gain beside it."""
+    if not advantages:
+        return missing(_NO_TASK)
+    if not costs:
+        return missing("no task's cost is known")
+    return ratio(mean(advantages), mean(costs), at_zero=0.0)
+
+
+@metric(
+    level="tasks",
+    title="Mean trajectory length",
+    unit="interactions",
+    better="lower",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="mean of trajectory_length over tasks",
+    example=Example({"lengths": (10, 20)}, 15.0),
+)
+def mean_trajectory_length(*, lengths: Required) -> Value:
+    """How many times the agent acted on average."""
+    return mean(lengths) if lengths else missing("no task's trajectory length is known")

@@ -1,0 +1,334 @@
+"""Beside the speedup specification: figures that one lucky benchmark, noise or a missing number cannot carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, floor, fsum, inf, log
+
+from steelyard.metrics._declare import Example, Param, Required, metric
+from steelyard.metrics._words import Value, missing
+from steelyard.metrics.speedup import mean
+
+_NO_BENCHMARK = "no benchmark is valid under nop, oracle and agent"
+_NO_INTERVAL = "no benchmark has an interval"
+_NO_TASK = "no task has a value"
+_AGENT = (2.0, 8.0, 0.5)
+_ORACLE = (4.0, 4.0, 1.0)
+
+
+def _log_ratios(agent: Sequence[float], oracle: Sequence[float]) -> list[float]:
+    return [log(mine) - log(theirs) for mine, theirs in zip(agent, oracle, strict=True)]
+
+
+@metric(
+    level="benchmark",
+    title="Log speedup",
+    unit="ln ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="ln(median(nop)) - ln(median(agent))",
+    example=Example({"nop_median": 2.0, "agent_median": 1.0}, 0.6931471805599453),
+)
+def log_speedup(*, nop_median: Required, agent_median: Required) -> Value:
+    """The speedup on a scale where twice as fast and twice as slow are equally far from 0."""
+    if nop_median <= 0 or agent_median <= 0:
+        return missing("a median is not above 0")
+    return log(nop_median) - log(agent_median)
+
+
+@metric(
+    level="task",
+    title="Log advantage",
+    unit="ln ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="ln(gmean(agent_speedup) / gmean(oracle_speedup))",
+    # ln(2 / 16 ^ (1/3)) = ln(2) - 4/3 ln(2) = -ln(2) / 3
+    example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, -0.23104906018664842),
+)
+def log_advantage(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
+    """Advantage over the expert on the log scale: swapping agent and expert only changes its sign."""
+    return mean(_log_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
+
+
+@metric(
+    level="task",
+    title="Speedup ratio, geometric",
+    unit="ratio",
+    better="higher",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="geometric mean of agent_speedup / oracle_speedup",
+    example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, 0.7937005259840998),  # (1/2) ^ (1/3)
+)
+def speedup_ratio_gmean(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
+    """How much of the expert's speed the agent reaches; 1 is level with the expert."""
+    return exp(mean(_log_ratios(agent_speedups, oracle_speedups))) if agent_speedups else missing(_NO_BENCHMARK)
+
+
+@metric(
+    level="task",
+    title="Speedup ratio, harmonic",
+    unit="ratio",
+    better="higher",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="harmonic mean of agent_speedup / oracle_speedup",
+    example=Example({"agent_speedups": _AGENT, "oracle_speedups": _ORACLE}, 0.6666666666666666),  # 3 / (2 + 1/2 + 2)
+)
+def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
+    """The same with the harmonic mean, which a benchmark left slow pulls down hardest."""
+    if not agent_speedups:
+        return missing(_NO_BENCHMARK)
+    ratios = _log_ratios(agent_speedups, oracle_speedups)
+    return len(ratios) / fsum(exp(-one) for one in ratios)
+
+
+@metric(
+    level="task",
+    title="Harmonic speedup",
+    unit="ratio",
+    better="higher",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="harmonic mean of agent_speedup",
+    example=Example({"agent_speedups": _AGENT}, 1.1428571428571428),  # 3 / (1/2 + 1/8 + 2) = 8/7
+)
+def harmonic_speedup(*, agent_speedups: Required) -> Value:
+    """The speedup of a day in which every benchmark took the same time before."""
+    return len(agent_speedups) / fsum(1 / one for one in agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
+
+
+@metric(
+    level="task",
+    title="Worst speedup",
+    unit="ratio",
+    better="higher",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="smallest agent_speedup",
+    example=Example({"agent_speedups": _AGENT}, 0.5),
+)
+def worst_speedup(*, agent_speedups: Required) -> Value:
+    """The benchmark that fared worst; below 1 something became slower."""
+    return min(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
+
+
+@metric(
+    level="task",
+    title="Significant regressions",
+    unit="share",
+    better="lower",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="benchmarks whose interval of log_speedup lies below 0 / benchmarks with an interval",
+    example=Example({"log_speedup_highs": (-0.1, 0.2, 0.5, 0.3)}, 0.25),
+)
+def significant_regressions(*, log_speedup_highs: Required) -> Value:
+    """Share of benchmarks that surely became slower."""
+    highs = log_speedup_highs
+    return sum(high < 0 for high in highs) / len(highs) if highs else missing(_NO_INTERVAL)
+
+
+@metric(
+    level="task",
+    title="Minimum significant gain",
+    unit="share of time",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="mean of max(0, 1 - exp(-low)) over benchmarks, low being the lower end of log_speedup's interval",
+    # surely half the time saved on one of two: 1 - exp(-ln 2) = 0.5
+    example=Example({"log_speedup_lows": (0.6931471805599453, -0.2)}, 0.25),
+)
+def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
+    """Share of the time that was surely saved; noise gives nothing."""
+    lows = log_speedup_lows
+    return mean([max(0.0, 1 - exp(-low)) for low in lows]) if lows else missing(_NO_INTERVAL)
+
+
+@metric(
+    level="task",
+    title="Log advantage, pessimistic",
+    unit="ln ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="log_advantage with every benchmark missing under the agent at its worst speedup, at most 1",
+    # ratios 2/4, 8/4, 0.5/1 and 0.5/2: (-1 + 1 - 1 - 2) ln 2 / 4
+    example=Example(
+        {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "unmatched_oracle_speedups": (2.0,)}, -0.5198603854199589
+    ),
+)
+def log_advantage_low(
+    *, agent_speedups: Required, oracle_speedups: Required, unmatched_oracle_speedups: Required
+) -> Value:
+    """The lowest that log_advantage could be, had the benchmarks missing under the agent been as bad as its worst."""
+    worst = min([1.0, *agent_speedups])
+    return _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, worst)
+
+
+@metric(
+    level="task",
+    title="Log advantage, optimistic",
+    unit="ln ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="log_advantage with every benchmark missing under the agent at its best speedup, at least 1",
+    # ratios 2/4, 8/4, 0.5/1 and 8/2: (-1 + 1 - 1 + 2) ln 2 / 4
+    example=Example(
+        {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "unmatched_oracle_speedups": (2.0,)}, 0.17328679513998632
+    ),
+)
+def log_advantage_high(
+    *, agent_speedups: Required, oracle_speedups: Required, unmatched_oracle_speedups: Required
+) -> Value:
+    """The highest that log_advantage could be, had the benchmarks missing under the agent been as good as its best."""
+    best = max([1.0, *agent_speedups])
+    return _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, best)
+
+
+def _with_imputed(agent: Sequence[float], oracle: Sequence[float], unmatched: Sequence[float], value: float) -> Value:
+    if not agent and not unmatched:
+        return missing(_NO_BENCHMARK)
+    return mean(_log_ratios([*agent, *[value] * len(unmatched)], [*oracle, *unmatched]))
+
+
+@metric(
+    level="task",
+    title="Cost per log gain",
+    unit="USD per ln ratio",
+    better="lower",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="task_cost_usd / ln(task_speedup), only where task_speedup is above 1",
+    example=Example({"task_cost": 0.6931471805599453, "task_speedup": 2.0}, 1.0),
+)
+def cost_per_log_gain(*, task_cost: Required, task_speedup: Required) -> Value:
+    """What a speedup of e would cost at this rate; without a gain there is no price of gain."""
+    return task_cost / log(task_speedup) if task_speedup > 1 else missing("there is no gain to pay for")
+
+
+@metric(
+    level="task",
+    title="Noise floor",
+    unit="ln ratio",
+    better="lower",
+    bounds=(0, inf),
+    spec="speedup",
+    formula="quantile of |ln(nop / nop again)| over benchmarks",
+    # sorted 0.1, 0.2, 0.3: position 0.95 x 2 = 1.9
+    example=Example({"repeat_log_ratios": (0.1, -0.3, 0.2)}, 0.29),
+)
+def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param = 0.95) -> Value:
+    """How far apart two measurements of the same code are: a change smaller than this cannot be told from none."""
+    sizes = sorted(abs(one) for one in repeat_log_ratios)
+    if not sizes:
+        return missing("the unchanged code was not measured twice")
+    position = noise_quantile * (len(sizes) - 1)
+    below = floor(position)
+    above = min(below + 1, len(sizes) - 1)
+    return sizes[below] + (position - below) * (sizes[above] - sizes[below])
+
+
+@metric(
+    level="task",
+    title="Largest item's share",
+    unit="share",
+    better="lower",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="largest |item| / sum of |items|",
+    example=Example({"items": (0.5, -0.25, 0.25)}, 0.5),
+)
+def largest_share(*, items: Required) -> Value:
+    """How much of a mean its largest item gives: near 1 the mean says little of the others."""
+    total = fsum(abs(item) for item in items)
+    return max(abs(item) for item in items) / total if total > 0 else missing("all items are 0, or there is none")
+
+
+@metric(
+    level="tasks",
+    title="Mean log advantage",
+    unit="ln ratio",
+    better="higher",
+    bounds=(-inf, inf),
+    spec="speedup",
+    formula="mean over tasks of the mean log_advantage of the task's attempts",
+    example=Example({"log_advantages": (-0.5, 0.25)}, -0.125),
+)
+def mean_log_advantage(*, log_advantages: Required) -> Value:
+    """Advantage over the expert, every task counting the same; its interval resamples whole tasks."""
+    return mean(log_advantages) if log_advantages else missing(_NO_TASK)
+
+
+@metric(
+    level="tasks",
+    title="fast_p",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="attempts with success and task_speedup > p / attempts",
+    example=Example({"speedups": (1.5, 0.9, 3.0), "successes": (True, True, False)}, 1 / 3),
+)
+def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -> Value:
+    """Share of attempts that are correct and more than p times as fast as the unchanged code."""
+    met = [bool(good) and fast > fast_p_at for fast, good in zip(speedups, successes, strict=True)]
+    return sum(met) / len(met) if met else missing(_NO_TASK)
+
+
+@metric(
+    level="tasks",
+    title="opt_p",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="attempts with success, task_speedup >= opt_min_speedup and speedup_ratio_hmean > p / attempts",
+    example=Example({"speedups": (1.5, 1.1, 3.0), "ratios": (0.97, 1.2, 0.5), "successes": (True, True, True)}, 1 / 3),
+)
+def opt_p(
+    *, speedups: Required, ratios: Required, successes: Required, opt_p_at: Param = 0.95, opt_min_speedup: Param = 1.2
+) -> Value:
+    """Share of attempts that are correct, clearly faster, and reach the share p of the expert's speed."""
+    met = [
+        bool(good) and fast >= opt_min_speedup and reached > opt_p_at
+        for fast, reached, good in zip(speedups, ratios, successes, strict=True)
+    ]
+    return sum(met) / len(met) if met else missing(_NO_TASK)
+
+
+@metric(
+    level="tasks",
+    title="opt@k",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="mean over tasks of the chance that one of k attempts is optimal: 1 - C(n - c, k) / C(n, k)",
+    example=Example({"chances": (1.0, 0.5)}, 0.75),
+)
+def opt_at_k(*, chances: Required) -> Value:
+    """Share of tasks that k attempts would solve as well as the expert, by the exact estimator instead of shuffles."""
+    return mean(chances) if chances else missing("no task has k attempts")
+
+
+@metric(
+    level="tasks",
+    title="On the cost-gain front",
+    unit="1 or 0",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="1 unless another agent costs no more and gains no less, and differs in one of them",
+    example=Example({"cost": 1.0, "gain": 0.2, "other_costs": (2.0, 1.0), "other_gains": (0.5, 0.1)}, 1.0),
+)
+def on_cost_front(*, cost: Required, gain: Required, other_costs: Required, other_gains: Required) -> Value:
+    """Whether no other agent is a better bargain in both cost and gain."""
+    others = zip(other_costs, other_gains, strict=True)
+    beaten = any(paid <= cost and won >= gain and (paid < cost or won > gain) for paid, won in others)
+    return 0.0 if beaten else 1.0

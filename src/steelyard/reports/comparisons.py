@@ -1,0 +1,181 @@
+"""Comparisons, ranks, gates and judges as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.table import Table
+
+from steelyard.metrics._catalog import catalog
+from steelyard.reports.terminal import ARROWS, DASH
+from steelyard.standings.comparison import Comparison, Judged, Pair
+from steelyard.standings.differences import Flip
+from steelyard.standings.intervals import Interval
+from steelyard.standings.ranking import Place, Ranking
+from steelyard.standings.verdicts import amount, level_of
+
+FLIPS_SHOWN = 8
+
+
+def plain_table(title: str) -> Table:
+    """An empty table in the house style."""
+    width = min(len(title), 150)  # a narrow table would break its title
+    return Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False, min_width=width
+    )
+
+
+def comparison_lines(result: Comparison) -> Iterator[str]:
+    """The sentences, and before them what each pair has in common."""
+    for pair in result.pairs:
+        yield coverage_text(result.a.label, pair)
+        for judged in pair.metrics:
+            yield f"  {judged.sentence}"
+
+
+def coverage_text(a: str, pair: Pair) -> str:
+    """Which tasks a comparison stands on."""
+    cover = pair.coverage
+    left_out = [f"{len(cover.only_a):,} only {a} tried"] if cover.only_a else []
+    left_out += [f"{len(cover.only_b):,} only {pair.b.label} tried"] if cover.only_b else []
+    rest = f" (left out: {', '.join(left_out)})" if left_out else ""
+    return f"{pair.b.label} against {a}: {cover.common:,} tasks in common{rest}"
+
+
+def comparison_tables(result: Comparison) -> Iterator[Table]:
+    """One table a pair: both figures, the difference with its interval, p, effect size and verdict."""
+    for pair in result.pairs:
+        table = plain_table(f"{pair.b.label} (B) against {result.a.label} (A)")
+        table.add_column("metric")
+        for title in ("A", "B", "B - A", "interval", "p", "effect", "tasks"):
+            table.add_column(title, justify="right")
+        table.add_column("B is")
+        for judged in pair.metrics:
+            table.add_row(*_cells(judged))
+        yield table
+        yield from _flip_table(pair, a=result.a.label)
+
+
+def _cells(judged: Judged) -> list[str]:
+    found = judged.found
+    declared = catalog()[found.metric]
+    p_value = DASH if judged.adjusted_p is None else f"{judged.adjusted_p:.3g}"
+    return [
+        declared.title,
+        DASH if found.a is None else level_of(found.a, declared.unit),
+        DASH if found.b is None else level_of(found.b, declared.unit),
+        DASH if found.value is None else amount(found.value, declared.unit, signed=True),
+        range_text(found.interval, declared.unit),
+        p_value,
+        DASH if found.cliffs_delta is None else f"{found.cliffs_delta:+.2f}",
+        f"{found.tasks:,}",
+        judged.verdict,
+    ]
+
+
+def range_text(interval: Interval, unit: str) -> str:
+    """The limits, without the unit."""
+    if interval.low is None or interval.high is None:
+        return DASH
+    return f"{amount(interval.low, unit, bare=True)} to {amount(interval.high, unit, bare=True)}"
+
+
+def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
+    judged = next((one for one in pair.metrics if one.found.metric == "pass_rate"), None)
+    if judged is None or not (judged.found.gained or judged.found.lost):
+        return
+    found = judged.found
+    same = found.tasks - len(found.gained) - len(found.lost)
+    counts = f"{len(found.gained):,} gained, {len(found.lost):,} lost, {same:,} as before"
+    table = plain_table(f"Tasks that flip from {a} to {pair.b.label}: {counts}")
+    table.add_column("task")
+    table.add_column("A", justify="right")
+    table.add_column("B", justify="right")
+    for flips in (found.gained, found.lost):
+        for flip in flips[:FLIPS_SHOWN]:
+            table.add_row(flip.task, level_of(flip.a, "share"), level_of(flip.b, "share"))
+        if len(flips) > FLIPS_SHOWN:
+            table.add_row(_more(flips), "", "")
+    yield table
+
+
+def _more(flips: Sequence[Flip]) -> str:
+    word = "gained" if flips[0].b > flips[0].a else "lost"
+    return f"... {len(flips) - FLIPS_SHOWN:,} more {word}"
+
+
+def ranking_tables(result: Ranking) -> Iterator[Table]:
+    """The places with bands, the score with its interval, cost beside it; then pass@k where tasks were tried again."""
+    declared = catalog()[result.on]
+    arrow = ARROWS[declared.better]
+    table = plain_table(
+        f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks, by {result.order}"
+    )
+    table.add_column("place", justify="right")
+    for name in result.by:
+        table.add_column(name)
+    if result.order == "bradley-terry":
+        table.add_column("strength", justify="right")
+    table.add_column(declared.title.lower(), justify="right")
+    table.add_column(f"{result.options.level * 100:g} % interval", justify="right")
+    for title in ("cost a run", "cost of pass", "Pareto"):
+        table.add_column(title, justify="right")
+    table.add_column("runs", justify="right")
+    for place in result.places:
+        table.add_row(
+            place.band,
+            *(DASH if value is None else str(value) for value in place.key.values()),
+            *([] if place.strength is None else [f"{place.strength:+.2f}"]),
+            DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
+            range_text(place.score, declared.unit),
+            DASH if place.cost_usd is None else level_of(place.cost_usd, "USD"),
+            DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
+            _front_text(place),
+            f"{place.runs:,}",
+        )
+    yield table
+    yield from _passes_table(result)
+
+
+def _front_text(place: Place) -> str:
+    if place.on_front is None or place.front_share is None:
+        return DASH
+    return f"{'*' if place.on_front else ' '} {place.front_share:.0%}"
+
+
+def _passes_table(result: Ranking) -> Iterator[Table]:
+    tried = [k for k in (1, 2, 3, 4, 5, 10) if all(k in place.passes for place in result.places)]
+    if len(tried) < 2:
+        return
+    table = plain_table("At least one of k attempts passes (pass@k) / all of them pass (pass^k), in percent")
+    for name in result.by:
+        table.add_column(name)
+    for k in tried:
+        table.add_column(f"k = {k}", justify="right")
+    for place in result.places:
+        cells = [DASH if value is None else str(value) for value in place.key.values()]
+        for k in tried:
+            some, every = (interval.estimate or 0.0 for interval in place.passes[k])
+            cells.append(f"{100 * some:.1f} / {100 * every:.1f}")
+        table.add_row(*cells)
+    yield table
+
+
+def ranking_lines(result: Ranking) -> Iterator[str]:
+    """Who leads, in a sentence, and what the marks mean."""
+    leaders = [place for place in result.places if place.best == 1]
+    names = [" ".join(str(value) for value in place.key.values()) for place in leaders]
+    if len(result.places) == 1:
+        yield f"{names[0]} is the only one, so there is nobody to lead."
+    elif len(leaders) == 1:
+        yield f"{names[0]} leads on {result.on}, surely."
+    else:
+        yield f"Nobody leads surely on {result.on}: {_listed(names)} cannot be told from the best."
+    yield "A band such as 2-4 holds the places that the data leave open."
+    yield "Pareto: * nobody scores as much for less money; behind it, how often that is so when tasks are drawn anew."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:6]) + ([f"{len(names) - 6} more"] if len(names) > 6 else [])
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]

@@ -1,0 +1,126 @@
+"""What was found of judges, as sentences and tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from steelyard.reports.comparisons import plain_table
+from steelyard.reports.terminal import DASH
+from steelyard.standings.intervals import Interval
+from steelyard.standings.judging import Agreement, JudgeRecord, Judges
+
+TASKS_SHOWN = 30
+WORDS = ((0.8, "agree well"), (0.667, "agree enough for tentative conclusions"), (0.0, "agree too little to rely on"))
+"""What an alpha means (Krippendorff 2004): from 0.8 reliable, from 0.667 tentative, below neither."""
+
+
+def judge_lines(result: Judges) -> Iterator[str]:
+    """Agreement, strictness, sums and contradictions, a sentence each."""
+    yield _agreement_sentence(result)
+    for one in result.judges:
+        text = _strictness(one)
+        if text:
+            yield text
+    for one in result.judges:
+        if one.differing:
+            yield (
+                f"{one.judge} states another score than its criteria give (by more than {result.tolerance:g}) in "
+                f"{one.differing:,} of {one.checked:,} judgments, {one.mean_error:+.3f} on average."
+            )
+    contradictions = sum(one.contradictions for one in result.judges)
+    if contradictions:
+        votes = "1 vote goes" if contradictions == 1 else f"{contradictions:,} votes go"
+        yield f"{votes} against the judge's own score (pass from {result.threshold:g} on)."
+
+
+def _agreement_sentence(result: Judges) -> str:
+    found = result.overall.scores
+    count = len(result.judges)
+    if count < 2:
+        return f"There is one judge, {result.judges[0].judge}, so agreement cannot be told."
+    if found.estimate is None:
+        return f"Whether the {count} judges agree cannot be told: {found.reason}."
+    words = next((word for least, word in WORDS if found.estimate >= least), "disagree more than chance would")
+    limits = f", {found.level * 100:g} % interval {_range(found)}" if found.known else f"; no interval: {found.reason}"
+    return f"The {count} judges {words}: alpha {found.estimate:.3f} on {result.overall.runs:,} runs{limits}."
+
+
+def _strictness(one: JudgeRecord) -> str | None:
+    found = one.severity
+    if found.estimate is None or not found.excludes(0.0):
+        return None
+    side = "below" if found.estimate < 0 else "above"
+    kind = "strict" if found.estimate < 0 else "lenient"
+    return f"{one.judge} is {kind}: {abs(found.estimate):.3f} {side} the others on the same runs ({_range(found)})."
+
+
+def _range(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return DASH
+    return f"{interval.low:.3f} to {interval.high:.3f}"
+
+
+def _number(value: float | None) -> str:
+    return DASH if value is None else f"{value:.3f}"
+
+
+def _signed(value: float | None) -> str:
+    return DASH if value is None else f"{round(value, 3) + 0.0:+.3f}"  # adding 0 turns -0.0 into 0.0
+
+
+def judge_tables(result: Judges) -> Iterator[Table]:
+    """Judges, pairs of judges, and tasks."""
+    table = plain_table(f"{len(result.judges):,} judges of {result.runs:,} runs")
+    table.add_column("judge")
+    for title in ("runs", "mean score", "severity", "interval", "stated - recomputed", "differing", "contradictions"):
+        table.add_column(title, justify="right")
+    for one in result.judges:
+        table.add_row(
+            one.judge,
+            f"{one.runs:,}",
+            _number(one.mean),
+            _signed(one.severity.estimate),
+            _range(one.severity),
+            _signed(one.mean_error),
+            f"{one.differing:,} of {one.checked:,}" if one.checked else DASH,
+            f"{one.contradictions:,}",
+        )
+    yield table
+    if result.kappas:
+        yield _pairs(result)
+    yield _tasks(result)
+
+
+def _pairs(result: Judges) -> Table:
+    table = plain_table("Pass or fail: Cohen's kappa of each pair")
+    table.add_column("judges")
+    table.add_column("kappa", justify="right")
+    for (first, second), kappa in result.kappas.items():
+        table.add_row(f"{first}, {second}", _number(kappa))
+    return table
+
+
+def _tasks(result: Judges) -> Table:
+    table = plain_table("Agreement by task")
+    table.add_column("task")
+    for title in ("runs", "alpha of scores", "interval", "alpha of votes", "Fleiss' kappa", "split votes"):
+        table.add_column(title, justify="right")
+    shown = list(result.tasks.items())[:TASKS_SHOWN]
+    for task, found in [*shown, ("all", result.overall)]:
+        table.add_row(task, *_agreement_cells(found))
+    if len(result.tasks) > TASKS_SHOWN:
+        table.add_row(f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
+    return table
+
+
+def _agreement_cells(found: Agreement) -> list[str]:
+    return [
+        f"{found.runs:,}",
+        _number(found.scores.estimate),
+        _range(found.scores),
+        _number(found.votes.estimate),
+        _number(found.fleiss),
+        f"{found.split:,} of {found.voted:,}",
+    ]

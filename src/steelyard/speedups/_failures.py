@@ -1,0 +1,50 @@
+"""When an attempt has failed, and what that does: the agent is then taken to have changed nothing."""
+
+from __future__ import annotations
+
+from steelyard.records.missing import Missing
+from steelyard.records.run import Snapshot, TestResults
+
+NO_TESTS = "no test results are given"
+
+
+def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:
+    """Whether the tests say that the agent broke something; missing without results.
+
+    Where the expert's results are known too, only what fails beyond them counts: by name where both give names, so
+    breaking another test than the expert did is a failure; by count otherwise.
+    """
+    if tests is None:
+        return Missing(NO_TESTS)
+    if oracle is None:
+        return tests.not_passed > 0
+    mine, theirs = _failing(tests), _failing(oracle)
+    if mine is not None and theirs is not None:
+        return bool(mine - theirs)
+    return tests.not_passed > oracle.not_passed
+
+
+def _failing(tests: TestResults) -> set[str] | None:
+    """Names of the tests that did not pass; None where only their number is known."""
+    names: set[str] = set()
+    for part in (tests.failed, tests.errors):
+        if isinstance(part, int) and part > 0:
+            return None
+        if isinstance(part, tuple):
+            names.update(part)
+    return names
+
+
+def snapshot_failed(snapshot: Snapshot | None) -> bool:
+    """Whether behaviour changed: a status other than `passed`, or something that passed before and fails now.
+
+    No snapshot is no failure.
+    """
+    return snapshot is not None and (snapshot.status != "passed" or (snapshot.pass_to_fail or 0) > 0)
+
+
+def succeeded(tests: bool | Missing, snapshot: bool) -> bool | Missing:
+    """Whether the attempt broke neither; unknown while its tests are unknown, unless the snapshot already says no."""
+    if snapshot:
+        return False
+    return tests if isinstance(tests, Missing) else not tests

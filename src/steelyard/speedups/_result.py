@@ -1,0 +1,116 @@
+"""Everything that is known of a set of attempts, and its JSON shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from steelyard.records.finding import Finding
+from steelyard.speedups._findings import coverage, dominant, findings_of
+from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of
+from steelyard.speedups._options import Options
+from steelyard.speedups._payload import payload
+from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
+from steelyard.speedups._table import Attempt, Table, table_of
+from steelyard.speedups._tree import Node, tree_of
+
+Fields = dict[str, Any]  # Any: JSON values
+
+
+@dataclass(frozen=True, eq=False)
+class Speedups:
+    """Payloads, summaries and findings of a set of attempts; each part is made when it is asked for."""
+
+    table: Table
+    options: Options
+    profile: str
+    surety: Surety | None
+    """Intervals and verdicts; None when they were not asked for."""
+    earlier: tuple[Finding, ...] = ()
+    """What reading the files found."""
+
+    @cached_property
+    def measured(self) -> dict[int, Fields]:
+        """Our figures of each attempt."""
+        attempts = range(len(self.table.attempts))
+        return {index: measures(self.table, index, self.surety, self.options) for index in attempts}
+
+    @cached_property
+    def overall(self) -> dict[str, Fields]:
+        """Our figures of each agent over its tasks, and whether it is on the front of cost and gain."""
+        found = {key: overall(self.table, at, self.measured, self.options) for key, at in by_agent(self.table).items()}
+        costs = {key: self.summaries[key]["mean_cost_per_task"] for key in found}
+        gains = {key: fields["mean_log_advantage"] for key, fields in found.items()}
+        on_front = fronts(costs, gains)
+        return {key: fields | {"on_cost_front": on_front[key]} for key, fields in found.items()}
+
+    @cached_property
+    def _summaries(self) -> dict[str, tuple[Fields, dict[str, str]]]:
+        return {key: summary(self.table, indexes) for key, indexes in by_agent(self.table).items()}
+
+    @property
+    def summaries(self) -> dict[str, Fields]:
+        """The specification's run-level fields of each agent."""
+        return {key: fields for key, (fields, _) in self._summaries.items()}
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """All findings, those of reading first."""
+        found = [*self.earlier, *findings_of(self.table, self.surety, self.measured, self.options)]
+        for key, fields in self.overall.items():
+            found += dominant(fields["largest_share"], fields["tasks"], "task", self.options, key)
+        return found
+
+    def tree(self, index: int) -> Node:
+        """The tree of one attempt."""
+        return tree_of(self.table, index)
+
+    def as_dict(self, *, many: bool) -> Fields:
+        """The JSON shape: `agents` for one task, `tasks` for many."""
+        parts: Fields = {"profile": self.profile}
+        if many:
+            parts["tasks"] = {}
+            for index, attempt in enumerate(self.table.attempts):
+                task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
+                self._add(task, index)
+        else:
+            parts |= {"agents": {}, "measures": {}, "missing": {}}
+            for index in range(len(self.table.attempts)):
+                self._add(parts, index)
+        parts["summary"] = self.summaries
+        parts["summary_missing"] = {key: reasons for key, (_, reasons) in self._summaries.items()}
+        parts["overall"] = self.overall
+        parts["run"] = run_figures(self.table)
+        parts["coverage"] = coverage(self.table.attempts)
+        parts["findings"] = [_finding(found) for found in self.findings]
+        return parts
+
+    def _add(self, task: Fields, index: int) -> None:
+        attempt = self.table.attempts[index]
+        key = attempt.agent
+        if key in task["agents"]:  # one task given with several attempts of an agent
+            key = f"{key}#{attempt.number}"
+        task["agents"][key], task["missing"][key] = payload(self.table, index)
+        benchmarks = {} if self.surety is None else benchmark_measures(self.table, index, self.surety)
+        task["measures"][key] = self.measured[index] | {"benchmarks": benchmarks}
+
+
+def _finding(found: Finding) -> Fields:
+    return {"code": found.code, "severity": found.severity, "message": found.message, "where": found.where}
+
+
+def speedups_of(
+    attempts: Sequence[Attempt],
+    options: Options,
+    *,
+    profile: str = "speedup-1",
+    intervals: bool = True,
+    earlier: Sequence[Finding] = (),
+) -> Speedups:
+    """The speedups of these attempts, in order of task, number and agent whatever the order given."""
+    ordered = sorted(attempts, key=lambda one: (one.task, one.number, one.agent))
+    table = table_of(ordered, agent_only_failures=options.agent_only_failures)
+    surety = surety_of(table, options) if intervals else None
+    return Speedups(table, options, profile, surety, tuple(earlier))

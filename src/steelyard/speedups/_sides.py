@@ -1,0 +1,206 @@
+"""The benchmarks of one version of the code as columns, and many such sides pooled so that arithmetic runs once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.records.timing import SECONDS, Place, Timing, TimingStatus
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+PORTION = 250_000
+"""Samples that are sorted at a time."""
+
+LEVELS = ("module", "class", "function", "overall")
+"""The levels from the coarsest up to all benchmarks together; as level 1 to 4 in the specification's order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One version of the code (nop, oracle or an agent's) with its benchmarks, sorted by name."""
+
+    names: tuple[str, ...]
+    places: tuple[Place, ...]
+    values: Floats
+    """All samples, benchmark after benchmark."""
+    counts: Ints
+    """How many samples each benchmark has."""
+    medians: Floats
+    """The median that the tool stated; NaN where it stated none. Samples win over it."""
+    statuses: tuple[TimingStatus, ...]
+    stated: Floats | None = None
+    """Speedup over nop, in files that state this instead of times; None elsewhere."""
+    versions: tuple[str | None, ...] = ()
+    environments: frozenset[str] = frozenset()
+    processes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Sizes of the processes of a benchmark (by position), where they are known and matter."""
+    intervals99: Floats | None = None
+    """The tool's own 99 % intervals, low and high; asv's rule falls back on them."""
+    rounds: Ints | None = None
+    """How many samples the tool took, kept or not; -1 where that is unknown."""
+    other_units: tuple[str, ...] = ()
+    """Names that were set aside because they are not in seconds."""
+
+    @cached_property
+    def measured(self) -> Flags:
+        """Which benchmarks have a number at all."""
+        timed = (self.counts > 0) | np.isfinite(self.medians)
+        return timed if self.stated is None else timed | np.isfinite(self.stated)
+
+    @cached_property
+    def level_codes(self) -> tuple[Ints, Ints, Ints]:
+        """For each benchmark the number of its module, class and function."""
+        functions, codes = _numbered(self.places)
+        _, modules = _numbered(list(map(itemgetter(0), functions)))
+        _, classes = _numbered(list(map(itemgetter(0, 1), functions)))
+        return modules[codes], classes[codes], codes
+
+    @cached_property
+    def level_sizes(self) -> tuple[int, int, int]:
+        """How many modules, classes and functions there are."""
+        modules, classes, functions = (int(codes.max(initial=-1)) + 1 for codes in self.level_codes)
+        return modules, classes, functions
+
+
+def _numbered(keys: Sequence[Hashable]) -> tuple[Iterable[Any], Ints]:  # Any: the keys, as they were given
+    """The distinct keys in order of appearance, and for each key its number among them."""
+    numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
+    return numbers, codes
+
+
+def side_of(timings: Iterable[Timing]) -> Side:
+    """The side that these timings make (sources see to it that no name comes twice); only seconds are kept."""
+    everything = sorted(timings, key=lambda timing: timing.name)
+    kept = [timing for timing in everything if timing.unit == SECONDS]
+    samples = [timing.usable_samples if timing.status == "ok" else () for timing in kept]
+    summaries = [timing.summary for timing in kept]
+    return Side(
+        names=tuple(timing.name for timing in kept),
+        places=tuple(timing.place for timing in kept),
+        values=np.array([value for one in samples for value in one], dtype=np.float64),
+        counts=np.array([len(one) for one in samples], dtype=np.int64),
+        medians=_floats(timing.summary.median if timing.summary and timing.status == "ok" else None for timing in kept),
+        stated=_floats(timing.speedup for timing in kept) if any(timing.speedup for timing in kept) else None,
+        statuses=tuple(timing.status for timing in kept),
+        versions=tuple(timing.code_version for timing in kept),
+        environments=frozenset(timing.environment for timing in kept if timing.environment),
+        processes={
+            index: timing.process_sizes
+            for index, timing in enumerate(kept)
+            if timing.process_sizes
+            and max(timing.process_sizes) > 1
+            and len(samples[index]) == len(timing.samples or ())
+        },
+        intervals99=np.column_stack(
+            (
+                _floats(one.ci99_low if one else None for one in summaries),
+                _floats(one.ci99_high if one else None for one in summaries),
+            )
+        ),
+        rounds=np.array([-1 if one is None or one.rounds is None else one.rounds for one in summaries], dtype=np.int64),
+        other_units=tuple(timing.name for timing in everything if timing.unit != SECONDS),
+    )
+
+
+def _floats(values: Iterable[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Many sides one after another; rows are benchmarks."""
+
+    sides: tuple[Side, ...]
+    starts: dict[int, int]
+    """First row of each side, by the side's identity."""
+    medians: Floats
+    """Median of the samples, else the one the tool stated; NaN where there is neither."""
+    stated: Floats | None
+    """Speedups over nop that files state instead of times; None when no side has any."""
+
+    def row(self, side: Side) -> int:
+        """The side's first row."""
+        return self.starts[id(side)]
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How many samples each row has."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *[side.counts for side in self.sides]])
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where each row's samples begin in `values`, and one past the last."""
+        return np.concatenate(([0], np.cumsum(self.counts)))
+
+    @cached_property
+    def values(self) -> Floats:
+        """All samples, sorted within each row. Made when intervals ask for it: medians alone do not need them kept."""
+        return np.concatenate([np.empty(0), *[_sorted_samples(part)[0] for part in _parts(self.sides)]])
+
+
+def pooled(sides: Iterable[Side]) -> Pool:
+    """All distinct sides in one pool, with the median of every row."""
+    distinct = tuple({id(side): side for side in sides}.values())
+    starts: dict[int, int] = {}
+    row = 0
+    for side in distinct:
+        starts[id(side)] = row
+        row += len(side.names)
+    medians = [_sorted_samples(part)[1] for part in _parts(distinct)]
+    stated = None
+    if any(side.stated is not None for side in distinct):
+        parts = [np.full(len(side.names), np.nan) if side.stated is None else side.stated for side in distinct]
+        stated = np.concatenate(parts)
+    return Pool(sides=distinct, starts=starts, medians=np.concatenate([np.empty(0), *medians]), stated=stated)
+
+
+def _parts(sides: Sequence[Side]) -> Iterator[list[Side]]:
+    """The sides in portions small enough to stay in the cache: fresh memory costs more than sorting."""
+    part: list[Side] = []
+    held = 0
+    for side in sides:
+        part.append(side)
+        held += len(side.values)
+        if held >= PORTION:
+            yield part
+            part, held = [], 0
+    if part:
+        yield part
+
+
+def _sorted_samples(sides: Sequence[Side]) -> tuple[Floats, Floats]:
+    """The samples of these sides, sorted within each row, and the median of each row."""
+    counts = np.concatenate([side.counts for side in sides])
+    values = np.concatenate([side.values for side in sides])
+    medians = np.concatenate([side.medians for side in sides])
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    for size, rows, block in blocks(values, offsets, counts):
+        block.sort(axis=1)
+        if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
+            values[offsets[rows][:, None] + np.arange(size)] = block
+        middle = block[:, (size - 1) // 2]
+        with np.errstate(over="ignore"):  # a median past all numbers is infinite, hence not valid
+            medians[rows] = middle if size % 2 else (middle + block[:, size // 2]) / 2
+    return values, medians
+
+
+def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, Ints | slice, Floats]]:
+    """Rows of equal length as matrices: sample count, rows, samples. One view, not a copy, when all counts agree."""
+    if counts.size and counts[0] > 0 and (counts == counts[0]).all():
+        yield int(counts[0]), slice(None), values.reshape(-1, int(counts[0]))
+        return
+    for size in np.unique(counts[counts > 0]).tolist():
+        rows = np.flatnonzero(counts == size)
+        yield size, rows, values[offsets[rows][:, None] + np.arange(size)]

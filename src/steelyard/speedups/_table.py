@@ -1,0 +1,298 @@
+"""Many attempts as one long table of benchmarks: speedups, validity, the failure rules, task speedup and advantages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.records.missing import Missing
+from steelyard.records.run import Snapshot, TestResults
+from steelyard.speedups._failures import broke_tests, snapshot_failed, succeeded
+from steelyard.speedups._options import AgentOnlyRule
+from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, pooled
+
+ABSENT = -1
+IMPLAUSIBLE = 1e50
+"""A speedup this far from 1 is no measurement, and sums of such numbers would overflow."""
+PORTION = 40_000
+"""Rows that are worked on at a time."""
+NO_COST = Missing("no cost is given")
+NO_TRAJECTORY = Missing("no log is given")
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """One attempt of one agent at one task, with the two baselines it is measured against."""
+
+    task: str
+    agent: str
+    """The key `agent:model`."""
+    nop: Side
+    oracle: Side
+    side: Side
+    number: int = 1
+    nop_again: Side | None = None
+    tests: TestResults | None = None
+    oracle_tests: TestResults | None = None
+    snapshot: Snapshot | None = None
+    cost_usd: float | Missing = NO_COST
+    trajectory_length: int | Missing = NO_TRAJECTORY
+    trajectory_origin: str | None = None
+
+    @property
+    def trial(self) -> str:
+        """The task's name; later attempts carry their number."""
+        return self.task if self.number == 1 else f"{self.task}#{self.number}"
+
+    @cached_property
+    def pytest_failed(self) -> bool | Missing:
+        """Whether the tests failed."""
+        return broke_tests(self.tests, self.oracle_tests)
+
+    @cached_property
+    def snapshot_failed(self) -> bool:
+        """Whether the snapshot failed."""
+        return snapshot_failed(self.snapshot)
+
+    @cached_property
+    def success(self) -> bool | Missing:
+        """Whether neither failed."""
+        return succeeded(self.pytest_failed, self.snapshot_failed)
+
+    @property
+    def fallback(self) -> bool:
+        """Whether the agent is taken to have changed nothing."""
+        return self.success is False
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """For each attempt, its benchmarks' positions: in the nop side, and in the pool for each of the three sides."""
+
+    local: list[Ints]
+    nop: list[Ints]
+    oracle: list[Ints]
+    agent: list[Ints]
+    """-1 where the side does not have the benchmark."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One row for each benchmark measured under nop, attempt after attempt."""
+
+    attempts: tuple[Attempt, ...]
+    pool: Pool
+    positions: Rows
+    starts: Ints
+    """First row of each attempt, and one past the last."""
+    agent: Floats
+    oracle: Floats
+    """Speedups over nop as measured; NaN where there is none."""
+    counted: Flags
+    """What enters the figures: valid ones, and by the profile's rule those that failed only under the agent."""
+    effective: Floats
+    """The agent's speedup after the failure rules; NaN where not counted."""
+    task_speedup: Floats
+    advantages: Floats
+    """One row for each attempt, one column for each level; NaN where nothing counts."""
+
+    @cached_property
+    def attempt(self) -> Ints:
+        """Which attempt a row belongs to."""
+        return np.repeat(np.arange(len(self.attempts)), np.diff(self.starts))
+
+    @cached_property
+    def local(self) -> Ints:
+        """The row's position in its nop side."""
+        return _joined(self.positions.local)
+
+    @cached_property
+    def nop_row(self) -> Ints:
+        """The row's place in the pool under nop."""
+        return _joined(self.positions.nop)
+
+    @cached_property
+    def oracle_row(self) -> Ints:
+        """The row's place in the pool under oracle; -1 where it has none."""
+        return _joined(self.positions.oracle)
+
+    @cached_property
+    def agent_row(self) -> Ints:
+        """The row's place in the pool under the agent; -1 where it has none."""
+        return _joined(self.positions.agent)
+
+    @cached_property
+    def valid(self) -> Flags:
+        """Usable under all three."""
+        return np.isfinite(self.agent) & np.isfinite(self.oracle)
+
+    @cached_property
+    def agent_only(self) -> Flags:
+        """Usable but for the agent's side."""
+        return np.isfinite(self.oracle) & ~np.isfinite(self.agent)
+
+    def rows(self, attempt: int) -> slice:
+        """The rows of one attempt."""
+        return slice(int(self.starts[attempt]), int(self.starts[attempt + 1]))
+
+    def name(self, row: int) -> str:
+        """The benchmark's name."""
+        return self.attempts[int(self.attempt[row])].nop.names[int(self.local[row])]
+
+
+def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule = "drop") -> Table:
+    """Everything the specification asks of these attempts, computed over many of them at once."""
+    pool = pooled(side for one in attempts for side in (one.nop, one.oracle, one.side))
+    positions = _positions(attempts, pool)
+    starts = np.concatenate(([0], np.cumsum([len(one) for one in positions.local], dtype=np.int64)))
+    size = int(starts[-1])
+    agent, oracle, effective = np.empty(size), np.empty(size), np.empty(size)
+    counted = np.empty(size, dtype=bool)
+    task_speedup, advantages = np.empty(len(attempts)), np.empty((len(attempts), 4))
+    for first, last in _portions(starts):
+        rows, some = slice(int(starts[first]), int(starts[last])), slice(first, last)
+        nop = _joined(positions.nop[some])
+        agent[rows] = _speedup(pool, nop, _joined(positions.agent[some]))
+        oracle[rows] = _speedup(pool, nop, _joined(positions.oracle[some]))
+        attempt = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
+        effective[rows], counted[rows] = _by_rules(
+            attempts[some], attempt, agent[rows], oracle[rows], agent_only_failures
+        )
+        task_speedup[some], advantages[some] = _figures(
+            attempts[some], attempt, positions.local[some], effective[rows], oracle[rows], counted[rows]
+        )
+    return Table(
+        attempts=tuple(attempts),
+        pool=pool,
+        positions=positions,
+        starts=starts,
+        agent=agent,
+        oracle=oracle,
+        counted=counted,
+        effective=effective,
+        task_speedup=task_speedup,
+        advantages=advantages,
+    )
+
+
+def _portions(starts: Ints) -> Iterator[tuple[int, int]]:
+    """First and last (exclusive) attempt of portions whose rows fit the cache: touching fresh memory costs most."""
+    attempts = len(starts) - 1
+    first = 0
+    while first < attempts:
+        last = int(np.searchsorted(starts, starts[first] + PORTION, side="right")) - 1
+        last = min(max(last, first + 1), attempts)
+        yield first, last
+        first = last
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def _positions(attempts: Sequence[Attempt], pool: Pool) -> Rows:
+    measured: dict[int, Ints] = {}
+    found: dict[tuple[int, int], Ints] = {}
+    rows = Rows([], [], [], [])
+    for one in attempts:
+        nop = id(one.nop)
+        if nop not in measured:
+            measured[nop] = np.flatnonzero(one.nop.measured)
+            found[nop, nop] = measured[nop] + pool.row(one.nop)
+        rows.local.append(measured[nop])
+        rows.nop.append(found[nop, nop])
+        for column, side in ((rows.oracle, one.oracle), (rows.agent, one.side)):
+            key = (nop, id(side))
+            if key not in found:
+                found[key] = _matched(one.nop, measured[nop], side, pool.row(side))
+            column.append(found[key])
+    return rows
+
+
+def _matched(nop: Side, positions: Ints, side: Side, start: int) -> Ints:
+    if side.names == nop.names:
+        return positions + start
+    where = {name: start + index for index, name in enumerate(side.names)}
+    return np.array([where.get(nop.names[position], ABSENT) for position in positions.tolist()], dtype=np.int64)
+
+
+def _speedup(pool: Pool, nop: Ints, other: Ints) -> Floats:
+    """median(nop) / median(other), or the stated speedup; NaN unless all of it is finite and above 0."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        before, after = pool.medians[nop], pool.medians[other]
+        speedup = before / after
+        speedup[~((before > 0) & (after > 0))] = np.nan
+        if pool.stated is not None:
+            stated = pool.stated[other] / pool.stated[nop]
+            speedup = np.where(np.isfinite(speedup), speedup, stated)
+        speedup[~((speedup > 1 / IMPLAUSIBLE) & (speedup < IMPLAUSIBLE)) | (other == ABSENT)] = np.nan
+    return speedup
+
+
+def _by_rules(
+    attempts: Sequence[Attempt], attempt: Ints, agent: Floats, oracle: Floats, rule: AgentOnlyRule
+) -> tuple[Floats, Flags]:
+    """The agent's speedups after both failure rules, and what of them counts."""
+    comparable = np.isfinite(oracle)
+    usable = np.isfinite(agent)
+    counted = comparable & usable
+    effective = np.where(counted, agent, np.nan)
+    agent_only = comparable & ~usable
+    if rule != "drop" and agent_only.any():
+        worst = np.ones(len(attempts))
+        if rule == "worst":
+            np.minimum.at(worst, attempt[counted], agent[counted])
+        effective[agent_only] = worst[attempt[agent_only]]
+        counted = comparable
+    fallback = np.array([one.fallback for one in attempts], dtype=bool)
+    if fallback.any():
+        effective[fallback[attempt] & counted] = 1.0
+    return effective, counted
+
+
+def _figures(
+    attempts: Sequence[Attempt], attempt: Ints, local: list[Ints], effective: Floats, oracle: Floats, counted: Flags
+) -> tuple[Floats, Floats]:
+    """Task speedup and the advantage at each level, for every attempt."""
+    everything = bool(counted.all())
+    of_attempt = attempt if everything else attempt[counted]
+    mine = np.log(effective if everything else effective[counted])
+    theirs = np.log(oracle if everything else oracle[counted])
+    sizes = np.bincount(of_attempt, minlength=len(attempts))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gmean = np.exp(np.bincount(of_attempt, mine, minlength=len(attempts)) / sizes)
+        expert = np.exp(np.bincount(of_attempt, theirs, minlength=len(attempts)) / sizes)
+    advantages = np.empty((len(attempts), 4))
+    advantages[:, 3] = gmean - expert
+    for level in range(3):
+        groups, owner = _groups(attempts, local, level)
+        inside = groups if everything else groups[counted]
+        advantages[:, level] = _mean_of_groups(inside, owner, mine, theirs, len(attempts))
+    return gmean, advantages
+
+
+def _groups(attempts: Sequence[Attempt], local: list[Ints], level: int) -> tuple[Ints, Ints]:
+    """For each row the number of its group among the groups of all attempts, and for each group its attempt."""
+    parts: list[Ints] = []
+    for one, positions in zip(attempts, local, strict=True):
+        codes = one.nop.level_codes[level]
+        parts.append(codes if len(positions) == len(codes) else codes[positions])
+    widths = np.array([one.nop.level_sizes[level] for one in attempts], dtype=np.int64)
+    starts = np.cumsum(widths) - widths
+    groups = _joined(parts)
+    groups += np.repeat(starts, [len(part) for part in parts])
+    return groups, np.repeat(np.arange(len(attempts)), widths)
+
+
+def _mean_of_groups(groups: Ints, owner: Ints, mine: Floats, theirs: Floats, attempts: int) -> Floats:
+    sizes = np.bincount(groups, minlength=len(owner))
+    held = sizes > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.exp(np.bincount(groups, mine, minlength=len(owner)) / sizes) - np.exp(
+            np.bincount(groups, theirs, minlength=len(owner)) / sizes
+        )
+        total = np.bincount(owner[held], gap[held], minlength=attempts)
+        return total / np.bincount(owner[held], minlength=attempts)

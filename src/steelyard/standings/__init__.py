@@ -1,0 +1,1 @@
+"""Measured values and statistics together: who leads, and how surely."""

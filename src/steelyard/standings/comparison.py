@@ -1,0 +1,159 @@
+"""What `compare` gives: B against A, metric by metric, with the verdicts that the number of comparisons allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.metrics._catalog import catalog
+from steelyard.records.finding import Finding
+from steelyard.standings.differences import Correction, Difference, Flip, Options
+from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.standings.verdicts import Verdict, needed_tasks, sentence, verdict
+from steelyard.statistics.effects import size_word
+from steelyard.statistics.multiplicity import benjamini_hochberg, holm
+from steelyard.statistics.power import POWER
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two that are compared."""
+
+    label: str
+    chosen: Mapping[str, str]
+    runs: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the data a comparison can use."""
+
+    common: int
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A difference with its verdict."""
+
+    found: Difference
+    adjusted_p: float | None
+    verdict: Verdict
+    sentence: str
+    needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """B against A."""
+
+    b: Side
+    coverage: Coverage
+    metrics: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of comparing. `str()` gives the sentences."""
+
+    a: Side
+    pairs: tuple[Pair, ...]
+    options: Options
+    correction: Correction
+    comparisons: int
+    profile: str
+    findings: tuple[Finding, ...] = field(default=())
+    rejected_count: int = 0
+
+    def __str__(self) -> str:
+        return "\n".join(judged.sentence for pair in self.pairs for judged in pair.metrics)
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape; infinity is the string "Infinity"."""
+        return {
+            "profile": self.profile,
+            "a": _side_dict(self.a),
+            "pairs": [
+                {
+                    "b": _side_dict(pair.b),
+                    "tasks": {
+                        "common": pair.coverage.common,
+                        "only_a": list(pair.coverage.only_a),
+                        "only_b": list(pair.coverage.only_b),
+                    },
+                    "metrics": {judged.found.metric: judged_dict(judged) for judged in pair.metrics},
+                }
+                for pair in self.pairs
+            ],
+            "level": self.options.level,
+            "seed": self.options.seed,
+            "resamples": self.options.resamples,
+            "correction": self.correction,
+            "comparisons": self.comparisons,
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def adjusted_p_values(found: Sequence[Difference], correction: Correction) -> list[float | None]:
+    """Each test's p-value, corrected for how many there are; None where a test has none."""
+    known = [(place, one.test.p_value) for place, one in enumerate(found) if one.test.p_value is not None]
+    values = [p_value for _, p_value in known]
+    if correction == "holm":
+        values = holm(values).tolist()
+    elif correction == "bh":
+        values = benjamini_hochberg(values).tolist()
+    adjusted: list[float | None] = [None] * len(found)
+    for (place, _), p_value in zip(known, values, strict=True):
+        adjusted[place] = p_value
+    return adjusted
+
+
+def judge(found: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int) -> Judged:
+    """The verdict and the sentence of one difference."""
+    return Judged(
+        found=found,
+        adjusted_p=adjusted,
+        verdict=verdict(found, adjusted),
+        sentence=sentence(found, a=a, b=b, adjusted=adjusted, comparisons=comparisons),
+        needed=needed_tasks(found, comparisons),
+    )
+
+
+def _side_dict(side: Side) -> dict[str, Any]:  # Any: JSON values
+    return {"label": side.label, "chosen": dict(side.chosen), "runs": side.runs, "tasks": side.tasks}
+
+
+def judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
+    """One metric's difference as JSON."""
+    found = judged.found
+    delta = found.cliffs_delta
+    shape: dict[str, Any] = {
+        "sentence": judged.sentence,
+        "verdict": judged.verdict,
+        "a": number(found.a),
+        "b": number(found.b),
+        "unit": catalog()[found.metric].unit,
+        "better": catalog()[found.metric].better,
+        "difference": numbers(found.interval.as_dict()),
+        "test": numbers(found.test.as_dict()) | {"adjusted_p_value": judged.adjusted_p},
+        "tasks": found.tasks,
+        "runs": {"a": found.runs[0], "b": found.runs[1]},
+        "missing": {"a": found.missing[0], "b": found.missing[1]},
+        "effect": {
+            "cliffs_delta": delta,
+            "size": None if delta is None else size_word(delta),
+            "standardised": found.standardised,
+        },
+        "to_be_sure": {"tasks": judged.needed, "detectable_difference": found.detectable, "power": POWER},
+        "flips": {"gained": [_flip(one) for one in found.gained], "lost": [_flip(one) for one in found.lost]},
+    }
+    if found.bounds is not None:
+        shape["if_missing_were_known"] = {"low": found.bounds.low, "high": found.bounds.high}
+    return shape
+
+
+def _flip(flip: Flip) -> dict[str, Any]:  # Any: JSON values
+    return {"task": flip.task, "a": flip.a, "b": flip.b}

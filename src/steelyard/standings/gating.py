@@ -1,0 +1,179 @@
+"""Rules that a change must keep, and whether the data show that it does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from steelyard.errors import UsageError
+from steelyard.metrics._catalog import catalog
+from steelyard.records.finding import Finding
+from steelyard.standings.differences import FEW_DIFFER, Difference, Options, difference
+from steelyard.standings.intervals import RATIOS
+from steelyard.standings.samples import Mask, Samples
+from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.standings.verdicts import amount, level_of
+from steelyard.statistics.power import tasks_for_margin
+
+Result = Literal["holds", "fails", "cannot be told"]
+EXIT: dict[Result, int] = {"holds": 0, "fails": 3, "cannot be told": 4}
+"""The exit status of each result."""
+
+_RULE = re.compile(r"^\s*(?P<metric>\w+)\s*(?P<sign>>=|<=)\s*(?P<limit>[+-]?\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A limit on how far a metric may move from the baseline."""
+
+    text: str
+    metric: str
+    at_least: bool
+    """Whether the difference must be at least the limit, or at most."""
+    limit: float
+    """The limit of candidate minus baseline; with `relative`, as a share of the baseline's figure."""
+    relative: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Rule:
+        """The rule in `pass_rate >= -0.02` or `cost_usd <= +10%`."""
+        found = _RULE.match(text)
+        if found is None:
+            raise UsageError(f"{text!r} is not a rule", hint='--rule "pass_rate >= -0.02" or --rule "cost_usd <= +10%"')
+        declared = catalog()[found["metric"]]  # an unknown metric is answered with the nearest
+        relative = bool(found["percent"])
+        limit = float(found["limit"]) / (100 if relative else 1)
+        return cls(" ".join(text.split()), declared.name, found["sign"] == ">=", limit, relative)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule held against the data."""
+
+    rule: Rule
+    result: Result
+    sentence: str
+    found: Difference
+    """Candidate minus baseline; for a relative rule, minus the baseline moved by the allowed share."""
+    baseline: float | None
+    candidate: float | None
+    needed: int | None
+    """Tasks at which the question would be settled if the difference stays; None when unknown or settled."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All rules together: it fails when one fails, and cannot be told when none fails and one cannot be told."""
+
+    checks: tuple[Check, ...]
+    tasks: int
+    options: Options
+    profile: str
+    findings: tuple[Finding, ...] = field(default=())
+    rejected_count: int = 0
+
+    @property
+    def result(self) -> Result:
+        """The verdict over all rules."""
+        results = [check.result for check in self.checks]
+        for worst in ("fails", "cannot be told"):
+            if worst in results:
+                return worst
+        return "holds"
+
+    @property
+    def exit_code(self) -> int:
+        """0 holds, 3 fails, 4 cannot be told."""
+        return EXIT[self.result]
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape."""
+        return {
+            "result": self.result,
+            "exit_code": self.exit_code,
+            "profile": self.profile,
+            "tasks": self.tasks,
+            "level": self.options.level,
+            "seed": self.options.seed,
+            "rules": [
+                {
+                    "rule": check.rule.text,
+                    "result": check.result,
+                    "sentence": check.sentence,
+                    "baseline": number(check.baseline),
+                    "candidate": number(check.candidate),
+                    "difference": numbers(check.found.interval.as_dict()),
+                    "limit": check.rule.limit,
+                    "relative": check.rule.relative,
+                    "tasks_needed": check.needed,
+                }
+                for check in self.checks
+            ],
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def check(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, *, options: Options) -> Check:
+    """Whether the data show that the candidate keeps the rule, that it breaks it, or neither."""
+    plain = difference(samples, baseline, candidate, rule.metric, options=options)
+    found = plain
+    if rule.relative:
+        scaled = samples
+        for column in RATIOS[rule.metric][0] if rule.metric in RATIOS else (rule.metric,):
+            scaled = scaled.scaled(column, 1 + rule.limit, baseline)
+        found = difference(scaled, baseline, candidate, rule.metric, options=options)
+    limit = 0.0 if rule.relative else rule.limit
+    result = _result(rule, found, limit)
+    needed = None
+    if result == "cannot be told" and found.spread and found.value is not None:
+        needed = tasks_for_margin(found.value, limit, found.spread, level=options.level)
+    return Check(rule, result, _sentence(rule, plain, found, result, needed), found, plain.a, plain.b, needed)
+
+
+def _result(rule: Rule, found: Difference, limit: float) -> Result:
+    low, high = found.interval.low, found.interval.high
+    if _constant(found):
+        low = high = found.value
+    if low is None or high is None:
+        return "cannot be told"
+    # a limit met to the last bit is met: 0.1 - 0.12 is a little less than -0.02
+    slack = 1e-12 * max(1.0, abs(limit))
+    if rule.at_least:
+        return "holds" if low >= limit - slack else "fails" if high < limit - slack else "cannot be told"
+    return "holds" if high <= limit + slack else "fails" if low > limit + slack else "cannot be told"
+
+
+def _constant(found: Difference) -> bool:
+    """Whether the metric moved by exactly the same on many tasks: then there is no chance in it to allow for."""
+    same = found.spread is None and found.metric not in RATIOS and not found.interval.known
+    return same and found.tasks >= FEW_DIFFER
+
+
+def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, needed: int | None) -> str:
+    unit = catalog()[rule.metric].unit
+    title = catalog()[rule.metric].title
+    if plain.value is None or plain.a is None or plain.b is None:
+        return f"{title} cannot be told: {plain.interval.reason or 'no task in common'}."
+    moved = f"{title} went from {level_of(plain.a, unit)} to {level_of(plain.b, unit)}"
+    size = amount(plain.value, unit, signed=True)
+    text = f"{moved} ({size}) on the same {plain.tasks:,} task{'s' if plain.tasks != 1 else ''}"
+    low, high = found.interval.low, found.interval.high
+    if _constant(found):
+        return f"{text}, by the same on every one: the rule {_told(result)}."
+    if low is None or high is None:
+        return f"{text}; whether the rule holds cannot be told: {found.interval.reason}."
+    level = f"{found.interval.level * 100:g} % interval"
+    limits = f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}"
+    if rule.relative:
+        text += f"; against the baseline {rule.limit * 100:+g} % it is {amount(found.value or 0.0, unit, signed=True)}"
+        text += f", {level} {limits}"
+    else:
+        allowed = "at least" if rule.at_least else "at most"
+        text += f", {level} {limits}; allowed is {allowed} {amount(rule.limit, unit, signed=True)}"
+    more = f"; {needed:,} tasks would tell, if the difference stays" if needed is not None else ""
+    return f"{text}: the rule {_told(result)}{more}."
+
+
+def _told(result: Result) -> str:
+    return "cannot be told to hold or to fail" if result == "cannot be told" else result

@@ -1,0 +1,164 @@
+"""Which interval suits a figure: chosen by what the values are and how the runs lie, and named."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from steelyard.errors import UnknownName
+from steelyard.statistics.bootstrap import bootstrap_mean
+from steelyard.statistics.grouped import auto_means
+from steelyard.statistics.means import clustered, median_clustered, median_exact, student, wilson_clustered
+from steelyard.statistics.proportions import clopper_pearson, wilson
+from steelyard.statistics.ratios import fieller, ratio_bootstrap
+from steelyard.statistics.results import LEVEL, SEED, Floats, Interval, Ints, check_level, no_interval
+
+__all__ = ["Interval", "METHODS", "RATIOS", "TOTALS", "check_method", "group_intervals", "inside", "ratio_interval"]
+
+METHODS: dict[str, str] = {
+    "auto": "the method that suits the metric and the runs",
+    "none": "no intervals",
+    "wilson": "a share; runs taken as independent",
+    "clopper-pearson": "a share, never too narrow; runs taken as independent",
+    "wilson-clustered": "a share, attempts at a task kept together",
+    "student": "a mean; runs taken as independent",
+    "clustered": "a mean, attempts at a task kept together",
+    "percentile": "a mean or a ratio from draws of tasks",
+    "bca": "a mean or a ratio from draws of tasks, corrected for bias and skew",
+    "fieller": "a ratio of means, attempts at a task kept together",
+    "median-exact": "a median, never too narrow; runs taken as independent",
+    "median-clustered": "a median, attempts at a task kept together",
+}
+"""Every method of `--interval` and what it is for."""
+
+RATIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "cost_of_pass": (("cost_usd",), ("pass_rate",)),
+    "skill_efficiency": (("skill_tokens",), ("skill_tokens", "schema_tokens")),
+    "token_efficiency_ratio": (("schema_tokens",), ("skill_tokens",)),
+}
+"""Group metrics that are one sum over another: what is added up above and below."""
+
+TOTALS = "it is a total of the runs at hand, not an estimate"
+
+_SHARES: dict[str, Callable[[int, int, float], Interval]] = {
+    "wilson": lambda successes, n, level: wilson(successes, n, level=level),
+    "clopper-pearson": lambda successes, n, level: clopper_pearson(successes, n, level=level),
+}
+
+
+def check_method(method: str) -> str:
+    """The method itself; an unknown one is refused with the nearest."""
+    if method not in METHODS:
+        raise UnknownName("interval method", method, METHODS)
+    return method
+
+
+def group_intervals(
+    values: Floats, groups: Ints, tasks: Ints, *, size: int, method: str = "auto", level: float = LEVEL
+) -> dict[str, list[Interval]]:
+    """Intervals of mean and median in each group, under those names; a figure the method is not for is left out.
+
+    `values` holds NaN where a run has none.
+    """
+    check_level(level)
+    kept = ~np.isnan(values)
+    values, groups, tasks = values[kept], groups[kept], tasks[kept]
+    if method == "auto":
+        whole = {"mean": _finite(values, groups, tasks, size=size, level=level)}
+        return whole | {"median": _each(_auto_median, values, groups, tasks, size=size, level=level)}
+    if method in ("median-exact", "median-clustered"):
+        chosen = _median_exact if method == "median-exact" else _median_clustered
+        return {"median": _each(chosen, values, groups, tasks, size=size, level=level)}
+    if method in ("fieller", "none"):
+        return {}
+
+    def one(numbers: Floats, labels: Ints, level: float) -> Interval:
+        return _mean(numbers, labels, method=method, level=level)
+
+    return {"mean": _each(one, values, groups, tasks, size=size, level=level)}
+
+
+def inside(interval: Interval, bounds: tuple[float, float]) -> Interval:
+    """The interval without the part that the metric cannot reach."""
+    if interval.low is None or interval.high is None:
+        return interval
+    low, high = (float(min(max(limit, bounds[0]), bounds[1])) for limit in (interval.low, interval.high))
+    return dataclasses.replace(interval, low=low, high=high)
+
+
+def _finite(values: Floats, groups: Ints, tasks: Ints, *, size: int, level: float) -> list[Interval]:
+    """Automatic intervals of means; groups with an infinite value have none."""
+    infinite = np.bincount(groups[np.isinf(values)], minlength=size) > 0
+    usable = ~infinite[groups]
+    found = auto_means(values[usable], groups[usable], tasks[usable], size=size, level=level)
+    return [
+        _infinite("clustered", int(np.count_nonzero(groups == place)), level) if infinite[place] else interval
+        for place, interval in enumerate(found)
+    ]
+
+
+def _infinite(method: str, n: int, level: float) -> Interval:
+    return no_interval("a value is infinite", method=method, n=n, clusters=0, level=level, estimate=np.inf)
+
+
+def _each(
+    one: Callable[[Floats, Ints, float], Interval],
+    values: Floats,
+    groups: Ints,
+    tasks: Ints,
+    *,
+    size: int,
+    level: float,
+) -> list[Interval]:
+    order = np.argsort(groups, kind="stable")
+    values, tasks = values[order], tasks[order]
+    ends = np.cumsum(np.bincount(groups, minlength=size))
+    starts = np.concatenate(([0], ends[:-1]))
+    return [one(values[start:end], tasks[start:end], level) for start, end in zip(starts, ends, strict=True)]
+
+
+def _auto_median(values: Floats, tasks: Ints, level: float) -> Interval:
+    single = len(np.unique(tasks)) == len(tasks)
+    return _median_exact(values, tasks, level) if single else _median_clustered(values, tasks, level)
+
+
+def _median_exact(values: Floats, _tasks: Ints, level: float) -> Interval:
+    return median_exact(values, level=level)
+
+
+def _median_clustered(values: Floats, tasks: Ints, level: float) -> Interval:
+    return median_clustered(values, tasks, level=level)
+
+
+def _mean(values: Floats, tasks: Ints, *, method: str, level: float) -> Interval:
+    n = len(values)
+    if np.isinf(values).any():
+        return _infinite(method, n, level)
+    is_share = bool(np.all((values == 0) | (values == 1)))
+    if method.startswith(("wilson", "clopper")) and not is_share:
+        reason = f"{method} is for shares, and this metric has values other than 0 and 1"
+        return no_interval(reason, method=method, n=n, clusters=n, level=level)
+    if method in _SHARES:
+        return _SHARES[method](int(values.sum()), n, level)
+    if method == "student":
+        return student(values, level=level)
+    if method == "wilson-clustered":
+        return wilson_clustered(values, tasks, level=level)
+    if method == "clustered":
+        return clustered(values, tasks, level=level)
+    return bootstrap_mean(values, tasks, method=method, level=level)
+
+
+def ratio_interval(
+    above: Floats, below: Floats, tasks: Ints, *, method: str = "auto", level: float = LEVEL, seed: int = SEED
+) -> Interval | None:
+    """Interval of sum(above) / sum(below) over runs that have both; None when the method is not for ratios."""
+    both = ~np.isnan(above) & ~np.isnan(below)
+    above, below, tasks = above[both], below[both], tasks[both]
+    if method in ("auto", "fieller"):
+        return fieller(above, below, tasks, level=level)
+    if method in ("percentile", "bca"):
+        return ratio_bootstrap(above, below, tasks, method=method, level=level, seed=seed)
+    return None

@@ -1,0 +1,261 @@
+"""Whether judges can be trusted: do they agree, who is strict, do they add up, do they contradict themselves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from steelyard.records.finding import Finding
+from steelyard.standings.shown import finding_dict, numbers
+from steelyard.statistics.agreement import cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
+from steelyard.statistics.results import LEVEL, Floats, Interval
+
+LISTED = 20
+"""How many contradictions of a kind are listed; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What one judge said of one run."""
+
+    judge: str
+    score: float
+    stated: float | None
+    recomputed: float | None
+    passed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run with its ratings."""
+
+    run: str
+    task: str
+    ratings: tuple[Rating, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far judges agree on a set of runs."""
+
+    runs: int
+    """Runs that two judges or more scored."""
+    scores: Interval
+    """Krippendorff's alpha of the scores (interval scale)."""
+    votes: Interval
+    """Krippendorff's alpha of pass and fail (nominal scale)."""
+    fleiss: float | None
+    """Fleiss' kappa of the votes, on runs that every judge voted on."""
+    split: int
+    """Runs on which the votes are divided."""
+    voted: int
+    """Runs with two votes or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRecord:
+    """One judge."""
+
+    judge: str
+    runs: int
+    mean: float
+    severity: Interval
+    """Its score minus the mean of the others on the same runs; below 0 is strict."""
+    checked: int
+    """Judgments with both a stated score and criteria to recompute it from."""
+    mean_error: float | None
+    """Mean of stated minus recomputed."""
+    largest_error: float | None
+    """Largest gap between the two."""
+    differing: int
+    """Judgments whose gap is above the tolerance."""
+    contradictions: int
+    """Votes against the judge's own score."""
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The result of examining judges."""
+
+    overall: Agreement
+    tasks: dict[str, Agreement]
+    judges: tuple[JudgeRecord, ...]
+    kappas: dict[tuple[str, str], float | None]
+    """Cohen's kappa of the votes of each pair of judges."""
+    contradictions: tuple[Finding, ...]
+    runs: int
+    threshold: float
+    tolerance: float
+    level: float
+    profile: str
+    findings: tuple[Finding, ...] = field(default=())
+    rejected_count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape."""
+        return {
+            "profile": self.profile,
+            "runs": self.runs,
+            "level": self.level,
+            "pass_threshold": self.threshold,
+            "score_tolerance": self.tolerance,
+            "overall": _agreement_dict(self.overall),
+            "tasks": {task: _agreement_dict(found) for task, found in self.tasks.items()},
+            "judges": {one.judge: _judge_dict(one) for one in self.judges},
+            "kappas": [{"judges": list(pair), "cohens_kappa": value} for pair, value in self.kappas.items()],
+            "contradictions": [finding_dict(finding) for finding in self.contradictions],
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _agreement_dict(found: Agreement) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "runs": found.runs,
+        "alpha_scores": numbers(found.scores.as_dict()),
+        "alpha_votes": numbers(found.votes.as_dict()),
+        "fleiss_kappa": found.fleiss,
+        "split_votes": found.split,
+        "voted": found.voted,
+    }
+
+
+def _judge_dict(one: JudgeRecord) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "runs": one.runs,
+        "mean_score": one.mean,
+        "severity": numbers(one.severity.as_dict()),
+        "stated_against_recomputed": {
+            "checked": one.checked,
+            "mean_error": one.mean_error,
+            "largest_error": one.largest_error,
+            "differing": one.differing,
+        },
+        "contradictions": one.contradictions,
+    }
+
+
+def examine(
+    runs: Sequence[JudgedRun],
+    *,
+    threshold: float,
+    tolerance: float,
+    profile: str,
+    level: float = LEVEL,
+    findings: Sequence[Finding] = (),
+    rejected_count: int = 0,
+) -> Judges:
+    """Everything that can be said of the judges of these runs; a unit is a run, runs of a task stay together."""
+    ordered = sorted(runs, key=lambda one: (one.task, one.run))
+    names = sorted({rating.judge for one in ordered for rating in one.ratings})
+    scores, votes = _tables(ordered, names)
+    labels = np.array([one.task for one in ordered], dtype=object)
+    tasks = {
+        task: _agreement(scores[labels == task], votes[labels == task], None, level)
+        for task in dict.fromkeys(one.task for one in ordered)
+    }
+    codes = np.array([list(tasks).index(one.task) for one in ordered], dtype=np.int64)
+    contradictions, against = _contradictions(ordered, threshold)
+    return Judges(
+        overall=_agreement(scores, votes, codes, level),
+        tasks=tasks,
+        judges=_records(ordered, names, scores, codes, against, tolerance=tolerance, level=level),
+        kappas={
+            (names[i], names[j]): cohens_kappa(votes[:, i], votes[:, j])
+            for i, j in itertools.combinations(range(len(names)), 2)
+        },
+        contradictions=tuple(contradictions),
+        runs=len(ordered),
+        threshold=threshold,
+        tolerance=tolerance,
+        level=level,
+        profile=profile,
+        findings=tuple(findings),
+        rejected_count=rejected_count,
+    )
+
+
+def _tables(runs: Sequence[JudgedRun], names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Scores and votes, one row a run and one column a judge, NaN where there is none."""
+    place = {name: index for index, name in enumerate(names)}
+    scores = np.full((len(runs), len(names)), np.nan)
+    votes = np.full((len(runs), len(names)), np.nan)
+    for row, one in enumerate(runs):
+        for rating in one.ratings:
+            scores[row, place[rating.judge]] = rating.score
+            if rating.passed is not None:
+                votes[row, place[rating.judge]] = float(rating.passed)
+    return scores, votes
+
+
+def _agreement(scores: Floats, votes: Floats, clusters: np.ndarray | None, level: float) -> Agreement:
+    voted = np.count_nonzero(~np.isnan(votes), axis=1) >= 2
+    passes = np.nansum(votes, axis=1)
+    counts = np.count_nonzero(~np.isnan(votes), axis=1)
+    return Agreement(
+        runs=int(np.count_nonzero(np.count_nonzero(~np.isnan(scores), axis=1) >= 2)),
+        scores=krippendorff_alpha(scores, clusters, level=level),
+        votes=krippendorff_alpha(votes, clusters, scale="nominal", level=level),
+        fleiss=fleiss_kappa(votes),
+        split=int(np.count_nonzero(voted & (passes > 0) & (passes < counts))),
+        voted=int(np.count_nonzero(voted)),
+    )
+
+
+def _records(
+    runs: Sequence[JudgedRun],
+    names: Sequence[str],
+    scores: Floats,
+    codes: np.ndarray,
+    against: dict[str, int],
+    *,
+    tolerance: float,
+    level: float,
+) -> tuple[JudgeRecord, ...]:
+    strictness = severity(scores, codes, level=level)
+    gaps: dict[str, list[float]] = {name: [] for name in names}
+    for one in runs:
+        for rating in one.ratings:
+            if rating.stated is not None and rating.recomputed is not None:
+                gaps[rating.judge].append(rating.stated - rating.recomputed)
+    records = []
+    for place, name in enumerate(names):
+        own = np.sort(np.array(gaps[name]))
+        given = np.sort(scores[~np.isnan(scores[:, place]), place])
+        records.append(
+            JudgeRecord(
+                judge=name,
+                runs=len(given),
+                mean=float(given.mean()),
+                severity=strictness[place],
+                checked=len(own),
+                mean_error=float(own.mean()) if len(own) else None,
+                largest_error=float(np.abs(own).max()) if len(own) else None,
+                # 0.86 - 0.85 is a little more than 0.01 in binary
+                differing=int(np.count_nonzero(np.abs(own) > tolerance + 1e-12)),
+                contradictions=against.get(name, 0),
+            )
+        )
+    return tuple(records)
+
+
+def _contradictions(runs: Sequence[JudgedRun], threshold: float) -> tuple[list[Finding], dict[str, int]]:
+    """Votes against the judge's own score, the first ones in full, and how many there are for each judge."""
+    found: list[Finding] = []
+    counted: dict[str, int] = {}
+    for one in runs:
+        for rating in one.ratings:
+            if rating.passed is None or rating.passed == (rating.score >= threshold):
+                continue
+            counted[rating.judge] = counted.get(rating.judge, 0) + 1
+            if len(found) < LISTED:
+                vote = "a pass" if rating.passed else "a fail"
+                message = f"{rating.judge} voted for {vote} with a score of {rating.score:g} (threshold {threshold:g})"
+                found.append(Finding(code="judge_contradiction", message=message, where=f"run {one.run}"))
+    more = sum(counted.values()) - len(found)
+    if more > 0:
+        found.append(Finding(code="judge_contradiction", message=f"{more:,} more votes against the judge's own score"))
+    return found, counted

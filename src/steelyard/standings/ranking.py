@@ -1,0 +1,211 @@
+"""Who leads on one metric over the tasks that all share: places as bands where they cannot be told apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy import special
+
+from steelyard.metrics._catalog import catalog
+from steelyard.records.finding import Finding
+from steelyard.records.missing import Missing
+from steelyard.standings.differences import Options
+from steelyard.standings.intervals import Interval, group_intervals, inside
+from steelyard.standings.samples import Mask, Samples, TaskMeans
+from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.statistics.multiplicity import holm
+from steelyard.statistics.paired import sign_flip_many
+from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, task_wins
+from steelyard.statistics.pareto import front_shares, on_front
+from steelyard.statistics.passes import passes_over_tasks
+from steelyard.statistics.results import Floats, Ints
+
+Order = Literal["mean", "bradley-terry", "ranked-pairs"]
+
+PAIRS_BY_SIGNS = 200
+"""Up to so many pairs are tested by flipping signs; above, random signs cannot reach the small p-values needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One competitor's standing."""
+
+    key: Mapping[str, str | int | None]
+    rank: int
+    """Its place by the figure alone; equals share the better one."""
+    best: int
+    """The best place that the data leave open."""
+    worst: int
+    """The worst place that the data leave open."""
+    score: Interval
+    """Mean over the common tasks, with its interval."""
+    strength: float | None = None
+    """Bradley-Terry strength, where asked for."""
+    cost_usd: float | None = None
+    """Mean cost of a run on the common tasks; None when unknown."""
+    cost_of_pass: float | None = None
+    """Mean cost over pass rate on the common tasks; None when either is unknown."""
+    on_front: bool | None = None
+    """Whether nobody has at least its score for no more money; None when its cost is unknown."""
+    front_share: float | None = None
+    """How often that is so when tasks are drawn anew."""
+    passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
+    """pass@k and pass^k for every k up to the smallest number of attempts."""
+    runs: int = 0
+
+    @property
+    def band(self) -> str:
+        """The places that the data leave open, as people write them."""
+        return str(self.best) if self.best == self.worst else f"{self.best}-{self.worst}"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The result of ranking."""
+
+    by: tuple[str, ...]
+    on: str
+    order: Order
+    test: str
+    places: tuple[Place, ...]
+    tasks: int
+    all_tasks: int
+    options: Options
+    profile: str
+    findings: tuple[Finding, ...] = ()
+    rejected_count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape; infinity is the string "Infinity"."""
+        return {
+            "profile": self.profile,
+            "by": list(self.by),
+            "on": self.on,
+            "order": self.order,
+            "test": self.test,
+            "correction": "holm",
+            "tasks": {"common": self.tasks, "all": self.all_tasks},
+            "level": self.options.level,
+            "seed": self.options.seed,
+            "places": [_place_dict(place) for place in self.places],
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _place_dict(place: Place) -> dict[str, Any]:  # Any: JSON values
+    shape: dict[str, Any] = {
+        "key": dict(place.key),
+        "rank": place.rank,
+        "band": [place.best, place.worst],
+        "score": numbers(place.score.as_dict()),
+        "runs": place.runs,
+        "cost_usd": number(place.cost_usd),
+        "cost_of_pass": number(place.cost_of_pass),
+        "on_front": place.on_front,
+        "front_share": place.front_share,
+    }
+    if place.strength is not None:
+        shape["strength"] = place.strength
+    if place.passes:
+        shape["pass_at_k"] = {str(k): numbers(pair[0].as_dict()) for k, pair in place.passes.items()}
+        shape["pass_all_k"] = {str(k): numbers(pair[1].as_dict()) for k, pair in place.passes.items()}
+    return shape
+
+
+def common_tasks(means: Sequence[TaskMeans]) -> Mask:
+    """Tasks that every competitor has a value for."""
+    return np.asarray(np.logical_and.reduce([one.usable for one in means]), dtype=bool)
+
+
+def bands(scores: Floats, *, order: Order, options: Options) -> tuple[Floats, Ints, Ints, str]:
+    """What to order by (higher first), best and worst places, and the name of the test behind them."""
+    wins = task_wins(scores)
+    if order == "ranked-pairs":
+        best, worst = ranked_pairs(wins.sum(axis=0))
+        return -(best + worst).astype(float), best, worst, "none: the places that the majorities leave open"
+    if order == "bradley-terry":
+        strengths = bradley_terry(wins.sum(axis=0), prior=1.0).values
+        assert strengths is not None  # a tied game a pair connects all
+        best, worst = rank_intervals(scores, level=options.level, seed=options.seed)
+        return np.round(strengths, 9), best, worst, "bootstrap of strengths, Bonferroni"
+    sure, test = _surely_better(scores, options)
+    best, worst = rank_bands(sure)
+    return np.array([float(np.sort(column).mean()) for column in scores.T]), best, worst, test
+
+
+def _surely_better(scores: Floats, options: Options) -> tuple[Mask, str]:
+    """Entry (i, j): i is better than j, and it is shown at the level after Holm over all pairs."""
+    agents = scores.shape[1]
+    pairs = list(itertools.combinations(range(agents), 2))
+    sure = np.zeros((agents, agents), dtype=bool)
+    if not pairs or len(scores) < 2:
+        return sure, "none"
+    gaps = np.column_stack([scores[:, one] - scores[:, other] for one, other in pairs])
+    if len(pairs) <= PAIRS_BY_SIGNS:
+        draws = max(options.resamples, 50 * len(pairs))
+        p_values, test = sign_flip_many(gaps, resamples=draws, seed=options.seed)[0], "sign-flip"
+    else:
+        p_values, test = _t_p_values(gaps), "paired-t"
+    shown = holm(p_values) <= 1 - options.level
+    for (one, other), total, yes in zip(pairs, gaps.sum(axis=0), shown, strict=True):
+        if yes and total != 0:
+            sure[(one, other) if total > 0 else (other, one)] = True
+    return sure, test
+
+
+def _t_p_values(gaps: Floats) -> Floats:
+    n = len(gaps)
+    error = gaps.std(axis=0, ddof=1) / np.sqrt(n)
+    mean = gaps.mean(axis=0)
+    flat = error <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    statistic = np.abs(mean) / np.where(flat, 1.0, error)
+    # the same difference on every task: what a test of signs would say
+    constant = np.where(mean == 0, 1.0, 2.0 ** (1 - n))
+    return np.asarray(np.where(flat, constant, 2 * special.stdtr(n - 1, -statistic)), dtype=float)
+
+
+def competition_ranks(order_by: Floats) -> Ints:
+    """Places from the highest down; equals share the better one.
+
+    >>> competition_ranks(np.array([0.5, 0.9, 0.9])).tolist()
+    [3, 1, 1]
+    """
+    rounded = np.round(order_by, 12)
+    return np.array([1 + int(np.count_nonzero(rounded > one)) for one in rounded], dtype=np.int64)
+
+
+def scores_of(samples: Samples, groups: Ints, size: int, metric: str, common: Mask, *, level: float) -> list[Interval]:
+    """Each competitor's mean on the common tasks, every task counting the same, with the interval of the mean."""
+    held = samples.known(metric)
+    assert not isinstance(held, Missing)
+    rows = common[samples.tasks] & (groups >= 0)
+    found = group_intervals(held[rows], groups[rows], samples.tasks[rows], size=size, method="auto", level=level)
+    return [inside(interval, catalog()[metric].bounds) for interval in found["mean"]]
+
+
+def fronts(scores: Floats, costs: Floats, *, options: Options) -> tuple[Mask, Floats]:
+    """Who is on the front, and how often when tasks are drawn anew."""
+    mean_scores = np.array([float(np.sort(column).mean()) for column in scores.T])
+    mean_costs = np.array([float(np.sort(column).mean()) for column in costs.T])
+    shares = front_shares(scores, costs, resamples=options.resamples, seed=options.seed)
+    return on_front(mean_scores, mean_costs), shares
+
+
+def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tuple[Interval, Interval]]:
+    """pass@k and pass^k over the common tasks for every k up to the smallest number of attempts."""
+    attempts = passed.known[common]
+    if not len(attempts) or attempts.min() < 2:
+        return {}
+    counts = np.rint(passed.mean[common] * attempts).astype(int).tolist()
+    tries = attempts.tolist()
+    return {
+        k: (
+            passes_over_tasks(tries, counts, k, level=level),
+            passes_over_tasks(tries, counts, k, all_of_them=True, level=level),
+        )
+        for k in range(1, min(int(attempts.min()), 10) + 1)
+    }

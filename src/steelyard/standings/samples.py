@@ -1,0 +1,104 @@
+"""Runs as the statistics need them: for each metric one value a run, and the task of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.records.missing import Missing
+from steelyard.statistics.results import Floats, Ints
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMeans:
+    """One row a task: the mean over its attempts, in an order that does not depend on the order of runs."""
+
+    mean: Floats
+    """Mean of the known values; NaN where a task has none."""
+    known: Ints
+    """Attempts with a value."""
+    missing: Ints
+    """Attempts without one."""
+
+    @property
+    def usable(self) -> Mask:
+        """Tasks that have a value."""
+        return self.known > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The runs of one input."""
+
+    task_names: tuple[str, ...]
+    """The tasks, sorted by name."""
+    tasks: Ints
+    """Which of them each run attempted."""
+    values: Mapping[str, Floats | Missing]
+    """For each metric a value a run, NaN where it is missing; Missing where no run can have one."""
+
+    @property
+    def n(self) -> int:
+        """How many runs there are."""
+        return len(self.tasks)
+
+    def known(self, metric: str) -> Floats | Missing:
+        """The metric's values, or why there are none."""
+        return self.values[metric]
+
+    def attempted(self, rows: Mask) -> Mask:
+        """The tasks that these runs attempted."""
+        return np.bincount(self.tasks[rows], minlength=len(self.task_names)) > 0
+
+    def by_task(self, metric: str, rows: Mask) -> TaskMeans:
+        """Task means of these runs."""
+        held = self.values[metric]
+        size = len(self.task_names)
+        if isinstance(held, Missing):
+            counts = np.bincount(self.tasks[rows], minlength=size)
+            return TaskMeans(np.full(size, np.nan), np.zeros(size, dtype=np.int64), counts.astype(np.int64))
+        values, tasks = held[rows], self.tasks[rows]
+        known = ~np.isnan(values)
+        counts = np.bincount(tasks[known], minlength=size)
+        order = np.lexsort((values[known], tasks[known]))
+        sums = np.bincount(tasks[known][order], weights=values[known][order], minlength=size)
+        mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        missing = np.bincount(tasks[~known], minlength=size)
+        return TaskMeans(mean, counts.astype(np.int64), missing.astype(np.int64))
+
+    def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
+        """The same runs with one metric of some of them multiplied."""
+        held = self.values[metric]
+        if isinstance(held, Missing):
+            return self
+        return Samples(self.task_names, self.tasks, {**self.values, metric: np.where(rows, held * factor, held)})
+
+    def is_share(self, metric: str) -> bool:
+        """Whether every known value is 0 or 1."""
+        held = self.values[metric]
+        if isinstance(held, Missing):
+            return False
+        known = held[~np.isnan(held)]
+        return bool(np.all((known == 0) | (known == 1)))
+
+
+def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:
+    """Both inputs as one, and which of its runs come from the second; tasks are the same when their names are."""
+    names = tuple(sorted({*first.task_names, *second.task_names}))
+    place = {name: index for index, name in enumerate(names)}
+    tasks = [np.array([place[name] for name in one.task_names], dtype=np.int64)[one.tasks] for one in (first, second)]
+    values: dict[str, Floats | Missing] = {}
+    for metric, held in first.values.items():
+        other = second.values[metric]
+        parts = [
+            np.full(one.n, np.nan) if isinstance(part, Missing) else part
+            for one, part in ((first, held), (second, other))
+        ]
+        missing = next((part for part in (held, other) if isinstance(part, Missing)), None)
+        values[metric] = missing if missing is not None else np.concatenate(parts)
+    return Samples(names, np.concatenate(tasks), values), np.repeat([False, True], [first.n, second.n])

@@ -1,0 +1,31 @@
+"""Small shapes that results share on their way to JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.records.finding import Finding
+
+
+def number(value: float | None) -> float | str | None:
+    """A number as strict JSON holds it: infinity is a string."""
+    if value is None or math.isfinite(value):
+        return value
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def numbers(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
+    """The mapping with each number as strict JSON holds it."""
+    return {name: number(value) if isinstance(value, float) else value for name, value in shape.items()}
+
+
+def finding_dict(finding: Finding) -> dict[str, str | None]:
+    """A finding as JSON."""
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "where": finding.where,
+    }

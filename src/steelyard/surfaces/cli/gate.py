@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.surfaces.cli._options import (
+    Files,
+    Json,
+    Level,
+    PricesOption,
+    ProfileOption,
+    Quiet,
+    Resamples,
+    Seed,
+    SkipBad,
+)
+from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
+from steelyard.workflow.gate import gate as hold
+
+
+def gate(
+    files: Files,
+    /,
+    *,
+    baseline: Annotated[
+        list[Path], Parameter(help="Run records to hold against; may be given several times.", negative="")
+    ],
+    rule: Annotated[
+        list[str],
+        Parameter(
+            help='A limit on candidate minus baseline: "pass_rate >= -0.02", "cost_usd <= +10%"; several times.',
+            negative="",
+        ),
+    ],
+    where: Annotated[str, Parameter(help="Only runs with these keys: agent=NAME,model=NAME.")] = "",
+    summary: Annotated[Path | None, Parameter(help="Add a Markdown summary to the end of this file.")] = None,
+    interval: Annotated[
+        str, Parameter(help="How the range of a difference is made: auto, paired-t, percentile or bca.")
+    ] = "auto",
+    level: Level = 0.95,
+    seed: Seed = None,
+    resamples: Resamples = None,
+    profile: ProfileOption = "outcome-1",
+    prices: PricesOption = DEFAULT_BOOK,
+    json: Json = False,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+) -> int:
+    """Hold runs against a baseline: exit 0 when every rule holds, 3 when one fails, 4 when it cannot be told.
+
+    Example: steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= -0.02"
+    """
+    with reading_progress(shown=not quiet) as progress:
+        result = hold(
+            list(files),
+            baseline=list(baseline),
+            rules=rule,
+            where=where,
+            profile=profile,
+            interval=interval,
+            level=level,
+            seed=seed,
+            resamples=resamples,
+            prices=prices,
+            progress=progress,
+        )
+    if summary is not None:
+        from steelyard.reports.gates import gate_markdown  # brings rich
+
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(gate_markdown(result))
+    if json:
+        print_json(result.to_dict())
+    else:
+        from steelyard.reports.gates import gate_table  # brings rich
+
+        terminal = console()
+        terminal.print(gate_table(result))
+        for check in result.checks:
+            terminal.print(check.sentence, markup=False, soft_wrap=True)
+    if not quiet:
+        print_findings(result.findings)
+    set_aside = 1 if result.rejected_count and not skip_bad else 0
+    return result.exit_code or set_aside

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.prices import DEFAULT_BOOK, ModelPrices, PriceBook, PriceLine, book_names, open_book, price_lines
+from steelyard.records.run import TOKEN_KINDS
+from steelyard.surfaces.cli._options import Json, PricesOption
+from steelyard.surfaces.cli._print import console, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+NAMES_SUGGESTED = 5
+
+
+def prices(
+    model: Annotated[str | None, Parameter(help="The model, by any name that logs give it.")] = None,
+    /,
+    *,
+    on: Annotated[date | None, Parameter(help="Only the prices of this day, as 2026-03-13.")] = None,
+    prices: PricesOption = DEFAULT_BOOK,
+    json: Json = False,
+) -> int:
+    """Show what a model's tokens cost, by day and size of context; without a model, list the price books.
+
+    Example: steelyard prices claude-opus-4-6 --on 2026-03-01
+    """
+    if model is None:
+        if on is not None:
+            raise UsageError("--on needs a model", hint="steelyard prices MODEL --on DATE")
+        _list_books(json=json)
+        return 0
+    book = open_book(prices)
+    found = book.find(model)
+    if not isinstance(found, ModelPrices):
+        raise UnknownName("model", model, book.nearest(model, limit=NAMES_SUGGESTED), where=f"price book {book.name}")
+    lines = price_lines(found, on=on)
+    if json:
+        print_json(_as_json(book, model, found, on, lines))
+        return 0
+    _print_lines(book, model, found, on, lines)
+    return 0
+
+
+def _list_books(*, json: bool) -> None:
+    books = [(name, open_book(name)) for name in book_names()]
+    if json:
+        listed = [
+            {"name": name, "version": book.version, "models": len(book.models()), "default": name == DEFAULT_BOOK}
+            for name, book in books
+        ]
+        print_json(listed)
+        return
+    table = _table("Price books")
+    for heading in ("book", "version", "models", ""):
+        table.add_column(heading, justify="right" if heading == "models" else "left")
+    for name, book in books:
+        note = "the default" if name == DEFAULT_BOOK else ""
+        table.add_row(name, book.version, f"{len(book.models()):,}", note)
+    terminal = console()
+    terminal.print(table)
+    terminal.print("A book of your own is a TOML file: --prices FILE.toml (docs/prices.md shows the format).")
+
+
+def _as_json(
+    book: PriceBook, model: str, found: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
+) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "book": {"name": book.name, "version": book.version},
+        "model": model,
+        "id": found.id,
+        "provider": found.provider,
+        "on": None if on is None else on.isoformat(),
+        "prices": [line.to_dict() for line in lines],
+    }
+
+
+def _print_lines(
+    book: PriceBook, model: str, found: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
+) -> None:
+    same = "" if found.id == model else f" ({found.id})"
+    provider = f" by {found.provider}" if found.provider else ""
+    day = f" on {on.isoformat()}" if on else ""
+    table = _table(f"{model}{same}{provider}{day}, USD per million tokens")
+    columns = _columns(lines)
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    terminal = console()
+    terminal.print(table)
+    terminal.print(f"Price book {book.label}. Times are UTC.")
+
+
+def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:
+    """Cells by heading; what the prices of this model do not depend on has no column."""
+    from steelyard.reports.terminal import DASH  # brings rich
+
+    columns: dict[str, list[str]] = {}
+    if any(line.since for line in lines):
+        columns["since"] = [line.since.isoformat() if line.since else DASH for line in lines]
+    if any(line.between for line in lines):
+        columns["daily"] = ["{:%H:%M}-{:%H:%M}".format(*line.between) if line.between else "else" for line in lines]
+    sizes = [line.rates.above_input_tokens for line in lines]
+    if any(sizes):
+        columns["calls above"] = [f"{size:,} input tokens" if size else DASH for size in sizes]
+    if any(line.rates.usd_per_request for line in lines):
+        columns["a request"] = [f"{line.rates.usd_per_request:f}" for line in lines]
+    for index, kind in enumerate(TOKEN_KINDS):
+        found = [line.rates.usd_per_million[index] for line in lines]
+        columns[kind.removesuffix("_tokens").replace("_", " ")] = [
+            DASH if price is None else f"{price:f}" for price in found
+        ]
+    return columns
+
+
+def _table(title: str) -> Table:
+    from rich import box  # 60 ms that --json does not pay
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False)

@@ -1,0 +1,65 @@
+"""How many times an agent acted: from its JSON log, else from the keys pressed in a terminal recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from steelyard.errors import UnreadableFile
+from steelyard.records.missing import Missing
+from steelyard.timings._base import parse_json, read_text
+
+Origin = Literal["stated", "json_log", "cast_input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """The number of interactions and what was counted: the two kinds of log do not count the same thing."""
+
+    length: int
+    origin: Origin
+
+
+def trajectory_of(paths: Sequence[Path]) -> Trajectory | Missing:
+    """The trajectory that the logs tell: JSON logs first, recordings only when no JSON log can be counted."""
+    for path in sorted(path for path in paths if path.suffix == ".json"):
+        length = _json_length(parse_json(read_text(path), path))
+        if length is not None:
+            return Trajectory(length, "json_log")
+    casts = sorted(path for path in paths if path.suffix == ".cast")
+    for path in casts:
+        inputs = _cast_inputs(path)
+        if inputs:
+            return Trajectory(inputs, "cast_input")
+    return Missing("the recording has no input events" if casts else "there is no log to count interactions in")
+
+
+def _json_length(values: Any) -> int | None:  # Any: JSON values
+    if isinstance(values, dict) and isinstance(values.get("steps"), list):
+        return sum(1 for step in values["steps"] if _by_agent(step) and not step.get("is_copied_context"))
+    if not isinstance(values, list):
+        return None
+    if not any(isinstance(one, dict) and "source" in one for one in values):
+        return len(values)
+    # An observation is the world's answer: where a log writes it as an entry of its own, it is no interaction.
+    return sum(1 for one in values if _by_agent(one) and "observation" not in one)
+
+
+def _by_agent(entry: Any) -> bool:  # Any: JSON values
+    return isinstance(entry, dict) and entry.get("source") == "agent"
+
+
+def _cast_inputs(path: Path) -> int:
+    lines = read_text(path).splitlines()
+    header = parse_json(lines[0], path) if lines else None
+    if not isinstance(header, dict) or "version" not in header:
+        raise UnreadableFile(str(path), "not an asciicast recording: its first line is no header")
+    inputs = 0
+    for line in lines[1:]:
+        if not line.strip() or line.startswith("#"):
+            continue
+        event = parse_json(line, path)
+        inputs += isinstance(event, list) and len(event) == 3 and event[1] == "i"
+    return inputs

@@ -1,0 +1,105 @@
+"""From a table of runs to what the statistics take, and the choice of runs by `key=value`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from steelyard.engines._keys import Key
+from steelyard.engines.local import LocalEngine
+from steelyard.errors import UnknownName, UsageError
+from steelyard.metrics._catalog import catalog
+from steelyard.profiles import Profile
+from steelyard.records.facts import GROUP_KEYS
+from steelyard.records.missing import Missing
+from steelyard.standings.intervals import RATIOS
+from steelyard.standings.samples import Mask, Samples
+from steelyard.tables.build import RunTable
+
+Filter = Mapping[str, str]
+
+
+def needed_columns(metrics: Sequence[str]) -> list[str]:
+    """The per-run columns that the metrics are made of; a group metric that is no ratio of sums is refused."""
+    wanted: list[str] = []
+    for name in metrics:
+        declared = catalog()[name]
+        if name in RATIOS:
+            wanted += [column for part in RATIOS[name] for column in part]
+        elif declared.level == "run":
+            wanted.append(name)
+        else:
+            twin = f"{name}_per_run"
+            hint = f"take {twin}" if twin in catalog() else "take a metric that each run has"
+            raise UsageError(f"{name} is not a metric of single runs", hint=hint)
+    return list(dict.fromkeys(wanted))
+
+
+def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> Samples:
+    """The named columns of every run, with its task."""
+    engine = LocalEngine(table.frame, table.n, profile)
+    tasks = engine.keys.combine(["task"])
+    values = {
+        name: found if isinstance(found, Missing) else np.asarray(found, dtype=float)
+        for name, found in engine.values(columns).items()
+    }
+    names = tasks.keys()
+    return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
+
+
+def read_filter(text: str, *, option: str) -> dict[str, str]:
+    """`agent=X,model=Y` as a mapping.
+
+    >>> read_filter("agent=X, model=Y", option="--a")
+    {'agent': 'X', 'model': 'Y'}
+    """
+    chosen: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not value:
+            raise UsageError(f"{option} {part!r} is not KEY=VALUE", hint=f"{option} agent=NAME,model=NAME")
+        if key.strip() not in GROUP_KEYS:
+            raise UnknownName("key", key.strip(), GROUP_KEYS, where=option)
+        if key.strip() in chosen:
+            raise UsageError(f"{option} names {key.strip()!r} twice")
+        chosen[key.strip()] = value.strip()
+    if not chosen:
+        raise UsageError(f"{option} chooses nothing", hint=f"{option} agent=NAME,model=NAME")
+    return chosen
+
+
+def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
+    """The runs whose keys have these values; a value that no run has is refused with the nearest."""
+    rows = np.ones(table.n, dtype=bool)
+    names = table.frame.collect_schema().names()
+    for key, value in chosen.items():
+        held = table.frame.select(key).collect().to_series().to_list() if key in names else []
+        texts = ["" if one is None else str(one) for one in held]
+        if value not in texts:
+            raise UnknownName(key, value, sorted({text for text in texts if text}), where=where)
+        rows &= np.array([text == value for text in texts], dtype=bool)
+    if not rows.any():
+        asked = ", ".join(f"{key} {value}" for key, value in chosen.items())
+        raise UsageError(f"no run has {asked} together", where=where)
+    return rows
+
+
+def groups_of(table: RunTable, by: Sequence[str], *, profile: Profile) -> tuple[list[Key], np.ndarray]:
+    """The groups' keys in order, and the group of each run."""
+    found = LocalEngine(table.frame, table.n, profile).keys.combine(by)
+    return found.keys(), found.rows.astype(np.int64)
+
+
+def pooled(table: RunTable, rows: Mask, chosen: Filter) -> str | None:
+    """What else differs among the chosen runs, as a phrase; None when they are of one configuration."""
+    mixed = []
+    names = table.frame.collect_schema().names()
+    for key in ("agent", "model", "tier", "experiment"):
+        if key in chosen or key not in names:
+            continue
+        held = table.frame.select(key).collect().to_series().to_list()
+        values = {value for value, kept in zip(held, rows.tolist(), strict=True) if kept}
+        if len(values) > 1:
+            mixed.append(f"{len(values)} {key}s")
+    return " and ".join(mixed) or None

@@ -1,0 +1,31 @@
+"""Which files a task's speedup is measured from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFiles:
+    """The files of one task."""
+
+    nop: Path
+    """Timings of the unchanged code."""
+    oracle: Path
+    """Timings of the expert's change."""
+    agents: Mapping[str, Path]
+    """Timings under each agent's change, by `agent:model`."""
+    nop_again: Path | None = None
+    """A second measurement of the unchanged code, for the noise floor."""
+    tests: Path | None = None
+    """Test results by `agent:model` and `oracle`."""
+    snapshot: Path | None = None
+    """Snapshot results by `agent:model`."""
+    runs: Path | None = None
+    """`cost_usd` and `trajectory_length` by `agent:model`."""
+    logs: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    """Logs and recordings of each agent, to count its interactions in."""
+    task: str = "task"
+    """The task's name."""

@@ -1,0 +1,168 @@
+"""Compare: two configurations on the same tasks, one plain sentence a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.profiles import DEFAULT, Profile, load_profile
+from steelyard.records.finding import Finding
+from steelyard.records.run import Run
+from steelyard.workflow._open import PathInput, Progress, open_runs
+from steelyard.workflow.measure import check_profile, nothing_usable
+
+if TYPE_CHECKING:
+    from steelyard.standings.comparison import Comparison, Coverage, Pair, Side
+    from steelyard.standings.differences import Correction, Difference, Options
+    from steelyard.standings.samples import Mask, Samples
+    from steelyard.tables.build import RunTable
+
+METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pass", "duration_seconds")
+"""What is compared unless the caller names metrics."""
+
+
+def compare(
+    runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
+    *,
+    a: str,
+    b: str | Sequence[str],
+    metrics: Sequence[str] = (),
+    profile: str | Profile = DEFAULT,
+    interval: str = "auto",
+    correction: Correction = "holm",
+    level: float = 0.95,
+    seed: int | None = None,
+    resamples: int | None = None,
+    prices: str = DEFAULT_BOOK,
+    progress: Progress | None = None,
+) -> Comparison:
+    """B (one or several) against A on the tasks they share.
+
+    `a` and `b` choose runs by `key=value`, separated by commas: `agent=X,model=Y`.
+    """
+    from steelyard.standings.comparison import Comparison, Side  # brings numpy and scipy
+    from steelyard.standings.differences import difference
+    from steelyard.workflow._samples import chosen_rows, needed_columns, read_filter, samples_of
+
+    chosen_profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    check_profile(chosen_profile)
+    names = list(dict.fromkeys(metrics or METRICS))
+    columns = needed_columns(names)
+    options = make_options(level=level, seed=seed, resamples=resamples, method=interval)
+    others = [b] if isinstance(b, str) else list(b)
+    if not others:
+        raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
+    filters = [read_filter(a, option="--a"), *(read_filter(one, option="--b") for one in others)]
+    table = open_runs(runs, prices=prices, progress=progress)
+    if table.n == 0:
+        raise nothing_usable(table)
+    samples = samples_of(table, columns, profile=chosen_profile)
+    masks = [chosen_rows(table, one, where="--b" if place else "--a") for place, one in enumerate(filters)]
+    sides = [
+        Side(label, one, int(mask.sum()), int(samples.attempted(mask).sum()))
+        for label, one, mask in zip(_labels(filters), filters, masks, strict=True)
+    ]
+    found = [[difference(samples, masks[0], mask, name, options=options) for name in names] for mask in masks[1:]]
+    # a metric that nobody asked for and no run has is no comparison
+    if not metrics:
+        found = [[one for one in row if one.tasks] or row for row in found]
+    pairs, tests = _judged(samples, sides, masks, found, correction)
+    return Comparison(
+        a=sides[0],
+        pairs=pairs,
+        options=options,
+        correction=correction,
+        comparisons=tests,
+        profile=chosen_profile.name,
+        findings=(*table_findings(table), *_pooling(table, sides, masks)),
+        rejected_count=table.rejected_count,
+    )
+
+
+def _judged(
+    samples: Samples,
+    sides: Sequence[Side],
+    masks: Sequence[Mask],
+    found: Sequence[Sequence[Difference]],
+    correction: Correction,
+) -> tuple[tuple[Pair, ...], int]:
+    """The pairs with their verdicts, and how many tests those account for."""
+    from steelyard.standings.comparison import Pair, adjusted_p_values, judge  # brings numpy and scipy
+
+    flat = [one for row in found for one in row]
+    adjusted = iter(adjusted_p_values(flat, correction))
+    tests = max(1, sum(one.test.p_value is not None for one in flat))
+    counted = 1 if correction == "none" else tests
+    label = sides[0].label
+    return tuple(
+        Pair(
+            side,
+            _coverage(samples, masks[0], mask),
+            tuple(judge(one, a=label, b=side.label, adjusted=next(adjusted), comparisons=counted) for one in row),
+        )
+        for side, mask, row in zip(sides[1:], masks[1:], found, strict=True)
+    ), tests
+
+
+def _pooling(table: RunTable, sides: Sequence[Side], masks: Sequence[Mask]) -> list[Finding]:
+    from steelyard.workflow._samples import pooled  # brings numpy and Polars
+
+    found = []
+    for side, mask in zip(sides, masks, strict=True):
+        mixed = pooled(table, mask, side.chosen)
+        if mixed:
+            message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
+            found.append(Finding(code="pooled", message=message))
+    return found
+
+
+def make_options(*, level: float, seed: int | None, resamples: int | None, method: str = "auto") -> Options:
+    """The options of a statistical verb, checked."""
+    from steelyard.standings.differences import Options  # brings numpy and scipy
+    from steelyard.statistics.results import RESAMPLES, SEED, check_level
+
+    if resamples is not None and not 100 <= resamples <= 1_000_000:
+        raise UsageError(f"{resamples} resamples cannot be used", hint="give between 100 and 1,000,000")
+    if seed is not None and seed < 0:
+        raise UsageError("a seed is a whole number from 0 on")
+    return Options(
+        level=check_level(level),
+        seed=SEED if seed is None else seed,
+        resamples=RESAMPLES if resamples is None else resamples,
+        method=method,
+    )
+
+
+def table_findings(table: RunTable) -> list[Finding]:
+    """What was found while reading, with the records that were set aside."""
+    listed = [rejected.as_finding() for rejected in table.rejected]
+    more = table.rejected_count - len(listed)
+    if more > 0:
+        listed.append(Finding(code="bad_record", severity="error", message=f"{more:,} more records were set aside"))
+    return [*listed, *table.findings]
+
+
+def _labels(filters: Sequence[dict[str, str]]) -> list[str]:
+    """The values that tell the sides apart; the keys stand with them where values alone would be the same."""
+    shared = {key for key in filters[0] if all(one.get(key) == filters[0][key] for one in filters)}
+    short = [" ".join(value for key, value in one.items() if key not in shared) for one in filters]
+    if all(short) and len(set(short)) == len(short):
+        return short
+    whole = [" ".join(one.values()) for one in filters]
+    if len(set(whole)) == len(whole):
+        return whole
+    return [f"{text} ({'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[place % 26]})" for place, text in enumerate(whole)]
+
+
+def _coverage(samples: Samples, a: Mask, b: Mask) -> Coverage:
+    from steelyard.standings.comparison import Coverage  # brings numpy and scipy
+
+    in_a, in_b = samples.attempted(a), samples.attempted(b)
+    names = samples.task_names
+    return Coverage(
+        common=int((in_a & in_b).sum()),
+        only_a=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if here and not there),
+        only_b=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if there and not here),
+    )

@@ -1,0 +1,81 @@
+"""Rank: who leads on a metric, as bands where the data cannot tell, with cost beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.metrics._catalog import catalog
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.profiles import DEFAULT, Profile, load_profile
+from steelyard.records.run import Run
+from steelyard.workflow._open import PathInput, Progress, open_runs
+from steelyard.workflow.compare import make_options, table_findings
+from steelyard.workflow.measure import check_profile, checked_keys, nothing_usable
+
+if TYPE_CHECKING:
+    from steelyard.standings.ranking import Order, Ranking
+    from steelyard.tables.build import RunTable
+
+
+def rank(
+    runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
+    *,
+    by: Sequence[str] = ("agent", "model"),
+    on: str = "composite_score",
+    order: Order = "mean",
+    min_coverage: float = 0.5,
+    profile: str | Profile = DEFAULT,
+    level: float = 0.95,
+    seed: int | None = None,
+    resamples: int | None = None,
+    prices: str = DEFAULT_BOOK,
+    progress: Progress | None = None,
+) -> Ranking:
+    """Rank the groups on one metric over the tasks they share.
+
+    Groups that tried less than `min_coverage` of all tasks are left out, so that one short run does not shrink what
+    all others are judged on.
+    """
+    from steelyard.standings.entries import enter, places  # brings numpy and scipy
+    from steelyard.standings.ranking import Ranking, bands
+    from steelyard.workflow._samples import groups_of, needed_columns, samples_of
+
+    keys_by = checked_keys(by)
+    if not keys_by:
+        raise UsageError("there is nothing to rank", hint="--by agent,model")
+    chosen_profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    check_profile(chosen_profile)
+    declared = catalog()[on]
+    if declared.better == "neither":
+        raise UsageError(f"{on} has no better direction, so nobody leads on it")
+    if declared.level != "run":
+        raise UsageError(
+            f"{on} is not a metric of single runs", hint="rank on composite_score, pass_rate, cost_usd, ..."
+        )
+    if not 0 <= min_coverage <= 1:
+        raise UsageError(f"--min-coverage {min_coverage} is not a share", hint="give a number from 0 to 1")
+    options = make_options(level=level, seed=seed, resamples=resamples)
+    table = open_runs(runs, prices=prices, progress=progress)
+    if table.n == 0:
+        raise nothing_usable(table)
+    samples = samples_of(table, needed_columns([on, "pass_rate", "cost_usd"]), profile=chosen_profile)
+    keys, codes = groups_of(table, keys_by, profile=chosen_profile)
+    field = enter(samples, keys, codes, on, by=keys_by, min_coverage=min_coverage)
+    direction = 1.0 if declared.better == "higher" else -1.0
+    order_by, best, worst, test = bands(direction * field.scores, order=order, options=options)
+    standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=order, options=options)
+    return Ranking(
+        by=tuple(keys_by),
+        on=on,
+        order=order,
+        test=test,
+        places=standing,
+        tasks=int(field.common.sum()),
+        all_tasks=len(samples.task_names),
+        options=options,
+        profile=chosen_profile.name,
+        findings=(*table_findings(table), *field.findings),
+        rejected_count=table.rejected_count,
+    )

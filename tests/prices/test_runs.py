@@ -1,0 +1,141 @@
+"""What runs and their components cost."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.prices import open_book, price_component, price_run
+from steelyard.records.missing import Missing
+from steelyard.records.run import TOKEN_KINDS, Call, Component, ComponentType, Run, Usage
+
+BOOK = open_book("maintained")
+SEED = open_book("seed")
+BEFORE = datetime(2025, 6, 9, tzinfo=UTC)
+AFTER = datetime(2025, 6, 10, tzinfo=UTC)
+
+
+def tokens(input_tokens: int, output_tokens: int = 0, **more: int) -> Usage:
+    return Usage(input_tokens=input_tokens, output_tokens=output_tokens, **more)
+
+
+def call(model: str | None, usage: Usage | None, at: datetime | None = None) -> Call:
+    return Call(model=model, usage=usage, at=at)
+
+
+def run(**parts: Any) -> Run:
+    return Run(task="t", **parts)
+
+
+def test_each_call_is_priced_under_its_model_on_its_day() -> None:
+    calls = (
+        call("o3", tokens(1_000_000), BEFORE),
+        call("o3", tokens(1_000_000), AFTER),
+        call("gpt-4o", tokens(1_000_000)),
+    )
+    assert price_run(run(calls=calls, started_at=BEFORE), BOOK) == 14.5  # 10 + 2 + 2.5
+
+
+def test_a_call_without_model_or_day_takes_those_of_the_run() -> None:
+    assert price_run(run(model="o3", started_at=BEFORE, calls=(call(None, tokens(1_000_000)),)), BOOK) == 10.0
+
+
+def test_calls_below_a_tier_stay_below_it_together() -> None:
+    calls = tuple(call("claude-sonnet-4-5", tokens(150_000)) for _ in range(2))
+    assert price_run(run(calls=calls), BOOK) == 0.9  # 2 x 150,000 x 3 per million, not 300,000 x 6
+
+
+def test_without_calls_the_usage_is_priced_at_the_start_of_the_run() -> None:
+    assert price_run(run(model="o3", started_at=AFTER, usage=tokens(1_000_000)), BOOK) == 2.0
+
+
+def test_a_run_whose_calls_are_not_known_is_not_put_into_a_tier() -> None:
+    answer = price_run(run(model="claude-sonnet-4-5", usage=tokens(300_000)), BOOK)
+    assert isinstance(answer, Missing)
+    assert "the calls are not known" in answer.reason
+
+
+def test_tokens_outside_calls_are_priced_under_the_model_of_the_run() -> None:
+    calls = (call("gpt-4o", tokens(400_000)),)
+    record = run(model="claude-sonnet-4", usage=tokens(1_000_000), calls=calls)
+    assert price_run(record, SEED) == 3.8  # 400,000 x 5 + 600,000 x 3 per million
+
+
+def test_usage_that_calls_add_up_to_is_not_priced_twice() -> None:
+    calls = (call("gpt-4o", tokens(400_000)), call("gpt-4o", tokens(600_000)))
+    assert price_run(run(usage=tokens(1_000_000), calls=calls), SEED) == 5.0
+
+
+def test_a_call_without_tokens_makes_the_cost_missing_unless_the_run_states_the_sum() -> None:
+    calls = (call("gpt-4o", tokens(400_000)), call("gpt-4o", None))
+    assert price_run(run(calls=calls), SEED) == Missing("1 of 2 calls state no tokens")
+    assert price_run(run(calls=calls, usage=tokens(1_000_000), model="gpt-4o"), SEED) == 5.0
+
+
+def test_one_call_that_cannot_be_priced_leaves_the_run_without_a_price() -> None:
+    calls = (call("gpt-4o", tokens(1)), call("gpt-5", tokens(1)))
+    answer = price_run(run(calls=calls), SEED)
+    assert isinstance(answer, Missing)
+    assert "'gpt-5'" in answer.reason
+
+
+def test_nothing_measured_has_no_price() -> None:
+    assert price_run(run(model="gpt-4o"), SEED) == Missing("the record has no usage")
+    assert price_run(run(model="gpt-4o", calls=()), SEED) == Missing("the record has no usage")
+    assert price_run(run(usage=tokens(5)), SEED) == Missing("the model is not known")
+
+
+@given(counts=st.lists(st.integers(0, 10**9), min_size=1, max_size=40), seed=st.integers())
+def test_the_order_of_calls_does_not_matter_and_the_sum_is_rounded_once(counts: list[int], seed: int) -> None:
+    calls = [call("claude-haiku-4-5", tokens(count, count // 7, cache_read_tokens=count // 3)) for count in counts]
+    forward = price_run(run(calls=tuple(calls)), BOOK)
+    random.Random(seed).shuffle(calls)
+    assert price_run(run(calls=tuple(calls)), BOOK) == forward
+    exact = sum(Fraction(count) + Fraction(count // 7) * 5 + Fraction(count // 3) / 10 for count in counts) / 10**6
+    assert forward == float(exact)
+
+
+def test_a_call_that_took_no_tokens_costs_nothing_whoever_answered() -> None:
+    calls = (call("gpt-4o", tokens(1_000_000)), call("<synthetic>", tokens(0)))
+    assert price_run(run(calls=calls), SEED) == 5.0
+    alone = price_run(run(calls=(call("<synthetic>", tokens(0)),)), SEED)
+    assert isinstance(alone, Missing)
+    beside = run(model="gpt-4o", usage=tokens(1_000_000), calls=(call("<synthetic>", tokens(0)),))
+    assert price_run(beside, SEED) == 5.0
+    unknown = price_run(run(calls=(*calls, call("gpt-4o", Usage()))), SEED)
+    assert unknown == Missing("the input tokens are not known")
+
+
+MODELS = (None, "gpt-4o", "o3", "claude-sonnet-4-5", "nobody", "deepseek-chat", "openrouter/google/gemini-2.5-flash")
+counts = st.none() | st.integers(0, 300_000) | st.integers(0, 10**15) | st.integers(0, 2**64) | st.just(10**400)
+usages = st.builds(Usage, **dict.fromkeys(TOKEN_KINDS, counts))
+moments = st.none() | st.datetimes(datetime(2024, 1, 1), datetime(2027, 1, 1))  # noqa: DTZ001 - some have no zone
+zoned = moments | st.datetimes(timezones=st.timezones())
+calls_of_a_run = st.builds(Call, model=st.sampled_from(MODELS), at=zoned, usage=st.none() | usages)
+any_runs = st.builds(
+    Run,
+    task=st.just("t"),
+    model=st.sampled_from(MODELS),
+    started_at=zoned,
+    usage=st.none() | usages,
+    calls=st.none() | st.lists(calls_of_a_run, max_size=4).map(tuple),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(one=any_runs, book=st.sampled_from([BOOK, SEED]))
+def test_no_run_breaks_the_pricing(one: Run, book: Any) -> None:
+    cost = price_run(one, book)
+    assert isinstance(cost, Missing) or 0 <= cost < math.inf
+
+
+def test_a_component_is_priced_under_the_model_of_the_run() -> None:
+    part = Component(type=ComponentType.TOOL_SCHEMA, input_tokens=1_000_000, output_tokens=100_000)
+    assert price_component(part, SEED, model="gpt-4o", at=None) == 6.5  # 5 + 0.1 x 15
+    assert isinstance(price_component(part, SEED, model=None, at=None), Missing)

@@ -1,0 +1,64 @@
+"""Real results with five attempts a task: our pass@k is what the benchmark itself published."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from steelyard.records.run import Run
+from steelyard.statistics.passes import passes_over_tasks
+
+SAMPLE = (
+    Path(__file__).parents[3] / "shared" / "samples" / "terminal-bench" / "orchestrator-qwen-3-coder" / "results.json"
+)
+
+pytestmark = pytest.mark.skipif(not SAMPLE.exists(), reason="the real samples are not beside this checkout")
+
+
+@pytest.fixture(scope="module")
+def published() -> dict:
+    return json.loads(SAMPLE.read_text(encoding="utf-8"))
+
+
+def as_runs(published: dict, *, unscored_fail: bool) -> list[Run]:
+    """The trials as runs; the benchmark itself counts a trial without a verdict as failed."""
+    return [
+        Run(
+            id=trial["trial_name"],
+            task=trial["task_id"],
+            agent="orchestrator",
+            model="qwen-3-coder",
+            passed=bool(trial["is_resolved"]) if unscored_fail else trial["is_resolved"],
+        )
+        for trial in published["results"]
+    ]
+
+
+def test_pass_at_k_is_as_published(published: dict) -> None:
+    attempts = Counter(trial["task_id"] for trial in published["results"])
+    passed = Counter(trial["task_id"] for trial in published["results"] if trial["is_resolved"])
+    tries, wins = list(attempts.values()), [passed[task] for task in attempts]
+    for k in ("2", "4", "5"):
+        found = passes_over_tasks(tries, wins, int(k))
+        assert found.estimate == pytest.approx(published["pass_at_k"][k], abs=1e-9)
+        assert found.clusters == 80
+    assert passes_over_tasks(tries, wins, 1).estimate == pytest.approx(published["accuracy"], abs=1e-9)
+
+
+def test_the_ranking_shows_the_same_pass_at_k(published: dict) -> None:
+    place = sy.rank(as_runs(published, unscored_fail=True), on="pass_rate").places[0]
+    for k, value in published["pass_at_k"].items():
+        assert place.passes[int(k)][0].estimate == pytest.approx(value, abs=1e-9)
+    assert place.score.estimate == pytest.approx(published["accuracy"], abs=1e-9)
+    assert (place.score.method, place.score.n, place.score.clusters) == ("wilson-clustered", 400, 80)
+
+
+def test_trials_without_a_verdict_are_missing_not_failed(published: dict) -> None:
+    statistics = sy.measure(as_runs(published, unscored_fail=False), interval="auto").groups[0].metrics["pass_rate"]
+    unscored = sum(trial["is_resolved"] is None for trial in published["results"])
+    assert (statistics.count, statistics.missing) == (400 - unscored, unscored)
+    assert statistics.mean > published["accuracy"]

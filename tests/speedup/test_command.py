@@ -1,0 +1,304 @@
+"""`steelyard speedup` as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commands
+from steelyard.errors import BadProfile, UnreadableFile, UsageError
+from steelyard.surfaces.cli import run
+from steelyard.workflow.speedup import TaskFiles, agent_files, speedup
+
+SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
+ASV = SAMPLES / "asv"
+ONE_TASK = (
+    "--nop",
+    str(ASV / "nop.json"),
+    "--oracle",
+    str(ASV / "oracle.json"),
+    "--agent",
+    f"tool:m={ASV / 'agent.json'}",
+)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., commands.Done]:
+    """The command in this process: a new one for each call would spend the time on imports."""
+
+    def call(*arguments: str) -> commands.Done:
+        status = run(["speedup", *arguments])
+        written = capsys.readouterr()
+        return commands.Done(status, written.out, written.err)
+
+    return call
+
+
+Command = Callable[..., commands.Done]
+
+
+def write(path: Path, value: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+    return path
+
+
+def timings(**seconds: float) -> dict[str, Any]:
+    return {"task": "t", "benchmarks": [{"name": f"m.{name}", "seconds": value} for name, value in seconds.items()]}
+
+
+def test_one_task_as_json(command: Command) -> None:
+    done = command(*ONE_TASK, "--json")
+    assert done.status == 0
+    found = json.loads(done.stdout)
+    payload = found["agents"]["tool:m"]
+    assert payload["num_benchmarks"] == 9  # four sorts, three of four broken ones, one small, one plain
+    assert payload["num_valid_benchmarks"] == 8
+    assert found["profile"] == "speedup-1"
+    codes = {finding["code"] for finding in found["findings"]}
+    assert {"agent_only_failures", "code_version_differs", "not_a_time"} <= codes
+    assert "agent_only_failures" in done.stderr
+
+
+def test_the_table_and_the_tree_are_shown(command: Command) -> None:
+    done = command(*ONE_TASK)
+    assert done.status == 0
+    assert "tool:m" in done.stdout
+    assert "time_sort" in done.stdout
+    assert "█" in done.stdout
+
+
+def test_csv_has_a_line_for_each_attempt_or_benchmark(command: Command) -> None:
+    rows = list(csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv").stdout)))
+    assert [row["agent"] for row in rows] == ["tool:m"]
+    assert rows[0]["task_cost_usd"] == ""
+    rows = list(csv.DictReader(io.StringIO(command(*ONE_TASK, "--csv", "--benchmarks").stdout)))
+    assert len(rows) == 9
+    assert rows[0]["benchmark"].startswith("suite.")
+    assert {row["verdict"] for row in rows} <= {"faster", "slower", "unclear", "unknown"}
+
+
+def test_a_malformed_file_is_refused_by_name(command: Command) -> None:
+    arguments = [*ONE_TASK[:5], f"tool:m={ASV / 'malformed.json'}"]
+    done = command(*arguments, "--json")
+    assert done.status == 1
+    error = json.loads(done.stdout)["error"]
+    assert error["kind"] == "unreadable_file"
+    assert error["where"].endswith("malformed.json")
+
+
+def test_an_unreadable_agent_is_set_aside_and_the_others_go_on(command: Command) -> None:
+    arguments = (*ONE_TASK, "--agent", f"other:m={ASV / 'malformed.json'}", "--json")
+    done = command(*arguments)
+    assert done.status == 1
+    assert list(json.loads(done.stdout)["agents"]) == ["tool:m"]
+    assert command(*arguments, "--skip-bad").status == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--nop", "a"),
+        (*ONE_TASK, "--json", "--csv"),
+        (*ONE_TASK, "--agent", "no-model=x.json"),
+        (*ONE_TASK, "--agent", "oracle:oracle=x.json"),
+        (*ONE_TASK, "--profile", "speedup-2"),
+        (*ONE_TASK, "--profile", "outcome-1"),
+        ("folder", *ONE_TASK),
+    ],
+)
+def test_wrong_usage_exits_2(command: Command, arguments: tuple[str, ...]) -> None:
+    assert command(*arguments).status == 2
+
+
+def test_tests_and_snapshots_are_matched_by_the_exact_key(tmp_path: Path) -> None:
+    tests = write(tmp_path / "tests.json", {"tool:m": {"passed": 3, "failed": 1}, "oracle": {"passed": 3, "failed": 1}})
+    files = TaskFiles(
+        nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={"tool:m": ASV / "agent.json"}, tests=tests
+    )
+    assert speedup(files).to_dict()["agents"]["tool:m"]["success"] is True  # no more failures than the expert
+    write(tests, {"tool:M": {"passed": 3, "failed": 1}})
+    result = speedup(files)
+    assert result.rejected == 1
+    assert "unmatched_agent_key" in {finding.code for finding in result.findings}
+    assert result.to_dict()["agents"]["tool:m"]["success"] is None  # never the nearest
+
+
+def test_a_log_of_nobody_is_an_error() -> None:
+    agents, logs = {"tool:m": ASV / "agent.json"}, {"tool:M": [SAMPLES / "agent.cast"]}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, logs=logs))
+    assert "unmatched_agent_key" in {finding.code for finding in result.findings}
+
+
+def test_a_results_file_of_one_agent_needs_no_key(tmp_path: Path) -> None:
+    snapshot = write(tmp_path / "snapshot.json", {"status": "passed", "pass_to_fail": 2})
+    both = {"tool:m": ASV / "agent.json", "other:m": ASV / "oracle.json"}
+    one = TaskFiles(
+        nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={"tool:m": both["tool:m"]}, snapshot=snapshot,
+        tests=SAMPLES / "fceval.log",
+    )  # fmt: skip
+    payload = speedup(one).to_dict()["agents"]["tool:m"]
+    assert (payload["pytest_failed"], payload["snapshot_failed"], payload["success"]) == (False, True, False)
+    assert payload["pytest_summary"]["passed"] == 10
+    with pytest.raises(UnreadableFile, match="speaks of one agent"):
+        speedup(TaskFiles(nop=one.nop, oracle=one.oracle, agents=both, snapshot=snapshot))
+
+
+def make_folder(root: Path) -> Path:
+    for task, speed in (("t1", 2.0), ("t2", 4.0)):
+        write(root / task / "nop.json", timings(time_x=4.0, time_y=4.0))
+        write(root / task / "oracle.json", timings(time_x=2.0, time_y=2.0))
+        write(root / task / "agents" / "tool" / "org" / "model-1.5.json", timings(time_x=4.0 / speed, time_y=3.0))
+        write(root / task / "agents" / "tool" / "org" / "model-1.5#2.json", timings(time_x=4.1 / speed, time_y=3.1))
+    key = "tool:org/model-1.5"
+    write(root / "t1" / "tests.json", {key: {"passed": ["a"]}, f"{key}#2": {"passed": ["a"], "failed": ["b"]}})
+    write(root / "t1" / "runs.json", {key: {"cost_usd": 0.5}})
+    write(root / "t1" / "logs" / "tool" / "org" / "model-1.5" / "log.json", [{}, {}, {}])
+    write(root / "t1" / "nop-again.json", timings(time_x=4.0, time_y=4.4))
+    return root
+
+
+def test_a_folder_of_tasks(tmp_path: Path) -> None:
+    found = speedup(make_folder(tmp_path)).to_dict()
+    assert list(found["tasks"]) == ["t1", "t1#2", "t2", "t2#2"]
+    key = "tool:org/model-1.5"
+    first, second = (found["tasks"][task]["agents"][key] for task in ("t1", "t1#2"))
+    assert (first["success"], second["success"]) == (True, False)
+    assert (first["task_cost_usd"], first["trajectory_length"]) == (0.5, 3)
+    assert found["tasks"]["t1"]["measures"][key]["trajectory_origin"] == "json_log"
+    assert found["tasks"]["t1"]["measures"][key]["noise_floor"] > 0
+    assert found["coverage"] == {"t1": {key: 2}, "t2": {key: 2}}
+
+
+def test_a_task_that_cannot_be_read_is_set_aside(command: Command, tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    (tmp_path / "t2" / "oracle.json").unlink()
+    done = command(str(tmp_path), "--json")
+    assert done.status == 1
+    found = json.loads(done.stdout)
+    assert list(found["tasks"]) == ["t1", "t1#2"]
+    assert any("no oracle.json" in finding["message"] for finding in found["findings"])
+
+
+def test_an_empty_folder_is_an_error(command: Command, tmp_path: Path) -> None:
+    assert command(str(tmp_path)).status == 1
+
+
+def test_the_same_folder_gives_the_same_bytes(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    runs = [commands.steelyard("speedup", str(tmp_path), "--json", PYTHONHASHSEED=seed).stdout for seed in ("1", "2")]
+    assert runs[0] == runs[1]
+
+
+def test_fceval_files_are_read_alone(command: Command) -> None:
+    for name in ("fceval-results.json", "fceval.log"):
+        done = command(str(SAMPLES / name), "--json", "--skip-bad")
+        assert done.status == 0
+        task = next(iter(json.loads(done.stdout)["tasks"].values()))
+        assert task["agents"]["tool:model-1.5"]["task_speedup"] == 2.0
+
+
+def test_a_timing_file_alone_is_refused_with_advice(command: Command) -> None:
+    done = command(str(SAMPLES / "pyperf.json"))
+    assert done.status == 1
+    assert "--nop" in done.stderr
+
+
+def test_options_change_single_constants(command: Command, tmp_path: Path) -> None:
+    dropped, counted = (
+        json.loads(command(*ONE_TASK, "--json", *more).stdout)["agents"]["tool:m"]["task_speedup"]
+        for more in ((), ("--agent-only", "baseline"))
+    )
+    assert counted < dropped
+    profile = tmp_path / "mine.toml"
+    profile.write_text('name = "mine"\nspec = "speedup"\nextends = "speedup-1"\n[constants]\nasv_facter = 2\n')
+    with pytest.raises(BadProfile, match=r"asv_facter.*did you mean 'asv_factor'"):
+        speedup(SAMPLES / "fceval.log", profile=str(profile))
+
+
+def test_a_key_ends_at_the_first_equals_sign() -> None:
+    assert agent_files(["a:b=c=d.json"]) == {"a:b": Path("c=d.json")}
+    assert agent_files(["a:b:7b=x"]) == {"a:b:7b": Path("x")}
+    with pytest.raises(UsageError, match="twice"):
+        agent_files(["a:b=x", "a:b=y"])
+
+
+def test_importing_the_command_stays_light() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, steelyard.surfaces.cli.speedup; print(sorted({'numpy', 'scipy', 'polars'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf"), 1e300, "free", True])
+def test_a_cost_that_is_none_is_set_aside(tmp_path: Path, cost: object) -> None:
+    runs = write(tmp_path / "runs.json", {"tool:m": {"cost_usd": cost}})
+    agents = {"tool:m": ASV / "agent.json"}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, runs=runs))
+    assert result.rejected == 1
+    assert result.to_dict()["agents"]["tool:m"]["task_cost_usd"] is None
+
+
+@pytest.mark.parametrize("method", ["order", "bootstrap"])
+def test_absurd_times_never_break_the_output(tmp_path: Path, command: Command, method: str) -> None:
+    values = (1e308, 5e-324, 0.0, 1e-300, 1.0, 1e300)
+    sides = [
+        write(
+            tmp_path / f"{which}.json",
+            {"task": "t", "benchmarks": [
+                {"name": f"m.time_{at}", "samples": [value] * 7 + [values[(at + turn) % 6]] * 3}
+                for at, value in enumerate(values[turn:] + values[:turn])
+            ]},
+        )
+        for turn, which in enumerate(("nop", "oracle", "agent"))
+    ]  # fmt: skip
+    files = ("--nop", str(sides[0]), "--oracle", str(sides[1]), "--agent", f"a:m={sides[2]}")
+    done = command(*files, "--json", "--interval", method)
+    assert done.status == 0
+    json.loads(done.stdout, parse_constant=lambda token: pytest.fail(f"{token} in JSON"))
+
+
+def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, command: Command) -> None:
+    done = command(str(make_folder(tmp_path)))
+    assert done.status == 0
+    assert "tool:org/model-1.5" in done.stdout
+    assert " to " in done.stdout
+
+
+def test_rows_become_frames(tmp_path: Path) -> None:
+    result = speedup(make_folder(tmp_path))
+    assert result.to_polars()["task"].to_list() == ["t1", "t1#2", "t2", "t2#2"]
+    assert len(result.to_pandas(benchmarks=True)) == 8
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"failed": 1},
+        {"test_failed": 1, "test_error": 0},
+        {"pytest_summary": {"failed": 0, "error": 1}},
+        {"failed": ["a"]},
+    ],
+)
+def test_results_are_understood_as_tools_spell_them(tmp_path: Path, entry: dict[str, Any]) -> None:
+    tests = write(tmp_path / "tests.json", {"tool:m": entry})
+    agents = {"tool:m": ASV / "agent.json"}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, tests=tests))
+    assert result.to_dict()["agents"]["tool:m"]["pytest_failed"] is True
+
+
+def test_an_entry_without_results_is_set_aside(tmp_path: Path) -> None:
+    tests = write(tmp_path / "tests.json", {"tool:m": {"faild": 1}})
+    agents = {"tool:m": ASV / "agent.json"}
+    result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, tests=tests))
+    assert result.rejected == 1

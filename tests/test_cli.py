@@ -1,0 +1,134 @@
+"""The command line: light, helpful, and clear about what went wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import steelyard
+from steelyard.surfaces.cli import build_app
+
+COMMANDS = sorted(name for name in build_app() if not name.startswith("-"))
+
+
+def modules_after(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys, json; print(); print(json.dumps(sorted(sys.modules)))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+HEAVY = {"numpy", "polars", "scipy", "pandas", "sqlalchemy", "genai_prices", "narwhals"}
+
+
+def test_importing_the_package_is_light() -> None:
+    assert not HEAVY & modules_after("import steelyard")
+    assert "rich" not in modules_after("import steelyard")
+
+
+def test_help_is_light() -> None:
+    assert not HEAVY & modules_after("from steelyard.surfaces.cli import run; run(['--help'])")
+
+
+def test_metrics_on_plain_numbers_are_light() -> None:
+    code = "from steelyard.metrics import composite_score; composite_score(pass_rate=1.0, impl_rate=0.5)"
+    assert not (HEAVY - {"narwhals"}) & modules_after(code)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    done = steelyard(command, "--help")
+    assert done.status == 0
+    assert f"Example: steelyard {command}" in done.stdout or "COMMAND" in done.stdout
+
+
+def test_without_a_command_the_commands_are_listed() -> None:
+    done = steelyard()
+    assert done.status == 0
+    for command in COMMANDS:
+        assert command in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["mesure"], "measure"),
+        (["measure"], "FILES"),
+        (["measure", "x.jsonl", "--nonsense"], "--nonsense"),
+        (["metrics", "cost_of_pas"], "cost_of_pass"),
+        (["profiles", "show", "outcome-3"], "outcome-"),
+        (["schema", "rnu"], "'run'"),
+    ],
+)
+def test_wrong_usage_exits_2_and_says_what_to_do(arguments: list[str], sentence: str) -> None:
+    done = steelyard(*arguments)
+    assert done.status == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_errors_under_json_are_json(tmp_path: Path) -> None:
+    done = steelyard("measure", str(tmp_path / "absent.jsonl"), "--json")
+    assert done.status == 1
+    error = json.loads(done.stdout)["error"]
+    assert set(error) == {"kind", "message", "where", "hint"}
+    usage = steelyard("measure", "--nonsense", "--json")
+    assert usage.status == 2
+    assert json.loads(usage.stdout)["error"]["kind"] == "usage"
+
+
+def test_the_demonstration_shows_seven_graded_tiers() -> None:
+    done = steelyard("demo")
+    assert done.status == 0
+    for word in ("T0 vanilla", "T6 hybrid", "Cost of pass", "uplift", "SCHEMA", "synthetic", "steelyard explain"):
+        assert word in done.stdout
+    result = json.loads(steelyard("demo", "--json").stdout)
+    assert len(result["groups"]) == 7
+    assert all(group["n"] == 30 and group["grade"] for group in result["groups"])
+    missing = {name for group in result["groups"] for name, value in group["metrics"].items() if value.get("reason")}
+    assert missing <= {
+        "skill_efficiency",
+        "skill_efficiency_per_run",
+        "token_efficiency_ratio",
+        "token_efficiency_ratio_per_run",
+    }
+
+
+def test_the_demonstration_is_always_the_same(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert (
+            steelyard(
+                "demo", "--write", str(tmp_path / name), PYTHONHASHSEED=name.replace("a", "1").replace("b", "2")
+            ).status
+            == 0
+        )
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_doctor_tells_what_is_there() -> None:
+    found = json.loads(steelyard("doctor", "--json").stdout)
+    assert {"steelyard", "python", "polars", "metrics"} <= {one["what"] for one in found}
+    assert all(one["status"] in ("ok", "absent", "broken") for one in found)
+
+
+def test_the_schema_describes_every_field() -> None:
+    schema = json.loads(steelyard("schema", "run").stdout)
+    fields = schema["$defs"]["Run"]["properties"]
+    assert fields["task"]["description"]
+    assert all(field.get("description") for field in fields.values())
+    assert schema["$defs"]["Run"]["additionalProperties"] is False
+    assert "^x_.+" in schema["$defs"]["Run"]["patternProperties"]
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    code = f"{sys.executable} -m steelyard metrics --json | head -c 10"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr

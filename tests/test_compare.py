@@ -1,0 +1,253 @@
+"""Comparing two configurations: paired by task, honest about what is not shown, the same whatever the order."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from matchups import made_runs, write
+from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.records.run import Run
+
+
+def judged(result, metric="pass_rate", pair=0):
+    return next(one for one in result.pairs[pair].metrics if one.found.metric == metric)
+
+
+def singles(a: list[int], b: list[int]) -> list[Run]:
+    return [
+        Run(id=f"{agent}{task}", task=f"t{task}", agent=agent, passed=bool(passed))
+        for agent, outcomes in (("x", a), ("y", b))
+        for task, passed in enumerate(outcomes)
+    ]
+
+
+def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
+    # of 80 tasks x alone passes 10 and y alone 14: 4 of 80 are 5 points
+    runs = singles([1] * 40 + [1] * 10 + [0] * 14 + [0] * 16, [1] * 40 + [0] * 10 + [1] * 14 + [0] * 16)
+    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    # Bonett and Price: (15 - 11) / 82 +- 1.96 sqrt((26/82 - (4/82)²) / 82) = 4.9 +- 12.1. Variance of the differences
+    # (24 - 80 x 0.05²) / 79 = 0.301, so (1.960 + 0.842)² x 0.301 / 0.05² = 946 tasks, and 2 more for Student's t
+    assert found.sentence == (
+        "y passes 5.0 points more than x on the same 80 tasks (67.5 % against 62.5 %), "
+        "95 % interval -7.3 to 17.0: not shown; 948 tasks would be needed."
+    )
+    assert (found.found.interval.method, found.found.test.method) == ("bonett-price", "mcnemar-exact")
+    assert len(found.found.gained) == 14
+    assert len(found.found.lost) == 10
+
+
+def test_a_clear_difference_is_called_better_and_worse_from_the_other_side() -> None:
+    runs = made_runs({"good": 0.8, "bad": 0.3}, tasks=60, attempts=3)
+    forth = judged(sy.compare(runs, a="agent=bad", b="agent=good"))
+    back = judged(sy.compare(runs, a="agent=good", b="agent=bad"))
+    assert (forth.verdict, back.verdict) == ("better", "worse")
+    assert forth.sentence.endswith("good is better.")
+    assert forth.found.value == pytest.approx(-back.found.value, abs=1e-12)
+    assert forth.found.interval.low == pytest.approx(-back.found.interval.high, abs=1e-12)
+
+
+def test_lower_cost_is_better() -> None:
+    runs = made_runs({"dear": 0.5}, cost=1.0) + made_runs({"cheap": 0.5}, cost=0.1)
+    found = judged(sy.compare(runs, a="agent=dear", b="agent=cheap"), "cost_usd")
+    assert found.verdict == "better"
+    assert "less a run than dear" in found.sentence
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_data_set_against_itself_is_never_better(attempts: int) -> None:
+    runs = made_runs({"one": 0.6}, attempts=attempts)
+    copies = [msgspec.structs.replace(run, id=f"{run.id}-copy", agent="two") for run in runs]
+    result = sy.compare([*runs, *copies], a="agent=one", b="agent=two")
+    assert len(result.pairs[0].metrics) == 5  # no durations
+    for one in result.pairs[0].metrics:
+        assert one.found.value == 0
+        assert one.verdict in ("no difference", "cannot be told")
+        assert one.found.test.p_value in (1.0, None)
+    itself = sy.compare(runs, a="agent=one", b="agent=one")
+    assert {one.found.value for one in itself.pairs[0].metrics} == {0.0}
+    assert not any(one.verdict in ("better", "worse", "differs") for one in itself.pairs[0].metrics)
+
+
+def test_noise_is_seldom_called_a_difference() -> None:
+    called = 0
+    for seed in range(60):
+        runs = made_runs({"one": 0.5, "two": 0.5}, tasks=30, attempts=2, seed=seed)
+        found = judged(sy.compare(runs, a="agent=one", b="agent=two", metrics=["pass_rate"], resamples=500))
+        called += found.verdict in ("better", "worse")
+    assert called <= 9  # 3 expected of 60; more than 9 has a chance below one in a thousand
+
+
+def test_only_common_tasks_count_and_the_others_are_told() -> None:
+    runs = singles([1, 0, 1, 1], [1, 1])
+    extra = Run(id="y9", task="t9", agent="y", passed=True)
+    result = sy.compare([*runs, extra], a="agent=x", b="agent=y", metrics=["pass_rate"])
+    pair = result.pairs[0]
+    assert (pair.coverage.common, pair.coverage.only_a, pair.coverage.only_b) == (2, ("t2", "t3"), ("t9",))
+    assert judged(result).found.tasks == 2
+
+
+def test_tasks_count_the_same_however_often_they_were_tried() -> None:
+    runs = singles([1, 0], [1, 1])
+    runs += [Run(id=f"x-{i}", task="t0", agent="x", passed=True) for i in range(8)]
+    # x: task means 1 and 0, so 0.5, although 9 of its 10 runs passed
+    assert judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"])).found.a == 0.5
+
+
+def test_duplicated_attempts_do_not_make_it_surer() -> None:
+    runs = made_runs({"one": 0.5, "two": 0.6}, tasks=30)
+    tenfold = [msgspec.structs.replace(run, id=f"{run.id}-{i}", attempt=i) for run in runs for i in range(10)]
+    options = {"a": "agent=one", "b": "agent=two", "metrics": ["pass_rate"], "interval": "paired-t"}
+    once, often = (judged(sy.compare(some, **options)).found.interval for some in (runs, tenfold))
+    assert (often.low, often.high) == pytest.approx((once.low, once.high), abs=1e-12)
+
+
+def test_order_of_rows_and_names_of_agents_change_nothing() -> None:
+    runs = made_runs({"one": 0.5, "two": 0.6}, tasks=30, attempts=2)
+    shuffled = list(runs)
+    random.Random(3).shuffle(shuffled)
+    renamed = [msgspec.structs.replace(run, agent={"one": "zz", "two": "aa"}[run.agent or ""]) for run in runs]
+    first = sy.compare(runs, a="agent=one", b="agent=two").to_dict()
+    assert first == sy.compare(shuffled, a="agent=one", b="agent=two").to_dict()
+    other = sy.compare(renamed, a="agent=zz", b="agent=aa").to_dict()
+
+    def bare(result):
+        metrics = result["pairs"][0]["metrics"]
+        return {name: {key: value for key, value in one.items() if key != "sentence"} for name, one in metrics.items()}
+
+    assert bare(first) == bare(other)
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
+    file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.5, "two": 0.6}, tasks=30, attempts=2))
+    asked = ("compare", file, "--a", "agent=one", "--b", "agent=two", "--json", "--seed", "5")
+    first, second = (steelyard(*asked, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    assert first.status == 0
+    assert first.stdout == second.stdout
+    shown = json.loads(first.stdout)
+    assert shown["seed"] == 5
+    test = shown["pairs"][0]["metrics"]["composite_score"]["test"]
+    assert (test["method"], test["seed"], test["resamples"], test["n"]) == ("sign-flip", 5, 10_000, 30)
+
+
+def test_several_comparisons_share_the_error() -> None:
+    runs = made_runs({"base": 0.5, "b1": 0.6, "b2": 0.55, "b3": 0.5}, tasks=50, attempts=2)
+    alone = sy.compare(runs, a="agent=base", b="agent=b1", metrics=["pass_rate"])
+    several = sy.compare(runs, a="agent=base", b=["agent=b1", "agent=b2", "agent=b3"], metrics=["pass_rate"])
+    assert several.comparisons == 3
+    assert judged(several).found == judged(alone).found
+    assert judged(several).adjusted_p >= judged(alone).adjusted_p
+    assert judged(several).needed > judged(alone).needed
+    plain = sy.compare(runs, a="agent=base", b=["agent=b1", "agent=b2"], metrics=["pass_rate"], correction="none")
+    assert judged(plain).adjusted_p == judged(plain).found.test.p_value
+
+
+def test_missing_outcomes_are_not_failures_and_their_reach_is_told() -> None:
+    runs = singles([0] * 30, [1] * 28 + [1, 1])
+    runs = [msgspec.structs.replace(run, passed=None) if run.id in {"x0", "x1", "y0"} else run for run in runs]
+    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    assert found.found.tasks == 28
+    assert found.found.missing == (2, 1)
+    # of 30 tasks 28 differ by 1; the two open ones by -1 (y fails, x passes) or 0 (y passes, x too), or up to 1
+    assert (found.found.bounds.low, found.found.bounds.high) == (pytest.approx(27 / 30), 1.0)
+    assert found.sentence.endswith("3 runs have no value (x 2, y 1): whatever it was, the difference is 90.0 to 100.0.")
+
+
+def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:
+    runs = made_runs({"one": 0.3, "two": 0.7}, tasks=30)
+    extra = [Run(id=f"q{task}-{i}", task=f"task-{task:03}", agent="two") for task in range(30) for i in range(3)]
+    found = judged(sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"]))
+    assert found.verdict == "better"
+    assert "so they alone could undo it" in found.sentence
+
+
+def test_cost_of_pass_is_compared_as_a_ratio_of_means() -> None:
+    runs = made_runs({"one": 0.3}, tasks=40, cost=0.5) + made_runs({"two": 0.8}, tasks=40, cost=0.1)
+    found = judged(sy.compare(runs, a="agent=one", b="agent=two"), "cost_of_pass")
+    one = [run for run in runs if run.agent == "one"]
+    ratio = sum(run.cost_usd for run in one) / sum(run.passed for run in one)
+    assert found.found.a == pytest.approx(ratio)
+    assert (found.verdict, found.found.test.method) == ("better", "swap")
+
+
+def test_infinite_values_are_refused_with_the_metric_to_take_instead() -> None:
+    runs = made_runs({"one": 0.5, "two": 0.5}, tasks=12)
+    found = judged(
+        sy.compare(runs, a="agent=one", b="agent=two", metrics=["cost_of_pass_per_run"]), "cost_of_pass_per_run"
+    )
+    assert found.verdict == "cannot be told"
+    assert "compare cost_of_pass instead" in found.sentence
+
+
+def test_three_tasks_never_show_anything_and_say_how_many_would() -> None:
+    runs = singles([0, 0, 0], [1, 1, 1])
+    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    assert found.verdict == "not shown"
+    found = judged(sy.compare(sy.demo_runs(), a="tier=T0", b="tier=T6", metrics=["cost_usd"]), "cost_usd")
+    assert "so few tasks may agree by chance (p = 0.25); 6 tasks would be needed" in found.sentence
+
+
+def test_no_common_task_is_told_not_compared() -> None:
+    runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
+    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    assert found.verdict == "cannot be told"
+    assert "cannot be compared: no task in common" in found.sentence
+
+
+def test_pooled_configurations_are_a_finding() -> None:
+    runs = made_runs({"one": 0.5, "two": 0.5}, tasks=5)
+    runs += [msgspec.structs.replace(run, id=f"{run.id}n", model="n") for run in runs if run.agent == "two"]
+    result = sy.compare(runs, a="agent=one", b="agent=two")
+    assert [finding.message for finding in result.findings if finding.code == "pooled"] == [
+        "two pools runs of 2 models; name them to compare one configuration"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"a": "agnt=one"}, UnknownName, "did you mean 'agent'"),
+        ({"a": "agent=ome"}, UnknownName, "did you mean 'one'"),
+        ({"a": "agent"}, UsageError, "is not KEY=VALUE"),
+        ({"a": ""}, UsageError, "chooses nothing"),
+        ({"b": []}, UsageError, "nothing to compare with"),
+        ({"metrics": ["pas_rate"]}, UnknownName, "pass_rate"),
+        ({"metrics": ["schema_overhead"]}, UsageError, "schema_overhead_per_run"),
+        ({"interval": "bcaa"}, UnknownName, "bca"),
+        ({"level": 95}, UsageError, "between 0 and 1"),
+        ({"resamples": 5}, UsageError, "between 100"),
+    ],
+)
+def test_wrong_usage_is_answered_with_what_to_do(options, error, message) -> None:
+    runs = made_runs({"one": 0.5, "two": 0.5}, tasks=4)
+    with pytest.raises(error, match=message):
+        sy.compare(runs, **({"a": "agent=one", "b": "agent=two"} | options))
+
+
+def test_nothing_to_read_is_an_error() -> None:
+    with pytest.raises(NothingUsable):
+        sy.compare([], a="agent=x", b="agent=y")
+
+
+@pytest.mark.parametrize("method", ["paired-t", "percentile", "bca"])
+def test_the_asked_for_method_is_used_and_named(method: str) -> None:
+    runs = made_runs({"one": 0.5, "two": 0.6}, tasks=40, attempts=2)
+    found = judged(sy.compare(runs, a="agent=one", b="agent=two", interval=method, metrics=["pass_rate"]))
+    assert found.found.interval.method == method
+    assert np.isfinite([found.found.interval.low, found.found.interval.high]).all()
+
+
+def test_the_command_prints_sentences_tables_and_flips(tmp_path: Path) -> None:
+    file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.3, "two": 0.8}, tasks=30))
+    done = steelyard("compare", file, "--a", "agent=one", "--b", "agent=two")
+    assert done.status == 0
+    assert "two against one: 30 tasks in common" in done.stdout
+    assert "two is better." in done.stdout
+    assert "Tasks that flip from one to two" in done.stdout

@@ -1,0 +1,65 @@
+"""Any number can be asked how it came."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from commands import steelyard
+
+
+def written(tmp_path: Path) -> str:
+    path = tmp_path / "runs.jsonl"
+    path.write_text(
+        '{"id": "first", "task": "t", "tier": "T0", "passed": true, "impl_rate": 0.85, "cost_usd": 0.5, '
+        '"provenance": {"cost_usd": "reported"}}\n'
+        '{"id": "second", "task": "t", "tier": "T0", "passed": false}\n'
+        '{"task": "t", "tier": "T1", "passed": true}\n'
+    )
+    return str(path)
+
+
+def test_a_run_metric_is_traced_to_the_facts_of_the_record(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    found = json.loads(steelyard("explain", path, "--run", "first", "composite_score", "--json").stdout)
+    assert found["where"] == f"{path}:1"
+    assert found["profile"] == "outcome-1"
+    root = found["explanation"]
+    assert root["value"] == 0.925
+    assert root["constants"] == {"pass_weight": 0.5, "impl_weight": 0.5}
+    assert [part["name"] for part in root["inputs"]] == ["pass_rate", "impl_rate"]
+    text = steelyard("explain", path, "--run", "first", "composite_score").stdout
+    assert "pass_weight = 0.5 (profile)" in text
+    assert "stated_impl_rate = 0.85" in text
+
+
+def test_what_was_missing_is_told(tmp_path: Path) -> None:
+    found = json.loads(steelyard("explain", written(tmp_path), "--run", "second", "composite_score", "--json").stdout)
+    assert found["explanation"]["value"] is None
+    assert "no impl_rate" in found["explanation"]["reason"]
+
+
+def test_provenance_and_infinity_are_shown(tmp_path: Path) -> None:
+    found = json.loads(steelyard("explain", written(tmp_path), "--run", "first", "cost_usd", "--json").stdout)
+    reported = found["explanation"]["inputs"][0]
+    assert reported["provenance"] == "reported"
+    source = tmp_path / "failed.jsonl"
+    source.write_text('{"id": "f", "task": "t", "passed": false, "cost_usd": 1}\n')
+    failed = json.loads(steelyard("explain", str(source), "cost_of_pass", "--run", "f", "--json").stdout)
+    assert failed["explanation"]["value"] == "Infinity"
+
+
+def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
+    found = json.loads(steelyard("explain", written(tmp_path), "cost_of_pass", "--by", "tier").stdout)
+    assert found["inputs"] == {"cost_usd": "mean of cost_usd", "pass_rate": "mean of pass_rate"}
+    assert found["groups"][0]["inputs"]["pass_rate"]["count"] == 2
+
+
+def test_a_wrong_run_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    done = steelyard("explain", path, "cost_usd", "--run", "secnd")
+    assert done.status == 2
+    assert "'second'" in done.stderr
+    assert steelyard("explain", path, "cost_usd", "--run", "fir").status == 0
+    assert steelyard("explain", path, "cost_usd").status == 2
+    assert steelyard("explain", path, "tier_uplift", "--run", "first").status == 2

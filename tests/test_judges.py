@@ -1,0 +1,140 @@
+"""Judges: agreement by run and never across tasks, severity, sums, contradictions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from matchups import write
+from steelyard.errors import NothingUsable
+from steelyard.records.run import Criterion, Judgment, Run
+from steelyard.statistics.agreement import krippendorff_alpha
+
+
+def run(id_: str, task: str, scores: dict[str, float], votes: dict[str, bool] | None = None) -> Run:
+    given = votes or {}
+    judgments = tuple(
+        Judgment(judge=judge, weighted_score=score, passed=given.get(judge)) for judge, score in scores.items()
+    )
+    return Run(id=id_, task=task, judgments=judgments)
+
+
+def panel(tasks: int = 6, runs: int = 8) -> list[Run]:
+    random = np.random.default_rng(0)
+    found = []
+    for task in range(tasks):
+        for number in range(runs):
+            quality = random.uniform(0.2, 0.8)
+            scores = {
+                judge: float(np.clip(quality + lean + random.normal(0, 0.05), 0, 1))
+                for judge, lean in (("fair", 0.0), ("kind", 0.1), ("strict", -0.1))
+            }
+            votes = {judge: score >= 0.6 for judge, score in scores.items()}
+            found.append(run(f"{task}-{number}", f"task-{task}", scores, votes))
+    return found
+
+
+def test_the_unit_is_the_run_and_tasks_are_not_averaged_together() -> None:
+    # within each task the judges are opposed; averaged over tasks they would look alike
+    runs = [
+        run("1", "easy", {"a": 0.9, "b": 0.7}),
+        run("2", "easy", {"a": 0.7, "b": 0.9}),
+        run("3", "hard", {"a": 0.1, "b": 0.3}),
+        run("4", "hard", {"a": 0.3, "b": 0.1}),
+    ]
+    result = sy.judges(runs)
+    table = [[0.9, 0.7], [0.7, 0.9], [0.1, 0.3], [0.3, 0.1]]
+    assert result.overall.scores.estimate == pytest.approx(krippendorff_alpha(table).estimate)
+    assert result.tasks["easy"].scores.estimate == pytest.approx(krippendorff_alpha(table[:2]).estimate)
+    assert result.tasks["easy"].scores.estimate < 0
+
+
+def test_strict_and_lenient_judges_are_found() -> None:
+    result = sy.judges(panel())
+    found = {one.judge: one.severity for one in result.judges}
+    # against the mean of the other two: 0.1 - (0 - 0.1) / 2 = 0.15
+    assert found["kind"].estimate == pytest.approx(0.15, abs=0.03)
+    assert found["strict"].estimate == pytest.approx(-0.15, abs=0.03)
+    assert found["kind"].excludes(0)
+    assert found["strict"].excludes(0)
+    assert (found["kind"].method, found["kind"].clusters, found["kind"].n) == ("clustered", 6, 48)
+
+
+def test_stated_scores_are_held_against_recomputed_ones() -> None:
+    lines = (
+        Criterion(name="c", weight=3, achieved=1, max=2),
+        Criterion(name="d", weight=1, achieved=2, max=2),
+    )  # (3 x 0.5 + 1) / 4 = 0.625
+    wrong = Judgment(judge="j", weighted_score=0.8, criteria=lines)
+    right = Judgment(judge="j", weighted_score=0.625, criteria=lines)
+    without = Judgment(judge="j", criteria=lines)
+    runs = [Run(id=str(i), task="t", judgments=(one,)) for i, one in enumerate([wrong, right, without])]
+    one = sy.judges(runs).judges[0]
+    assert (one.runs, one.checked, one.differing) == (3, 2, 1)
+    assert one.largest_error == pytest.approx(0.175)
+    assert one.mean_error == pytest.approx(0.0875)
+
+
+def test_votes_against_the_own_score_are_listed_by_run() -> None:
+    runs = [run("1", "t", {"a": 0.9, "b": 0.2}, {"a": False, "b": False}), run("2", "t", {"a": 0.6, "b": 0.59})]
+    result = sy.judges(runs)
+    assert [one.where for one in result.contradictions] == ["run 1"]
+    assert "a voted for a fail with a score of 0.9" in result.contradictions[0].message
+    assert {one.judge: one.contradictions for one in result.judges} == {"a": 1, "b": 0}
+
+
+def test_split_votes_and_kappas() -> None:
+    votes = [(True, True), (True, False), (False, False), (False, False)]
+    runs = [
+        run(str(i), "t", {"a": 0.5, "b": 0.5}, {"a": first, "b": second}) for i, (first, second) in enumerate(votes)
+    ]
+    result = sy.judges(runs)
+    assert (result.overall.split, result.overall.voted) == (1, 4)
+    # seen 3/4; by chance 1/2 x 1/4 + 1/2 x 3/4 = 1/2
+    assert result.kappas[("a", "b")] == pytest.approx(0.5)
+
+
+def test_one_judge_cannot_agree_and_says_so(tmp_path: Path) -> None:
+    file = write(tmp_path / "runs.jsonl", [run("1", "t", {"only": 0.5}), run("2", "t", {"only": 0.7})])
+    done = steelyard("judges", file)
+    assert done.status == 0
+    assert "There is one judge, only, so agreement cannot be told." in done.stdout
+
+
+def test_unnamed_and_repeated_judges_are_kept_apart() -> None:
+    twice = Run(id="1", task="t", judgments=tuple(Judgment(weighted_score=score) for score in (0.2, 0.8)))
+    assert [one.judge for one in sy.judges([twice]).judges] == ["unnamed", "unnamed #2"]
+
+
+def test_a_run_read_twice_counts_once_and_a_conflict_is_set_aside(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", [run("1", "t", {"a": 0.5, "b": 0.6}), run("2", "t", {"a": 0.5, "b": 0.6})])
+    second = write(tmp_path / "b.jsonl", [run("1", "t", {"a": 0.5, "b": 0.6}), run("2", "t", {"a": 0.9, "b": 0.6})])
+    done = steelyard("judges", first, second, "--json")
+    shown = json.loads(done.stdout)
+    assert (done.status, shown["runs"]) == (1, 2)
+    assert "read before with other content" in shown["findings"][0]["message"]
+
+
+def test_order_of_rows_changes_no_byte() -> None:
+    runs = panel()
+    assert json.dumps(sy.judges(runs).to_dict()) == json.dumps(sy.judges(runs[::-1]).to_dict())
+
+
+def test_runs_without_judgments_are_an_error() -> None:
+    with pytest.raises(NothingUsable, match="none of the 1 runs has judgments"):
+        sy.judges([Run(id="1", task="t")])
+
+
+def test_the_command_speaks_in_sentences(tmp_path: Path) -> None:
+    done = steelyard("judges", write(tmp_path / "runs.jsonl", panel()))
+    assert "kind is lenient: " in done.stdout
+    assert "strict is strict: " in done.stdout
+    assert (
+        "The 3 judges agree enough for tentative conclusions: alpha 0.678 on 48 runs, 95 % interval 0.588 to 0.769."
+        in done.stdout
+    )

@@ -1,0 +1,346 @@
+"""What measure promises: strict JSON, the same bytes, missing with a reason, facts that win over others, findings."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from steelyard.demo import demo_runs
+from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.records.decode import encode_run
+from steelyard.records.run import (
+    Action,
+    Call,
+    Change,
+    Component,
+    ComponentType,
+    Criterion,
+    Judgment,
+    Step,
+    Steps,
+    TestResults,
+    Usage,
+)
+
+MODEL = "claude-sonnet-4-20250514"
+
+
+def only(*runs: sy.Run, **options: Any) -> dict[str, Any]:
+    """The metrics of the one group of these runs."""
+    return sy.measure(list(runs), **options).to_dict()["groups"][0]["metrics"]
+
+
+def codes(*runs: sy.Run, **options: Any) -> list[str]:
+    return [finding.code for finding in sy.measure(list(runs), **options).findings if finding.code != "run_count"]
+
+
+def test_the_json_is_strict_and_has_the_promised_shape(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"id": "a", "task": "t", "tier": "T0", "passed": false, "cost_usd": 0.5}\n', encoding="utf-8")
+    done = steelyard("measure", str(path), "--by", "tier", "--json")
+
+    def refuse(token: str) -> None:
+        raise AssertionError(token)
+
+    result = json.loads(done.stdout, parse_constant=refuse)
+    assert {"profile", "by", "groups", "across", "findings"} <= set(result)
+    group = result["groups"][0]
+    assert group["key"] == {"tier": "T0"}
+    assert group["n"] == 1
+    assert group["grade"] is None
+    assert group["metrics"]["cost_of_pass"] == {"value": "Infinity"}
+    assert group["metrics"]["cost_of_pass_per_run"]["mean"] == "Infinity"
+    assert group["metrics"]["cost_of_pass_per_run"]["std_dev"] is None
+    assert group["metrics"]["impl_rate"]["median"] is None
+    assert "no impl_rate" in group["metrics"]["impl_rate"]["reason"]
+    assert group["metrics"]["skill_efficiency"] == {"value": None, "reason": "the record has no components"}
+    assert result["across"]["tier_uplift"] == {}
+    assert set(result["across"]) >= {"pass_rate_variance", "cost_variance", "composite_variance", "cost_delta"}
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    lines = [encode_run(run) + b"\n" for run in demo_runs()]
+    first = None
+    for attempt in range(20):
+        random.Random(attempt).shuffle(lines)
+        path = tmp_path / "runs.jsonl"
+        path.write_bytes(b"".join(lines))
+        threads = str(1 + attempt % 4)
+        done = steelyard(
+            "measure", str(path), "--by", "tier", "--json", POLARS_MAX_THREADS=threads, PYTHONHASHSEED=str(attempt)
+        )
+        assert done.status == 0
+        first = first or done.stdout
+        assert done.stdout == first
+
+
+def test_tests_decide_over_the_verdict_and_the_verdict_over_the_judges() -> None:
+    judged = (
+        Judgment(judge="a", weighted_score=0.9, passed=True),
+        Judgment(judge="b", weighted_score=0.8, passed=True),
+    )
+    failed = TestResults(passed=3, failed=1)
+    assert only(sy.Run(task="t", passed=True, tests=failed))["pass_rate"]["mean"] == 0.0
+    assert only(sy.Run(task="t", passed=False, judgments=judged))["pass_rate"]["mean"] == 0.0
+    assert only(sy.Run(task="t", judgments=judged))["pass_rate"]["mean"] == 1.0
+    assert only(sy.Run(task="t", tests=TestResults(passed=0, failed=0), passed=True))["pass_rate"]["mean"] == 1.0
+
+
+def test_a_tie_of_judges_is_no_majority() -> None:
+    votes = (
+        Judgment(judge="a", weighted_score=0.9, passed=True),
+        Judgment(judge="b", weighted_score=0.2, passed=False),
+    )
+    assert only(sy.Run(task="t", judgments=votes))["pass_rate"]["mean"] == 0.0
+
+
+def test_an_errored_run_has_no_verdict() -> None:
+    found = only(sy.Run(id="1", task="t", outcome="errored"), sy.Run(id="2", task="t", outcome="passed"))
+    assert (found["pass_rate"]["mean"], found["pass_rate"]["count"], found["pass_rate"]["missing"]) == (1.0, 1, 1)
+
+
+def test_the_stated_rate_wins_over_judgments_whose_mean_is_the_rate() -> None:
+    judged = (Judgment(judge="a", weighted_score=0.5), Judgment(judge="b", weighted_score=1.0))
+    assert only(sy.Run(task="t", judgments=judged))["impl_rate"]["mean"] == 0.75
+    assert only(sy.Run(task="t", impl_rate=0.1, judgments=judged))["impl_rate"]["mean"] == 0.1
+
+
+def test_unknown_cost_is_not_free() -> None:
+    found = only(sy.Run(id="1", task="t", cost_usd=1.0), sy.Run(id="2", task="t"))
+    assert (found["cost_usd"]["mean"], found["cost_usd"]["count"], found["cost_usd"]["missing"]) == (1.0, 1, 1)
+
+
+def test_cost_is_priced_from_tokens_and_a_reported_one_wins() -> None:
+    usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
+    priced = sy.Run(task="t", model="claude-opus-4-5", usage=usage)
+    assert only(priced, prices="seed")["cost_usd"]["mean"] == 90.0  # 15 + 75
+    reported = sy.Run(task="t", model="claude-opus-4-5", usage=usage, cost_usd=30.0)
+    assert only(reported, prices="seed")["cost_usd"]["mean"] == 30.0
+    assert "cost_differs" in codes(reported, prices="seed")
+
+
+def test_an_unknown_model_leaves_the_cost_missing_and_names_the_nearest() -> None:
+    run = sy.Run(task="t", model="claude-opus-4-6x", usage=Usage(input_tokens=1, output_tokens=1))
+    result = sy.measure([run], prices="seed")
+    assert result.to_dict()["groups"][0]["metrics"]["cost_usd"]["mean"] is None
+    finding = next(finding for finding in result.findings if finding.code == "unpriced")
+    assert "claude-opus-4-5" in finding.message
+
+
+def test_calls_are_added_up() -> None:
+    calls = tuple(Call(model=MODEL, usage=Usage(input_tokens=10, output_tokens=1)) for _ in range(3))
+    table = sy.read([sy.Run(task="t", calls=calls)])
+    assert table.frame.collect()["total_tokens"].to_list() == [33]
+
+
+@pytest.mark.parametrize(
+    ("run", "code"),
+    [
+        (sy.Run(task="t", passed=True, tests=TestResults(passed=1, failed=1)), "tests_contradict_verdict"),
+        (sy.Run(task="t", passed=False, outcome="passed"), "outcome_contradicts_verdict"),
+        (
+            sy.Run(task="t", passed=False, judgments=(Judgment(weighted_score=0.9, passed=True),)),
+            "judges_contradict_verdict",
+        ),
+        (sy.Run(task="t", judgments=(Judgment(weighted_score=0.2, passed=True),)), "score_contradicts_pass"),
+        (sy.Run(task="t", judgments=(Judgment(weighted_score=0.9, passed=False),)), "score_contradicts_fail"),
+        (
+            sy.Run(
+                task="t",
+                judgments=(Judgment(weighted_score=0.9, criteria=(Criterion(name="c", achieved=1.0, max=2.0),)),),
+            ),
+            "judge_score_differs",
+        ),
+    ],
+)
+def test_contradictions_are_findings(run: sy.Run, code: str) -> None:
+    assert code in codes(run)
+
+
+def test_agreement_is_no_finding() -> None:
+    judged = (Judgment(weighted_score=0.51, passed=None, criteria=(Criterion(name="c", achieved=1.0, max=2.0),)),)
+    assert codes(sy.Run(task="t", passed=True, outcome="passed", tests=TestResults(passed=2), judgments=judged)) == []
+
+
+def test_another_number_of_runs_than_expected_is_a_finding_and_no_error() -> None:
+    ten = [sy.Run(id=str(number), task="t") for number in range(10)]
+    assert not [finding for finding in sy.measure(ten).findings if finding.code == "run_count"]
+    assert [finding.code for finding in sy.measure(ten[:9]).findings] == ["run_count"]
+
+
+def test_findings_are_counted_and_not_listed_without_end() -> None:
+    many = [sy.Run(id=f"{number:03}", task="t", passed=True, outcome="failed") for number in range(50)]
+    found = [finding for finding in sy.measure(many).findings if finding.code == "outcome_contradicts_verdict"]
+    assert len(found) == 21
+    assert found[-1].message.startswith("30 more runs")
+
+
+def test_process_metrics_match_steps_by_id() -> None:
+    steps = Steps(expected=(Step(id="a", weight=3.0), Step(id="b", weight=1.0)), achieved=("a", "surprise", "a"))
+    found = only(sy.Run(task="t", steps=steps))
+    assert found["r_prog"]["mean"] == 0.75  # 3 of 4 by weight
+    assert found["r_prog_simple"]["mean"] == 0.5  # 1 of 2
+
+
+def test_drift_and_changes() -> None:
+    run = sy.Run(
+        task="t",
+        actions=(Action(weight=3.0, goal_alignment=1.0), Action(weight=1.0, goal_alignment=0.2)),
+        changes=(Change(failed=True), Change(reverted=True), Change(), Change()),
+    )
+    found = only(run)
+    assert found["strategic_drift"]["mean"] == pytest.approx(1 - 3.2 / 4)
+    assert found["strategic_drift_simple"]["mean"] == 0.5
+    assert found["cfp"]["mean"] == 0.25
+    assert found["pr_revert_rate"]["mean"] == 0.25
+
+
+def test_no_steps_no_actions_no_changes_are_missing_and_not_zero() -> None:
+    found = only(sy.Run(task="t", steps=Steps(expected=()), actions=(), changes=()))
+    for name in ("r_prog", "r_prog_simple", "strategic_drift", "strategic_drift_simple", "cfp", "pr_revert_rate"):
+        assert found[name]["mean"] is None
+        assert found[name]["reason"]
+
+
+def test_components_have_tokens_cost_and_shares() -> None:
+    parts = (
+        Component(type=ComponentType.TOOL_SCHEMA, input_tokens=750_000),
+        Component(type=ComponentType.SKILL_PROMPT, input_tokens=200_000),
+        Component(type=ComponentType.DOMAIN_EXPERTISE, output_tokens=50_000),
+    )
+    run = sy.Run(task="t", model="claude-sonnet-4", components=parts)
+    group = sy.measure([run], prices="seed").to_dict()["groups"][0]
+    schema = group["components"]["TOOL_SCHEMA"]
+    assert schema["tokens"] == 750_000
+    assert schema["token_share"] == 0.75
+    assert schema["cost_usd"] == pytest.approx(2.25)  # 0.75 M x $3
+    assert schema["cost_share"] == pytest.approx(2.25 / (2.25 + 0.6 + 0.75))  # 0.2 M x $3, 0.05 M x $15
+    assert group["components"]["MONITOR"]["tokens"] == 0
+    assert group["metrics"]["schema_overhead"]["value"] == 750_000
+    assert group["metrics"]["skill_efficiency"]["value"] == 0.25
+    assert group["metrics"]["token_efficiency_ratio"]["value"] == 3.0
+
+
+def test_cost_of_pass_of_a_group_is_mean_cost_over_mean_pass_rate() -> None:
+    runs = [sy.Run(id=str(n), task="t", passed=n < 2, cost_usd=float(n)) for n in range(4)]
+    found = only(*runs)
+    assert found["cost_of_pass"]["value"] == 3.0  # 1.5 / 0.5
+    assert found["cost_of_pass_per_run"]["min"] == 0.0
+
+
+def test_tiers_of_two_schemes_are_never_compared_silently() -> None:
+    runs = [
+        sy.Run(id="1", task="t", tier="T0", passed=True),
+        sy.Run(id="2", task="t", tier="T0", tier_scheme="scylla-2026"),
+    ]
+    result = sy.measure(runs, by=["tier"])
+    assert result.by == ("tier_scheme", "tier")
+    assert "tier_schemes" in [finding.code for finding in result.findings]
+    assert len(result.across) == 2
+
+
+def test_tiers_of_ones_own_scheme_may_have_any_name() -> None:
+    runs = [
+        sy.Run(id=name, task="t", tier=name, tier_scheme="ours", passed=True, impl_rate=rate)
+        for name, rate in (("bronze", 0.5), ("gold", 1.0))
+    ]
+    across = sy.measure(runs, by=["tier"], base_tier="bronze").to_dict()["across"]
+    assert across["tier_uplift"] == {"gold": pytest.approx(1 / 3)}  # (1 - 0.75) / 0.75
+
+
+def test_without_the_base_tier_uplift_is_missing_with_a_reason() -> None:
+    across = sy.measure([sy.Run(task="t", tier="T1", passed=True, impl_rate=1.0)], by=["tier"]).to_dict()["across"]
+    assert across["tier_uplift"] == {"T1": None}
+    assert "no base tier T0" in across["reasons"]["tier_uplift.T1"]
+
+
+def test_tiers_within_agents_are_compared_agent_by_agent() -> None:
+    runs = [
+        sy.Run(id=f"{agent}{tier}", task="t", agent=agent, tier=tier, passed=True, impl_rate=rate)
+        for agent, tier, rate in (("a", "T0", 0.5), ("a", "T1", 1.0), ("b", "T0", 1.0), ("b", "T1", 1.0))
+    ]
+    within = sy.measure(runs, by=["agent", "tier"]).to_dict()["across"]["within"]
+    assert [one["key"] for one in within] == [{"agent": "a"}, {"agent": "b"}]
+    assert within[1]["tier_uplift"] == {"T1": 0.0}
+
+
+def test_groups_are_sorted_and_missing_keys_come_last() -> None:
+    runs = [
+        sy.Run(id=str(n), task="t", agent=agent, attempt=a)
+        for n, (agent, a) in enumerate([(None, 2), ("b", 10), ("a", 9)])
+    ]
+    assert [group.key["agent"] for group in sy.measure(runs, by=["agent"]).groups] == ["a", "b", None]
+    assert [group.key["attempt"] for group in sy.measure(runs, by=["attempt"]).groups] == [2, 9, 10]
+
+
+def test_wrong_names_are_answered_with_the_nearest() -> None:
+    run = sy.Run(task="t")
+    with pytest.raises(UnknownName, match="'tier'"):
+        sy.measure([run], by=["teir"])
+    with pytest.raises(UnknownName, match="'composite_score'"):
+        sy.measure([run], metrics=["composite_scor"])
+    with pytest.raises(UnknownName, match="'outcome-1'"):
+        sy.measure([run], profile="outcome-11")
+    with pytest.raises(UsageError):
+        sy.measure([run], by=["tier", "tier"])
+
+
+def test_a_profile_of_ones_own_changes_the_constants(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'name = "mine"\nspec = "outcome"\nextends = "outcome-1"\n[constants]\npass_weight = 1.0\nimpl_weight = 0.0\n'
+    )
+    run = sy.Run(task="t", passed=True, impl_rate=0.5)
+    result = sy.measure([run], profile=str(path))
+    assert result.profile == "mine"
+    assert result.groups[0].metrics["composite_score"].median == 1.0  # type: ignore[union-attr]
+    assert result.groups[0].grade == "A"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "sentence"),
+    [
+        ('name = "m"\nspec = "outcome"\n[constants]\npass_wieght = 1', UnknownName, "pass_weight"),
+        ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = "x"', BadProfile, "number"),
+        ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = -1\nimpl_weight = 0', UsageError, "more than 0"),
+        ('name = "m"\nspec = "outcome"\nnonsense = 1', BadProfile, "nonsense"),
+        ('name = "m"\nspec = "arena"', UsageError, "arena"),
+        ("name = ", BadProfile, "TOML"),
+    ],
+)
+def test_a_bad_profile_is_refused(tmp_path: Path, text: str, error: type[Exception], sentence: str) -> None:
+    path = tmp_path / "m.toml"
+    path.write_text(text)
+    with pytest.raises(error, match=sentence):
+        sy.measure([sy.Run(task="t")], profile=str(path))
+
+
+def test_the_result_converts_and_shows_itself() -> None:
+    result = sy.measure(list(demo_runs()), by=["tier"])
+    rows = result.to_dicts()
+    assert result.to_polars().height == len(rows) == result.to_pandas().shape[0]
+    assert {"tier", "metric", "median", "value", "count"} <= set(rows[0])
+    html = sy.measure([sy.Run(task="t", agent="<script>alert(1)</script>")], by=["agent"])._repr_html_()
+    assert "<table>" in html
+    assert "<script>" not in html
+
+
+def test_csv_json_and_parquet_files(tmp_path: Path) -> None:
+    import polars as pl
+
+    source = tmp_path / "runs.jsonl"
+    source.write_text('{"id": "a", "task": "t", "passed": false, "cost_usd": 0.1}\n')
+    for name in ("out.csv", "out.json", "out.parquet"):
+        assert steelyard("measure", str(source), "--out", str(tmp_path / name), "--quiet").status == 0
+    by_csv = pl.read_csv(tmp_path / "out.csv").filter(pl.col("metric") == "cost_of_pass")["value"].to_list()
+    by_parquet = pl.read_parquet(tmp_path / "out.parquet").filter(pl.col("metric") == "cost_of_pass")["value"].to_list()
+    assert by_csv == by_parquet == [float("inf")]
+    assert "inf" in (tmp_path / "out.csv").read_text()
+    assert json.loads((tmp_path / "out.json").read_text())["n"] == 1
+    assert steelyard("measure", str(source), "--out", str(tmp_path / "out.xls")).status == 2

@@ -1,0 +1,143 @@
+"""`measure --interval`: each figure with its range, the method named, never from one task."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from matchups import made_runs, write
+from steelyard.errors import UnknownName
+from steelyard.metrics._catalog import catalog
+from steelyard.records.run import Run
+from steelyard.reports.measurement import GroupValue, Statistics
+from steelyard.standings.intervals import METHODS, RATIOS
+from steelyard.statistics.means import clustered, wilson_clustered
+from steelyard.statistics.proportions import wilson
+from steelyard.statistics.ratios import fieller
+
+
+def group(runs, **options):
+    return sy.measure(runs, by=["agent"], **options).groups[0]
+
+
+def test_single_attempts_get_wilson_and_repeated_ones_the_clustered_form() -> None:
+    once = made_runs({"x": 0.6}, tasks=25)
+    often = made_runs({"x": 0.6}, tasks=25, attempts=4)
+    single = group(once, interval="auto").metrics["pass_rate"].intervals["mean"]
+    assert single == wilson(sum(run.passed for run in once), 25)
+    several = group(often, interval="auto").metrics["pass_rate"].intervals["mean"]
+    expected = wilson_clustered([run.passed for run in often], [run.task for run in often])
+    assert (several.method, several.n, several.clusters) == ("wilson-clustered", 100, 25)
+    assert (several.low, several.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_amounts_get_a_clustered_interval_and_cost_of_pass_fiellers() -> None:
+    runs = made_runs({"x": 0.6}, tasks=25, attempts=4)
+    metrics = group(runs, interval="auto").metrics
+    tasks, costs = [run.task for run in runs], [run.cost_usd for run in runs]
+    expected = clustered(costs, tasks)
+    found = metrics["cost_usd"].intervals["mean"]
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    assert metrics["cost_of_pass"].interval == fieller(costs, [float(run.passed) for run in runs], tasks)
+    assert metrics["cost_usd"].intervals["median"].method == "median-clustered"
+
+
+def test_attempts_at_one_task_give_no_interval_but_the_reason() -> None:
+    runs = made_runs({"x": 0.6}, tasks=1, attempts=10)
+    metrics = group(runs, interval="auto").metrics
+    found = metrics["pass_rate"].intervals["mean"]
+    assert not found.known
+    assert found.reason == (
+        "all 10 runs are attempts at one task, which says nothing of other tasks; two tasks or more are needed"
+    )
+    assert group(runs, interval="wilson").metrics["pass_rate"].intervals["mean"].known
+
+
+def test_tenfold_attempts_narrow_the_naive_interval_only() -> None:
+    runs = made_runs({"x": 0.6}, tasks=25)
+    tenfold = [
+        Run(id=f"{run.id}-{i}", task=run.task, agent="x", passed=run.passed, attempt=i)
+        for run in runs
+        for i in range(10)
+    ]
+
+    def width(some, method):
+        interval = group(some, interval=method).metrics["pass_rate"].intervals["mean"]
+        return interval.high - interval.low
+
+    assert width(tenfold, "clustered") == pytest.approx(width(runs, "clustered"))
+    assert width(tenfold, "wilson-clustered") == pytest.approx(width(runs, "wilson-clustered"))
+    assert width(tenfold, "wilson") < 0.4 * width(runs, "wilson")
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"none"}))
+def test_every_method_holds_the_figure_it_is_for(method: str) -> None:
+    runs = made_runs({"x": 0.6}, tasks=30, attempts=2)
+    shown = 0
+    for name, value in group(runs, interval=method).metrics.items():
+        intervals = value.intervals if isinstance(value, Statistics) else {"value": value.interval}
+        for figure, interval in intervals.items():
+            if interval is None or not interval.known:
+                continue
+            shown += 1
+            assert interval.low <= getattr(value, figure) <= interval.high, name
+            assert catalog()[name].bounds[0] <= interval.low
+            assert interval.high <= catalog()[name].bounds[1]
+            assert method in ("auto", interval.method)
+    assert shown
+
+
+def test_infinite_values_and_totals_have_no_interval_but_a_reason() -> None:
+    metrics = group(made_runs({"x": 0.6}, tasks=30), interval="auto").metrics
+    assert metrics["cost_of_pass_per_run"].intervals["mean"].reason == "a value is infinite"
+    demo = sy.measure(sy.demo_runs(), by=["tier"], interval="auto").groups[3].metrics
+    assert demo["schema_overhead"].interval.reason == "it is a total of the runs at hand, not an estimate"
+    assert demo["skill_efficiency"].interval.known
+
+
+def test_ratios_are_what_the_declared_formulas_say() -> None:
+    for name, (above, below) in RATIOS.items():
+        given = {column: 3.0 + place for place, column in enumerate(dict.fromkeys((*above, *below)))}
+        expected = sum(given[column] for column in above) / sum(given[column] for column in below)
+        assert catalog()[name](**given) == expected
+
+
+def test_order_of_rows_changes_no_byte_and_without_the_option_nothing_changes(tmp_path: Path) -> None:
+    runs = made_runs({"x": 0.6, "y": 0.3}, tasks=20, attempts=3)
+    shuffled = list(runs)
+    random.Random(2).shuffle(shuffled)
+    first = json.dumps(sy.measure(runs, by=["agent"], interval="auto").to_dict())
+    assert first == json.dumps(sy.measure(shuffled, by=["agent"], interval="auto").to_dict())
+    assert "interval" not in json.dumps(sy.measure(runs, by=["agent"]).to_dict())
+
+
+def test_an_unknown_method_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="wilson"):
+        sy.measure(made_runs({"x": 0.5}, tasks=2), interval="wilsom")
+
+
+def test_the_command_shows_limits_in_table_csv_and_json(tmp_path: Path) -> None:
+    file = write(tmp_path / "runs.jsonl", made_runs({"x": 0.6}, tasks=20, attempts=2))
+    table = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--quiet").stdout
+    shown = json.loads(steelyard("measure", file, "--by", "agent", "--interval", "auto", "--json").stdout)
+    interval = shown["groups"][0]["metrics"]["pass_rate"]["intervals"]["mean"]
+    assert f"{interval['low']:.3f} to {interval['high']:.3f}" in table
+    text = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--csv", "--quiet").stdout
+    rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(text))}
+    assert float(rows["pass_rate"]["mean_low"]) == interval["low"]
+    assert rows["cost_of_pass"]["value_method"] == "fieller"
+    frame = sy.measure(file, by=["agent"], interval="auto").to_polars()
+    assert frame["mean_low"].null_count() < frame.height
+
+
+def test_a_group_value_without_a_value_has_no_interval() -> None:
+    value = group(made_runs({"x": 0.6}, tasks=5), interval="auto").metrics["skill_efficiency"]
+    assert isinstance(value, GroupValue)
+    assert value.interval is None

@@ -1,0 +1,312 @@
+"""Bad records are named and set aside; good ones go on; nothing is counted twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import steelyard as sy
+from commands import steelyard
+from steelyard.records.decode import Refused, content_digest, decode_run, encode_run
+from steelyard.records.finding import Rejected
+from steelyard.sources._catalog import source_for
+from steelyard.sources.native_jsonl import read
+from strategies import run_lists
+
+
+def write(path: Path, *records: dict[str, Any] | str) -> Path:
+    lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+GOOD = {"task": "t", "passed": True}
+
+
+@pytest.mark.parametrize(
+    ("record", "reason", "hint"),
+    [
+        ('{"task": "t", "usge": {}}', "unknown key 'usge'", "'usage'"),
+        ('{"task": "t", "usage": {"inptu_tokens": 1}}', "unknown key 'inptu_tokens' in usage", "'input_tokens'"),
+        ('{"task": "t", "judgments": [{"judge": "j", "weighted_scor": 1}]}', "in judgments[...]", "weighted_score"),
+        ('{"task": "t", "usage": {"input_tokens": -1}}', "usage.input_tokens: expected int >= 0", None),
+        ('{"task": "t", "judgments": [{"weighted_score": 1.5}]}', "expected float <= 1.0", None),
+        ('{"task": "t", "tier": "T9"}', "tier 'T9' is not in scheme 'seed'", None),
+        ('{"task": "t", "components": [{"type": "MAGIC"}]}', "MAGIC", None),
+        ('{"task": "t", "started_at": "2026-01-02T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z"}', "before", None),
+        ('{"passed": true}', "key 'task' is missing", "'task'"),
+        ('{"task": "t", "cost_usd": NaN}', "not JSON", None),
+        ('{"task": "t", "cost_usd": 1e999}', "cost_usd", None),
+        ('{"task": "t"', "not JSON", None),
+        ("[1]", "expected object", None),
+        ('{"task": "t", "steps": {"expected": [{"id": "a"}, {"id": "a"}]}}', "listed twice", None),
+        ('{"task": "t", "judgments": [{"criteria": [{"name": "c", "achieved": 6, "max": 5}]}]}', "achieved 6", None),
+    ],
+)
+def test_a_bad_record_is_named_with_line_reason_and_advice(
+    tmp_path: Path, record: str, reason: str, hint: str | None
+) -> None:
+    path = write(tmp_path / "runs.jsonl", GOOD, record, {"task": "t2"})
+    found = list(read(path))
+    rejected = [entry for entry in found if isinstance(entry, Rejected)]
+    assert len(found) == 3
+    assert len(rejected) == 1
+    assert rejected[0].line == 2
+    assert rejected[0].where == f"{path}:2"
+    normal = rejected[0].reason.replace("[0]", "[...]")
+    assert reason in normal
+    assert hint is None or hint in (rejected[0].hint or "")
+
+
+def test_good_records_go_on_and_the_exit_status_tells(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", GOOD, '{"task": "t", "usage": {"input_tokens": -5}}', {"task": "u"})
+    done = steelyard("measure", str(path), "--json")
+    assert done.status == 1
+    assert json.loads(done.stdout)["n"] == 2
+    assert f"{path}:2" in done.stderr
+    assert steelyard("measure", str(path), "--json", "--skip-bad").status == 0
+
+
+def test_a_file_of_which_nothing_can_be_used_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", '{"task": 1}')
+    done = steelyard("measure", str(path), "--json", "--skip-bad")
+    assert done.status == 1
+    error = json.loads(done.stdout)["error"]
+    assert error["kind"] == "nothing_usable"
+    assert error["where"] == f"{path}:1"
+
+
+def test_a_truncated_last_line_is_detected(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b'{"task": "t"}\n{"task": "t", "cost_us')
+    rejected = [entry for entry in read(path) if isinstance(entry, Rejected)]
+    assert [entry.reason for entry in rejected] == ["the file ends in the middle of this record"]
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(made=run_lists, data=st.data())
+def test_a_file_cut_at_any_byte_gives_a_true_prefix(made: list[sy.Run], data: st.DataObject, tmp_path: Path) -> None:
+    whole = b"".join(encode_run(run) + b"\n" for run in made)
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    found = list(read(path))
+    accepted = [entry.run for entry in found if not isinstance(entry, Rejected)]
+    assert accepted == made[: len(accepted)]
+    assert len(found) - len(accepted) <= 1
+
+
+@given(made=run_lists)
+@settings(max_examples=40, deadline=None)
+def test_writing_and_reading_a_run_gives_it_back(made: list[sy.Run]) -> None:
+    for run in made:
+        assert decode_run(encode_run(run)) == run
+
+
+def test_keys_of_the_users_own_are_kept() -> None:
+    run = decode_run(b'{"task": "t", "x_team": {"a": [1]}, "x_note": "hi"}')
+    assert run.extra == {"x_team": {"a": [1]}, "x_note": "hi"}
+    assert json.loads(encode_run(run)) == {"task": "t", "x_team": {"a": [1]}, "x_note": "hi"}
+    with pytest.raises(Refused):
+        decode_run(b'{"task": "t", "x_": {}}')
+
+
+def test_the_same_id_with_the_same_content_counts_once(tmp_path: Path) -> None:
+    record = {"id": "a", "task": "t", "passed": True}
+    result = sy.measure(write(tmp_path / "runs.jsonl", record, record, {"id": "b", "task": "t"}))
+    assert result.n == 2
+    assert [finding.code for finding in result.findings if finding.code == "repeated"] == ["repeated"]
+    assert result.rejected_count == 0
+
+
+def test_the_same_id_with_other_content_is_refused(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "runs.jsonl", {"id": "a", "task": "t", "passed": True}, {"id": "a", "task": "t", "passed": False}
+    )
+    result = sy.measure(path)
+    assert result.n == 1
+    assert result.groups[0].metrics["pass_rate"].mean == 1.0  # type: ignore[union-attr]
+    assert [rejected.where for rejected in result.rejected] == [f"{path}:2"]
+    assert steelyard("measure", str(path)).status == 1
+
+
+def test_records_without_an_id_get_one_from_their_content(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", GOOD, {"task": "u"})
+    ids = [sy.read(path).frame.collect()["id"].to_list() for _ in range(2)]
+    assert ids[0] == ids[1]
+    assert ids[0][0] == content_digest(decode_run(json.dumps(GOOD).encode())).hex()
+
+
+def test_equal_records_without_an_id_are_attempts_of_their_own(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", *[GOOD] * 8, *[{"task": "t", "passed": False}] * 2)
+    table = sy.read(path)
+    assert table.n == 10
+    assert table.frame.collect()["id"].n_unique() == 10
+
+
+def test_the_same_file_given_twice_counts_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", GOOD, GOOD)
+    copy = write(tmp_path / "copy.jsonl", GOOD, GOOD)
+    assert sy.read([path, copy]).n == 2
+
+
+def test_csv_reads_like_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "id,task,tier,passed,cost_usd,input_tokens,usage.output_tokens,tests.failed,judgments,x_team\n"
+        'a,t,T1,true,0.5,10,20,0,"[{""judge"": ""j"", ""weighted_score"": 0.5}]",blue\n'
+        "b,t,T1,,,,,,,\n",
+        encoding="utf-8",
+    )
+    assert source_for(path).name == "runs-csv"
+    first, second = (entry.run for entry in source_for(path).read(path))  # type: ignore[union-attr]
+    expected = (
+        b'{"id":"a","task":"t","tier":"T1","passed":true,"cost_usd":0.5,"usage":{"input_tokens":10,"output_tokens":20},'
+        b'"tests":{"failed":0},"judgments":[{"judge":"j","weighted_score":0.5}],"x_team":"blue"}'
+    )
+    assert first == decode_run(expected)
+    assert second == sy.Run(id="b", task="t", tier="T1")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("task,tire\nt,T0\n", "unknown column 'tire'"),
+        ("task,passed\nt\n", "the row has 1 cells"),
+        ("task,cost_usd\nt,-1\n", "cost_usd"),
+        ("task,task\nt,t\n", "stands twice"),
+    ],
+)
+def test_bad_csv_is_named(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(text, encoding="utf-8")
+    table = sy.read(path)
+    assert table.n == 0
+    assert reason in table.rejected[0].reason
+
+
+FLAT = {
+    "id": ["a", "b", "c", "d"],
+    "task": ["t", "t", "u", "u"],
+    "tier": ["T0", "T1", "T0", "T1"],
+    "model": ["claude-sonnet-4-20250514"] * 4,
+    "passed": [True, False, None, None],
+    "outcome": [None, None, "passed", "errored"],
+    "impl_rate": [0.5, 1.0, None, 0.25],
+    "cost_usd": [0.5, None, None, 0.0],
+    "started_at": ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.25Z", None, "2026-01-01T00:00:00Z"],
+    "ended_at": ["2026-01-01T00:01:00Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:00Z", None],
+    "input_tokens": [10, 20, None, 40],
+    "output_tokens": [1, 2, None, None],
+    "tests.passed": [3, None, None, 1],
+    "tests.failed": [0, None, None, 2],
+}
+
+
+def flat_frame() -> pl.DataFrame:
+    times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("started_at", "ended_at")]
+    return pl.DataFrame(FLAT).with_columns(times)
+
+
+def test_flat_parquet_and_json_lines_give_the_same_numbers(tmp_path: Path) -> None:
+    flat = tmp_path / "runs.parquet"
+    flat_frame().write_parquet(flat)
+    source = source_for(flat)
+    lines = [encode_run(entry.run) for entry in source.read(flat)]  # type: ignore[union-attr]
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    from_columns, from_records = sy.measure(flat, by=["tier"]).to_dict(), sy.measure(path, by=["tier"]).to_dict()
+    assert from_columns == from_records
+
+
+def test_a_bad_row_of_a_flat_file_is_set_aside_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    bad = flat_frame().with_columns(pl.Series("impl_rate", [0.5, 7.0, float("nan"), -0.1]))
+    bad.write_parquet(path)
+    table = sy.read(path)
+    assert table.n == 1
+    assert sorted(rejected.line or 0 for rejected in table.rejected) == [2, 3, 4]
+
+
+def test_ids_are_unique_across_formats(tmp_path: Path) -> None:
+    flat = tmp_path / "runs.parquet"
+    pl.DataFrame({"id": ["a", "b"], "task": ["t", "t"], "passed": [True, True]}).write_parquet(flat)
+    lines = write(
+        tmp_path / "runs.jsonl", {"id": "a", "task": "t", "passed": True}, {"id": "b", "task": "t", "passed": False}
+    )
+    table = sy.read([flat, lines])
+    assert table.n == 2
+    assert [rejected.where for rejected in table.rejected] == [f"{flat}:2"] or [
+        rejected.where for rejected in table.rejected
+    ] == [f"{lines}:2"]
+
+
+def test_nested_parquet_reads_as_records(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    nested = [{"task": "t", "judgments": [{"judge": "j", "weighted_score": 0.5}], "steps": {"achieved": ["a"]}}]
+    pl.DataFrame(nested).write_parquet(path)
+    table = sy.read(path)
+    assert table.frame.collect()["weighted_score"].to_list() == [0.5]
+
+
+def test_files_that_are_no_runs_are_refused_by_name(tmp_path: Path) -> None:
+    strange, empty, absent = tmp_path / "strange.bin", tmp_path / "empty", tmp_path / "absent.jsonl"
+    strange.write_bytes(b"\x00\x01\x02")
+    empty.write_bytes(b"")
+    table = sy.read([strange, empty, absent, tmp_path])
+    assert table.n == 0
+    assert [Path(rejected.path).name for rejected in table.rejected] == [
+        "strange.bin",
+        "empty",
+        "absent.jsonl",
+        tmp_path.name,
+    ]
+
+
+def test_many_rows_spill_to_disk_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.tables._spool.SPILL_ROWS", 40)
+    monkeypatch.setattr("steelyard.tables._batches.BATCH_ROWS", 15)
+    path = write(
+        tmp_path / "runs.jsonl",
+        *[{"id": f"{n}", "task": "t", "tier": f"T{n % 7}", "passed": n % 3 == 0} for n in range(100)],
+    )
+    table = sy.read(path)
+    assert table.folder is not None
+    assert table.n == 100
+    assert sum(group.n for group in sy.measure(table, by=["tier"]).groups) == 100
+
+
+@pytest.mark.long
+def test_a_million_lines_with_three_bad_ones(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(1_000_000):
+            if number == 10:
+                file.write('{"task": broken}\n')
+            elif number == 500_000:
+                file.write('{"task": "t", "usage": {"input_tokens": -1}}\n')
+            elif number == 999_998:
+                file.write('{"task": "t", "costt_usd": 1}\n')
+            else:
+                passed = "true" if number % 3 else "false"
+                file.write(
+                    f'{{"id": "r{number}", "task": "t{number % 50}", "tier": "T{number % 7}", "passed": {passed}, '
+                    f'"impl_rate": 0.{number % 10}, "cost_usd": 0.{number % 97}, '
+                    f'"usage": {{"input_tokens": {number}, "output_tokens": {number % 1000}}}}}\n'
+                )
+    done = steelyard("measure", str(path), "--by", "tier", "--json")
+    assert done.status == 1
+    result = json.loads(done.stdout)
+    assert result["n"] == 999_997
+    bad = {finding["where"]: finding["message"] for finding in result["findings"] if finding["code"] == "bad_record"}
+    assert set(bad) == {f"{path}:{line}" for line in (11, 500_001, 999_999)}
+    assert "not JSON" in bad[f"{path}:11"]
+    assert "input_tokens" in bad[f"{path}:500001"]
+    assert "cost_usd" in bad[f"{path}:999999"]

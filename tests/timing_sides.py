@@ -1,0 +1,48 @@
+"""Sides and attempts from plain dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard.records.timing import Timing, TimingSummary, place_of
+from steelyard.speedups._options import Options
+from steelyard.speedups._result import Speedups, speedups_of
+from steelyard.speedups._sides import Side, side_of
+from steelyard.speedups._table import Attempt
+
+Measured = Mapping[str, Sequence[float] | float | None]
+
+
+def timing(name: str, measured: Sequence[float] | float | None, **more: Any) -> Timing:
+    place = place_of(name)
+    parts = {"module": place.module, "class_name": place.class_name, "function": place.function} | more
+    if measured is None:
+        return Timing(name=name, status="failed", **parts)
+    if isinstance(measured, (int, float)):
+        return Timing(name=name, summary=TimingSummary(median=float(measured)), **parts)
+    return Timing(name=name, samples=tuple(measured), **parts)
+
+
+def side(measured: Measured, **more: Any) -> Side:
+    return side_of([timing(name, values, **more) for name, values in measured.items()])
+
+
+def attempt(nop: Measured, oracle: Measured, changed: Measured, **more: Any) -> Attempt:
+    known: dict[str, Any] = {"task": "t", "agent": "tool:model"} | more
+    return Attempt(nop=side(nop), oracle=side(oracle), side=side(changed), **known)
+
+
+def measured(*attempts: Attempt, intervals: bool = True, **options: Any) -> Speedups:
+    return speedups_of(attempts, Options(**options), intervals=intervals)
+
+
+def payload_of(found: Speedups, agent: str = "tool:model") -> dict[str, Any]:
+    fields: dict[str, Any] = found.as_dict(many=False)["agents"][agent]
+    return fields
+
+
+UNIT_NOP = {"m.A.time_x(1)": 2.0, "m.A.time_x(2)": 2.0, "m.time_f": 2.0, "n.B.time_y": 2.0}
+UNIT_ORACLE = {"m.A.time_x(1)": 0.5, "m.A.time_x(2)": 0.5, "m.time_f": 2.0, "n.B.time_y": None}
+UNIT_AGENT = {"m.A.time_x(1)": 1.0, "m.A.time_x(2)": 0.25, "m.time_f": 4.0, "n.B.time_y": 2.0}
+"""The specification's unit vector as times: speedups 2/4, 8/4, 0.5/1, and one that is invalid under the oracle."""
