@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from steelyard.metrics._declare import Example, Param, Required, metric
+from steelyard.metrics._declare import Example, Optional, Param, Required, metric
 from steelyard.metrics._words import Value, missing
 
 _NONE = "there are no outputs"
@@ -45,7 +45,7 @@ def _rescued(d_pre: Sequence[float], d_post: Sequence[float]) -> list[bool]:
     example=Example({"signatures": ["sig1", "sig1", "sig2", "sig3"]}, 0.5),
     defined_when_empty=0.0,
 )
-def r_raw(*, signatures: Required) -> Value:
+def r_raw(*, signatures: Optional = None) -> Value:
     """Share of the most frequent signature among the outputs before repair."""
     return _modal_mass(signatures)
 
