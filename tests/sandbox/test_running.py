@@ -128,7 +128,7 @@ def test_many_processes_together_meet_the_memory_limit(isolation: Isolation) -> 
     assert python(code, isolation).limit_hit == "memory"
 
 
-@pytest.mark.parametrize("path", ["/etc/steelyard-was-here", "/usr/steelyard-was-here", "/tmp/../var/tmp/was-here"])
+@pytest.mark.parametrize("path", ["/etc/steelyard-was-here", "/usr/steelyard-was-here", "/srv/steelyard-was-here"])
 def test_nothing_can_be_written_outside(isolation: Isolation, path: str) -> None:
     result = python(f"open({path!r}, 'w').write('x')", isolation)
     assert not result.ok
