@@ -1,4 +1,4 @@
-"""Distances, normalising and repair of many outputs: Steelyard against the pure-Python distance on the same work."""
+"""Distances, normalising and repair of many outputs: Steelyard against the pure-Python distance on the same work.
 
     python -m benchmarks.repeat [--quick]
 
