@@ -96,7 +96,7 @@ def test_split_votes_and_kappas() -> None:
     result = sy.judges(runs)
     assert (result.overall.split, result.overall.voted) == (1, 4)
     # seen 3/4; by chance 1/2 x 1/4 + 1/2 x 3/4 = 1/2
-    assert result.kappas[("a", "b")] == pytest.approx(0.5)
+    assert result.kappas[("a", "b")] == (pytest.approx(0.5), 4)
 
 
 def test_one_judge_cannot_agree_and_says_so(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import cohens_kappa as their_cohen
@@ -170,6 +170,7 @@ def test_ranked_pairs_leave_a_perfect_circle_open():
     assert (best.tolist(), worst.tolist()) == ([1, 1, 1], [3, 3, 3])
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.permutations(range(5)))
 def test_names_and_order_decide_no_rank(seed, order):
     scores = np.random.default_rng(seed).integers(0, 3, (12, 5)).astype(float)

@@ -84,8 +84,8 @@ class Judges:
     overall: Agreement
     tasks: dict[str, Agreement]
     judges: tuple[JudgeRecord, ...]
-    kappas: dict[tuple[str, str], float | None]
-    """Cohen's kappa of the votes of each pair of judges."""
+    kappas: dict[tuple[str, str], tuple[float | None, int]]
+    """Cohen's kappa of the votes of each pair of judges, and on how many runs both voted."""
     contradictions: tuple[Finding, ...]
     runs: int
     threshold: float
@@ -106,7 +106,9 @@ class Judges:
             "overall": _agreement_dict(self.overall),
             "tasks": {task: _agreement_dict(found) for task, found in self.tasks.items()},
             "judges": {one.judge: _judge_dict(one) for one in self.judges},
-            "kappas": [{"judges": list(pair), "cohens_kappa": value} for pair, value in self.kappas.items()],
+            "kappas": [
+                {"judges": list(pair), "cohens_kappa": kappa, "n": n} for pair, (kappa, n) in self.kappas.items()
+            ],
             "contradictions": [finding_dict(finding) for finding in self.contradictions],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
@@ -164,7 +166,7 @@ def examine(
         tasks=tasks,
         judges=_records(ordered, names, scores, codes, against, tolerance=tolerance, level=level),
         kappas={
-            (names[i], names[j]): cohens_kappa(votes[:, i], votes[:, j])
+            (names[i], names[j]): (cohens_kappa(votes[:, i], votes[:, j]), _both(votes[:, i], votes[:, j]))
             for i, j in itertools.combinations(range(len(names)), 2)
         },
         contradictions=tuple(contradictions),
@@ -176,6 +178,10 @@ def examine(
         findings=tuple(findings),
         rejected_count=rejected_count,
     )
+
+
+def _both(first: Floats, second: Floats) -> int:
+    return int(np.count_nonzero(~np.isnan(first) & ~np.isnan(second)))
 
 
 def _tables(runs: Sequence[JudgedRun], names: Sequence[str]) -> tuple[Floats, Floats]:

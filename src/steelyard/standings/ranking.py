@@ -14,9 +14,10 @@ from steelyard.metrics._catalog import catalog
 from steelyard.records.finding import Finding
 from steelyard.records.missing import Missing
 from steelyard.standings.differences import Options
-from steelyard.standings.intervals import Interval, group_intervals, inside
+from steelyard.standings.intervals import Interval, inside
 from steelyard.standings.samples import Mask, Samples, TaskMeans
 from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.statistics.grouped import auto_means
 from steelyard.statistics.multiplicity import holm
 from steelyard.statistics.paired import sign_flip_many
 from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, task_wins
@@ -91,6 +92,7 @@ class Ranking:
             "tasks": {"common": self.tasks, "all": self.all_tasks},
             "level": self.options.level,
             "seed": self.options.seed,
+            "resamples": self.options.resamples,
             "places": [_place_dict(place) for place in self.places],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
@@ -183,8 +185,9 @@ def scores_of(samples: Samples, groups: Ints, size: int, metric: str, common: Ma
     held = samples.known(metric)
     assert not isinstance(held, Missing)
     rows = common[samples.tasks] & (groups >= 0)
-    found = group_intervals(held[rows], groups[rows], samples.tasks[rows], size=size, method="auto", level=level)
-    return [inside(interval, catalog()[metric].bounds) for interval in found["mean"]]
+    rows &= ~np.isnan(held)
+    found = auto_means(held[rows], groups[rows], samples.tasks[rows], size=size, level=level)
+    return [inside(interval, catalog()[metric].bounds) for interval in found]
 
 
 def fronts(scores: Floats, costs: Floats, *, options: Options) -> tuple[Mask, Floats]:

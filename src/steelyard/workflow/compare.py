@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pass", "duration_seconds")
 """What is compared unless the caller names metrics."""
 
+FEW_TASKS = 10
+
 
 def compare(
     runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
@@ -76,7 +78,7 @@ def compare(
         correction=correction,
         comparisons=tests,
         profile=chosen_profile.name,
-        findings=(*table_findings(table), *_pooling(table, sides, masks)),
+        findings=(*table_findings(table), *_pooling(table, sides, masks), *_few_tasks(pairs)),
         rejected_count=table.rejected_count,
     )
 
@@ -116,6 +118,20 @@ def _pooling(table: RunTable, sides: Sequence[Side], masks: Sequence[Mask]) -> l
             message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
             found.append(Finding(code="pooled", message=message))
     return found
+
+
+def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
+    """Pairs whose tasks are so few that intervals rest on the shape of the data."""
+    return [
+        Finding(
+            code="few_tasks",
+            severity="info",
+            message=f"{pair.coverage.common} tasks in common: below {FEW_TASKS} intervals are rough, little is shown",
+            where=pair.b.label,
+        )
+        for pair in pairs
+        if pair.coverage.common < FEW_TASKS
+    ]
 
 
 def make_options(*, level: float, seed: int | None, resamples: int | None, method: str = "auto") -> Options:
