@@ -100,6 +100,19 @@ def test_pass_at_k_stands_beside_and_k_one_is_the_pass_rate() -> None:
     assert place.passes[1][0].estimate == pytest.approx(place.score.estimate)
 
 
+def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> None:
+    runs = made_runs({"one": 0.5, "two": 0.5}, tasks=12)
+    again = [Run(id=f"again-{i}", task="task-000", agent="one", passed=True) for i in range(50)]
+    place = next(
+        one for one in sy.rank([*runs, *again], by=["agent"], on="pass_rate").places if one.key["agent"] == "one"
+    )
+    own = [run for run in runs if run.agent == "one"]
+    first = sum(run.passed for run in own if run.task == "task-000")
+    rest = sum(run.passed for run in own if run.task != "task-000")
+    assert place.score.estimate == pytest.approx(((first + 50) / 51 + rest) / 12)
+    assert (place.score.method, place.score.n) == ("student", 12)
+
+
 def test_many_agents_are_told_apart_without_a_limit_of_draws() -> None:
     skills = {f"agent-{i:02}": 0.2 + 0.6 * (i >= 12) for i in range(24)}  # 276 pairs
     result = sy.rank(made_runs(skills, tasks=60, attempts=3), by=["agent"], on="pass_rate")

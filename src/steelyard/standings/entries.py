@@ -134,7 +134,7 @@ def places(
     """The places, the best first; among equals in the order of their keys."""
     order_by, best, worst = standing
     ranks = competition_ranks(order_by)
-    shown = scores_of(samples, field.groups, field.size, metric, field.common, level=options.level)
+    shown = scores_of(samples, field.groups, metric, field.scores, field.common, level=options.level)
     passed = samples.by_group("pass_rate", field.groups, field.size)
     cost = samples.by_group("cost_usd", field.groups, field.size)
     counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)

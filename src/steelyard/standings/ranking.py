@@ -180,14 +180,26 @@ def competition_ranks(order_by: Floats) -> Ints:
     return np.array([1 + int(np.count_nonzero(rounded > one)) for one in rounded], dtype=np.int64)
 
 
-def scores_of(samples: Samples, groups: Ints, size: int, metric: str, common: Mask, *, level: float) -> list[Interval]:
-    """Each competitor's mean on the common tasks, every task counting the same, with the interval of the mean."""
+def scores_of(
+    samples: Samples, groups: Ints, metric: str, scores: Floats, common: Mask, *, level: float
+) -> list[Interval]:
+    """Each competitor's mean over the common tasks, every task counting the same, with its interval.
+
+    Where all tasks were tried equally often that is the mean over runs, and its interval knows shares; else the task
+    means are taken as they are.
+    """
     held = samples.known(metric)
     assert not isinstance(held, Missing)
-    rows = common[samples.tasks] & (groups >= 0)
-    rows &= ~np.isnan(held)
-    found = auto_means(held[rows], groups[rows], samples.tasks[rows], size=size, level=level)
-    return [inside(interval, catalog()[metric].bounds) for interval in found]
+    tasks, size = scores.shape
+    rows = common[samples.tasks] & (groups >= 0) & ~np.isnan(held)
+    of_runs = auto_means(held[rows], groups[rows], samples.tasks[rows], size=size, level=level)
+    place = np.tile(np.arange(size, dtype=np.int64), tasks)
+    task = np.repeat(np.arange(tasks, dtype=np.int64), size)
+    of_tasks = auto_means(scores.ravel(), place, task, size=size, level=level)
+    bounds = catalog()[metric].bounds
+    attempts = np.bincount(groups[rows] * len(common) + samples.tasks[rows], minlength=size * len(common))
+    even = [bool(np.ptp(own[common]) == 0) for own in attempts.reshape(size, len(common))]
+    return [inside(of_runs[i] if even[i] else of_tasks[i], bounds) for i in range(size)]
 
 
 def fronts(scores: Floats, costs: Floats, *, options: Options) -> tuple[Mask, Floats]:

@@ -78,7 +78,7 @@ def compare(
         correction=correction,
         comparisons=tests,
         profile=chosen_profile.name,
-        findings=(*table_findings(table), *_pooling(table, sides, masks), *_few_tasks(pairs)),
+        findings=(*table_findings(table), *_pooling(table, sides, masks), *_overlaps(sides, masks), *_few_tasks(pairs)),
         rejected_count=table.rejected_count,
     )
 
@@ -117,6 +117,17 @@ def _pooling(table: RunTable, sides: Sequence[Side], masks: Sequence[Mask]) -> l
         if mixed:
             message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
             found.append(Finding(code="pooled", message=message))
+    return found
+
+
+def _overlaps(sides: Sequence[Side], masks: Sequence[Mask]) -> list[Finding]:
+    """Sides that share runs: their difference is smaller than that of separate runs would be."""
+    found = []
+    for side, mask in zip(sides[1:], masks[1:], strict=True):
+        shared = int((masks[0] & mask).sum())
+        if shared:
+            message = f"{shared:,} runs stand on both sides, so the two are more alike than separate runs would be"
+            found.append(Finding(code="overlap", message=message, where=side.label))
     return found
 
 
