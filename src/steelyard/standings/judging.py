@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.errors import BadInput
 from steelyard.records.finding import Finding
 from steelyard.standings.shown import finding_dict, numbers
 from steelyard.statistics.agreement import cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
 from steelyard.statistics.results import LEVEL, Floats, Interval
+
+MOST_JUDGES = 200
+"""How many judges can be compared; more are a mistake in the names."""
 
 LISTED = 20
 """How many contradictions of a kind are listed; all are counted."""
@@ -153,13 +157,17 @@ def examine(
     """Everything that can be said of the judges of these runs; a unit is a run, runs of a task stay together."""
     ordered = sorted(runs, key=lambda one: (one.task, one.run))
     names = sorted({rating.judge for one in ordered for rating in one.ratings})
+    if len(names) > MOST_JUDGES:
+        raise BadInput(f"{len(names):,} different judges are named; at most {MOST_JUDGES} can be compared")
     scores, votes = _tables(ordered, names)
-    labels = np.array([one.task for one in ordered], dtype=object)
+    place = {task: index for index, task in enumerate(dict.fromkeys(one.task for one in ordered))}
+    codes = np.array([place[one.task] for one in ordered], dtype=np.int64)
+    ends = np.cumsum(np.bincount(codes))
+    # runs are ordered by task, so each task is a slice
     tasks = {
-        task: _agreement(scores[labels == task], votes[labels == task], None, level)
-        for task in dict.fromkeys(one.task for one in ordered)
+        task: _agreement(scores[start:end], votes[start:end], None, level)
+        for task, start, end in zip(place, [0, *ends[:-1].tolist()], ends.tolist(), strict=True)
     }
-    codes = np.array([list(tasks).index(one.task) for one in ordered], dtype=np.int64)
     contradictions, against = _contradictions(ordered, threshold)
     return Judges(
         overall=_agreement(scores, votes, codes, level),
