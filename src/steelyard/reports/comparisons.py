@@ -63,7 +63,8 @@ def comparison_tables(result: Comparison) -> Iterator[Table]:
     for pair in result.pairs:
         table = plain_table(f"{pair.b.label} (B) against {result.a.label} (A)")
         table.add_column("metric")
-        for title in ("A", "B", "B - A", "interval", "p", "effect", "tasks"):
+        p_title = "p" if result.correction == "none" else f"p, {result.correction}"
+        for title in ("A", "B", "B - A", "interval", p_title, "Cliff's δ", "tasks"):
             table.add_column(title, justify="right")
         table.add_column("B is")
         for judged in pair.metrics:
