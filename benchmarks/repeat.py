@@ -1,4 +1,4 @@
-"""Repeatability at size: normalising, distances to one canon, all pairs within tau; against pure Python on the same work.
+"""Repeatability at size: normalising, distances to one canon, all pairs within tau; against pure Python.
 
     python -m benchmarks.repeat [--quick]
 
