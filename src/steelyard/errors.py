@@ -87,16 +87,16 @@ class BadProfile(UsageError):
     kind = "bad_profile"
 
 
-class BadPriceBook(UsageError):
-    """A price book that cannot be used."""
-
-    kind = "bad_price_book"
-
-
 class BadStore(UsageError):
     """A store address that is none, or a store that cannot be used by this version."""
 
     kind = "bad_store"
+
+
+class BadPriceBook(UsageError):
+    """A price book that cannot be used."""
+
+    kind = "bad_price_book"
 
 
 class MissingExtra(UsageError):

@@ -188,6 +188,13 @@ def test_a_task_that_cannot_be_read_is_set_aside(command: Command, tmp_path: Pat
     assert any("no oracle.json" in finding["message"] for finding in found["findings"])
 
 
+def test_nothing_valid_at_all_exits_1(command: Command) -> None:
+    other = f"tool:m={SAMPLES / 'pytest-benchmark.json'}"
+    done = command(*ONE_TASK[:5], other, "--json")
+    assert done.status == 1
+    assert json.loads(done.stdout)["agents"]["tool:m"]["num_valid_benchmarks"] == 0
+
+
 def test_an_empty_folder_is_an_error(command: Command, tmp_path: Path) -> None:
     assert command(str(tmp_path)).status == 1
 
@@ -251,7 +258,7 @@ def test_a_cost_that_is_none_is_set_aside(tmp_path: Path, cost: object) -> None:
 
 @pytest.mark.parametrize("method", ["order", "bootstrap"])
 def test_absurd_times_never_break_the_output(tmp_path: Path, command: Command, method: str) -> None:
-    values = (1e308, 5e-324, 0.0, 1e-300, 1.0, 1e300)
+    values = (1e308, 5e-324, 0.0, 1e-24, 1.0, 1e20)
     sides = [
         write(
             tmp_path / f"{which}.json",
@@ -264,8 +271,21 @@ def test_absurd_times_never_break_the_output(tmp_path: Path, command: Command, m
     ]  # fmt: skip
     files = ("--nop", str(sides[0]), "--oracle", str(sides[1]), "--agent", f"a:m={sides[2]}")
     done = command(*files, "--json", "--interval", method)
-    assert done.status == 0
+    assert done.status == 0  # 1 second, 10^20 and 10^-24 can still be compared
     json.loads(done.stdout, parse_constant=lambda token: pytest.fail(f"{token} in JSON"))
+
+
+def test_an_unstated_cost_is_priced_from_the_log(tmp_path: Path) -> None:
+    tokens = {"prompt_tokens": 1_000_000, "completion_tokens": 100_000}
+    log = write(tmp_path / "log.json", [{"llm_metrics": {"accumulated_token_usage": tokens}}])
+    key = "tool:gpt-4o"
+    files = TaskFiles(
+        nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents={key: ASV / "agent.json"}, logs={key: [log]}
+    )
+    found = speedup(files, prices="seed").to_dict()
+    cost = found["agents"][key]["task_cost_usd"]
+    assert cost == pytest.approx(5.0 + 0.1 * 15.0)  # a million in at 5, a tenth of a million out at 15
+    assert found["measures"][key]["cost_origin"] == "priced"
 
 
 def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, command: Command) -> None:

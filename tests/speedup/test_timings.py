@@ -16,7 +16,7 @@ from steelyard.records.missing import Missing
 from steelyard.records.timing import Place, Timing, place_of
 from steelyard.timings._base import TimingFile
 from steelyard.timings._catalog import open_timings, read_timings, timing_sources
-from steelyard.timings._trajectory import Trajectory, trajectory_of
+from steelyard.timings._trajectory import LoggedUsage, Trajectory, trajectory_of, usage_of
 from steelyard.timings.fceval import read_trials
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
@@ -222,6 +222,22 @@ def test_interactions_are_counted_in_the_json_log_first() -> None:
     both = [SAMPLES / "agent.cast", SAMPLES / "agent-log.json"]
     assert trajectory_of(both) == Trajectory(3, "json_log")  # two actions and a message; the observation is no act
     assert trajectory_of(both[:1]) == Trajectory(2, "cast_input")
+
+
+def test_accumulated_tokens_come_from_the_last_entry_that_states_them(tmp_path: Path) -> None:
+    def entry(prompt: int, at: str) -> dict[str, object]:
+        tokens = {"prompt_tokens": prompt, "completion_tokens": 20, "cache_read_tokens": 100, "cache_write_tokens": 10}
+        return {"source": "agent", "timestamp": at, "llm_metrics": {"accumulated_token_usage": tokens}}
+
+    log = [entry(200, "2026-01-01T00:00:00"), entry(1000, "2026-01-02T00:00:00"), {"source": "agent"}]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    found = usage_of([tmp_path / "log.json"])
+    assert isinstance(found, LoggedUsage)
+    assert (found.usage.input_tokens, found.usage.output_tokens) == (890, 20)  # 1000 less 100 read and 10 written
+    assert (found.usage.cache_read_tokens, found.usage.cache_write_5m_tokens) == (100, 10)
+    assert found.at is not None
+    assert found.at.isoformat() == "2026-01-02T00:00:00+00:00"
+    assert isinstance(usage_of([SAMPLES / "agent-log.json"]), Missing)
 
 
 def test_a_recording_without_input_has_no_length() -> None:

@@ -1,16 +1,173 @@
+"""What agents are asked to do, and how a submission is checked."""
+
 from __future__ import annotations
 
-from steelyard.records.run import Name, Record, Step
+import re
+from typing import Annotated, Any
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records.run import Amount, Name, Record, Share, Step
+
+Argument = Annotated[str, msgspec.Meta(max_length=4096)]
+CommandLine = Annotated[tuple[Argument, ...], msgspec.Meta(min_length=1, max_length=256)]
+RelativePath = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+
+
+class FileExists(Record, frozen=True, kw_only=True, tag_field="type", tag="file_exists"):
+    """A file that must be among the artifacts."""
+
+    file_path: RelativePath
+    """Path inside the artifacts, as the submission's `files_created` would name it."""
+
+
+class NoErrors(Record, frozen=True, kw_only=True, tag_field="type", tag="no_errors"):
+    """The workflow ended without an error: `success` is true, and no error log is among the artifacts."""
+
+    error_log: RelativePath | None = None
+    """A file that holds something only when there were errors; None when the task has none."""
+
+
+class TestsPass(Record, frozen=True, kw_only=True, tag_field="type", tag="tests_pass"):
+    """The tests pass on the artifacts."""
+
+    __test__ = False  # pytest must not take this for a test class
+
+    command: CommandLine | None = None
+    """What runs the tests; None discovers Python's unittest cases and wants at least one."""
+    tests: str | None = None
+    """A folder of the task's own tests, laid over the artifacts so that a submission cannot bring its own."""
+    seconds: Seconds = 60.0
+    """Time after which they have failed."""
+
+
+class CodeCompiles(Record, frozen=True, kw_only=True, tag_field="type", tag="code_compiles"):
+    """The code compiles."""
+
+    command: CommandLine | None = None
+    """What compiles it; None compiles every Python file and wants at least one."""
+    seconds: Seconds = 60.0
+    """Time after which it has failed."""
+
+
+class CommandSucceeds(Record, frozen=True, kw_only=True, tag_field="type", tag="command"):
+    """A command run in a copy of the artifacts ends with the expected status."""
+
+    command: CommandLine
+    """Program and arguments; no shell."""
+    exit_status: int = 0
+    """The status that counts as met."""
+    seconds: Seconds = 60.0
+    """Time after which it has failed."""
+
+
+class MinFunctionality(CommandSucceeds, frozen=True, kw_only=True, tag_field="type", tag="min_functionality"):
+    """Another name for `command`."""
+
+
+class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="judge"):
+    """A judge's score reaches a threshold."""
+
+    threshold: Share
+    """The least score that counts as met."""
+    judge: Name | None = None
+    """Whose score counts; None takes the mean of all judges."""
+    command: CommandLine | None = None
+    """A judge of the task's own, run on the artifacts: the last line it prints is the score, 0 to 1."""
+    seconds: Seconds = 60.0
+    """Time after which the judge has given no score."""
+
+
+SuccessCriterion = (
+    FileExists | NoErrors | TestsPass | CodeCompiles | CommandSucceeds | MinFunctionality | JudgeThreshold
+)
+CRITERION_TYPES = tuple(
+    str(kind.__struct_config__.tag)
+    for kind in (FileExists, NoErrors, TestsPass, CodeCompiles, CommandSucceeds, MinFunctionality, JudgeThreshold)
+)
+
+
+class ScoreWeights(Record, frozen=True, kw_only=True):
+    """A task's own weights of the four scores; they must add up to 1, so that scores stay within 0 and 100."""
+
+    efficiency: Share
+    """Weight of the efficiency score."""
+    speed: Share
+    """Weight of the speed score."""
+    cost: Share
+    """Weight of the cost score."""
+    correctness: Share
+    """Weight of the correctness score."""
+
+    def __post_init__(self) -> None:
+        total = self.efficiency + self.speed + self.cost + self.correctness
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"the four weights add up to {total:g}, not to 1")
+
+
+class BaselineDefaults(Record, frozen=True, kw_only=True):
+    """A task's own numbers in place of the profile's default baseline; None keeps the profile's."""
+
+    median_tokens: Amount | None = None
+    min_tokens: Amount | None = None
+    max_tokens: Amount | None = None
+    median_tool_calls: Amount | None = None
+    min_tool_calls: Amount | None = None
+    max_tool_calls: Amount | None = None
+    median_execution_time: Amount | None = None
+    min_execution_time: Amount | None = None
+    max_execution_time: Amount | None = None
+    median_cost: Amount | None = None
+    min_cost: Amount | None = None
+    max_cost: Amount | None = None
+    median_iterations: Amount | None = None
 
 
 class Task(Record, frozen=True, kw_only=True):
     """What agents are asked to do."""
 
     id: Name
-    """The name that a Run's `task` holds."""
+    """The name that a Run's `task` and a submission's `task_id` hold."""
     title: str | None = None
     """A line for people."""
     category: str | None = None
     """The kind of work, where tasks are weighed by it."""
+    difficulty: str | None = None
+    """How hard it is, in the profile's words; None adjusts nothing."""
+    success_criteria: tuple[SuccessCriterion, ...] = ()
+    """What a submission must meet; none means that correctness is 100."""
+    tools: tuple[Name, ...] | None = None
+    """Agents that may take part; None admits all."""
+    models: tuple[Name, ...] | None = None
+    """Models that may take part; None admits all."""
+    weights: ScoreWeights | None = None
+    """The task's own weights; None takes those of its category, else the profile's."""
+    baseline: BaselineDefaults | None = None
+    """The task's own default baseline; None takes the profile's."""
     expected_steps: tuple[Step, ...] | None = None
     """Steps on the way; runs of this task that state none of their own are measured against these."""
+
+    def __post_init__(self) -> None:
+        if "\0" in self.id:
+            raise ValueError("the task's id holds a NUL byte")
+
+
+def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
+    """The task in plain values; ValueError says what is wrong, with the nearest right word."""
+    criteria = values.get("success_criteria") if isinstance(values, dict) else None
+    for number, criterion in enumerate(criteria if isinstance(criteria, list) else []):
+        kind = criterion.get("type") if isinstance(criterion, dict) else None
+        if kind not in CRITERION_TYPES:
+            close = nearest(str(kind), CRITERION_TYPES)
+            advice = f"did you mean {close!r}?" if close else f"known: {', '.join(CRITERION_TYPES)}"
+            raise ValueError(f"success criterion {number + 1} has the unknown type {kind!r} ({advice})")
+        if kind == "min_functionality" and "command" not in criterion:
+            raise ValueError(f"success criterion {number + 1} (min_functionality) needs a command")
+    try:
+        return msgspec.convert(values, Task)
+    except msgspec.ValidationError as error:
+        unknown = re.search(r"unknown field `(.*?)`", str(error))
+        close = nearest(unknown[1], Task.__struct_fields__) if unknown else None
+        raise ValueError(str(error).replace("`", "'") + (f" (did you mean {close!r}?)" if close else "")) from error

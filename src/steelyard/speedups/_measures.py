@@ -81,7 +81,11 @@ def measures(table: Table, index: int, surety: Surety | None, options: Options) 
     }
     values, reasons = without_missing(found)
     levels = dict(zip(LEVELS, nullable(table.advantages[index]), strict=True))
-    return values | {"advantage_by_level": levels, "trajectory_origin": attempt.trajectory_origin, "missing": reasons}
+    return (
+        values
+        | {"advantage_by_level": levels}
+        | {"cost_origin": attempt.cost_origin, "trajectory_origin": attempt.trajectory_origin, "missing": reasons}
+    )
 
 
 def _ends(surety: Surety | None, rows: slice, valid: Flags) -> tuple[list[float], list[float]]:

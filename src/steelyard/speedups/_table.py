@@ -39,6 +39,7 @@ class Attempt:
     oracle_tests: TestResults | None = None
     snapshot: Snapshot | None = None
     cost_usd: float | Missing = NO_COST
+    cost_origin: str | None = None
     trajectory_length: int | Missing = NO_TRAJECTORY
     trajectory_origin: str | None = None
 

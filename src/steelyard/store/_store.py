@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -13,7 +14,7 @@ from steelyard.errors import BadStore, StoreUnavailable
 from steelyard.store._engine import make_engine
 from steelyard.store._lock import exclusive
 from steelyard.store._migrate import migrate, pending
-from steelyard.store._url import lock_path, read_url
+from steelyard.store._url import lock_path, read_url, shown
 
 Result = TypeVar("Result")
 
@@ -33,9 +34,16 @@ class Store:
         self.engine = engine
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._lock: Path | None = lock_path(url)
+        # Whoever lets go of a store lets go of its connections, also when a command ends in an error.
+        weakref.finalize(self, engine.dispose)
 
     def __repr__(self) -> str:
-        return f"Store({self.url.render_as_string(hide_password=True)!r})"
+        return f"Store({self.address!r})"
+
+    @property
+    def address(self) -> str:
+        """The store's address as its user writes it, without a password."""
+        return shown(self.url)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -88,15 +96,15 @@ def open_store(address: str, *, create: bool = True) -> Store:
     must not silently become an empty arena.
     """
     url = read_url(address)
-    shown = url.render_as_string(hide_password=True)
+    where = shown(url)
     if url.get_backend_name() == "sqlite" and not create and not Path(url.database or "").exists():
-        raise BadStore("there is no such store", where=shown, hint="steelyard arena init --store ... makes one")
+        raise BadStore("there is no such store", where=where, hint="steelyard arena init --store ... makes one")
     store = Store(url, make_engine(url))
     try:
         _bring_up_to_date(store, create=create)
     except DBAPIError as error:
         store.close()
-        raise StoreUnavailable(shown, str(error.orig).strip()) from error
+        raise StoreUnavailable(where, str(error.orig).strip()) from error
     except BadStore:
         store.close()
         raise
@@ -110,8 +118,8 @@ def _bring_up_to_date(store: Store, *, create: bool) -> None:
     if not todo:
         return
     if is_new and not create:
-        shown = store.url.render_as_string(hide_password=True)
-        raise BadStore("this database holds no steelyard store", where=shown, hint="steelyard arena init makes one")
+        where = store.address
+        raise BadStore("this database holds no steelyard store", where=where, hint="steelyard arena init makes one")
     with store.write() as connection:
         if not store.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": MIGRATION_LOCK})

@@ -31,6 +31,11 @@ def read_url(text: str) -> URL:
     )
 
 
+def shown(url: URL) -> str:
+    """The address as its user writes it, without a password."""
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+
+
 def lock_path(url: URL) -> Path | None:
     """The lock file beside a SQLite file; None for a server, which queues writers itself."""
     if url.get_backend_name() != "sqlite" or url.database is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Rejected
-from steelyard.records.run import Snapshot, TestResults
+from steelyard.records.run import Run, Snapshot, TestResults
 from steelyard.records.timing import Timing
 
 MAX_BYTES = 256 * 1024 * 1024
@@ -34,6 +34,8 @@ class TimingFile:
     snapshot: Snapshot | None = None
     cost_usd: float | None = None
     trajectory_length: int | None = None
+    run: Run | None = None
+    """The run record that the file is, where it is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,21 @@
-"""How many times an agent acted: from its JSON log, else from the keys pressed in a terminal recording."""
+"""What an agent's logs tell: how many times it acted, and how many tokens it took.
+
+Interactions come from a JSON log, else from the keys pressed in a terminal recording. Tokens come from the last entry
+of a JSON log that states them accumulated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.errors import UnreadableFile
 from steelyard.records.missing import Missing
-from steelyard.timings._base import parse_json, read_text
+from steelyard.records.run import Usage, as_utc
+from steelyard.timings._base import count, parse_json, read_text
 
 Origin = Literal["stated", "json_log", "cast_input"]
 
@@ -34,6 +40,51 @@ def trajectory_of(paths: Sequence[Path]) -> Trajectory | Missing:
         if inputs:
             return Trajectory(inputs, "cast_input")
     return Missing("the recording has no input events" if casts else "there is no log to count interactions in")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedUsage:
+    """Tokens that a log states for the whole attempt, and when."""
+
+    usage: Usage
+    at: datetime | None
+
+
+def usage_of(paths: Sequence[Path]) -> LoggedUsage | Missing:
+    """Tokens by the last entry of the JSON logs that states them accumulated."""
+    for path in sorted(path for path in paths if path.suffix == ".json"):
+        values = parse_json(read_text(path), path)
+        for entry in reversed(values if isinstance(values, list) else []):
+            found = _accumulated(entry)
+            if found is not None:
+                return found
+    return Missing("no log states accumulated tokens")
+
+
+def _accumulated(entry: Any) -> LoggedUsage | None:  # Any: JSON values
+    metrics = entry.get("llm_metrics") if isinstance(entry, dict) else None
+    stated = metrics.get("accumulated_token_usage") if isinstance(metrics, dict) else None
+    if not isinstance(stated, dict):
+        return None
+    prompt, completion = count(stated.get("prompt_tokens")), count(stated.get("completion_tokens"))
+    if prompt is None or completion is None:
+        return None
+    read, written = count(stated.get("cache_read_tokens")) or 0, count(stated.get("cache_write_tokens")) or 0
+    # The prompt is counted with what was read from the cache; our kinds are disjoint.
+    usage = Usage(
+        input_tokens=max(prompt - read - written, 0),
+        output_tokens=completion,
+        cache_read_tokens=read,
+        cache_write_5m_tokens=written,
+    )
+    return LoggedUsage(usage, _moment(entry.get("timestamp")))
+
+
+def _moment(text: Any) -> datetime | None:  # Any: JSON values
+    try:
+        return as_utc(datetime.fromisoformat(text)) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def _json_length(values: Any) -> int | None:  # Any: JSON values

@@ -29,6 +29,7 @@ def _read(opened: Opened) -> TimingFile:
         snapshot=run.snapshot,
         cost_usd=amount(run.cost_usd),
         trajectory_length=run.iterations,
+        run=run,
     )
 
 

@@ -1,43 +1,30 @@
-"""Reading the inputs of speedup: the files of one task, a folder of tasks, an FC-Eval file.
-
-The layout of a folder of tasks:
-
-    TASKS/<task>/nop.json                      timings of the unchanged code, in any format that is read; also
-                                               nop.json.gz, or a folder `nop` that holds one result file
-    TASKS/<task>/nop-again.json                the same measured a second time (optional)
-    TASKS/<task>/oracle.json                   timings of the expert's change
-    TASKS/<task>/agents/<agent>/<model>.json   timings under an agent's change; the key is `agent:model`, a model may
-                                               hold slashes (one folder each); `<model>#2.json` is its second attempt
-    TASKS/<task>/tests.json                    test results by key, and of `oracle` (optional)
-    TASKS/<task>/snapshot.json                 snapshot results by key (optional)
-    TASKS/<task>/runs.json                     cost_usd and trajectory_length by key (optional)
-    TASKS/<task>/logs/<agent>/<model>/         JSON logs and .cast recordings (optional)
-
-A folder that holds a results.json of FC-Eval is read from that file instead.
-"""
+"""Reading the inputs of speedup: the files of one task, and FC-Eval's files, which hold many."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from steelyard.errors import BadInput, UnreadableFile
+from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.missing import Missing
-from steelyard.records.run import Snapshot, TestResults
+from steelyard.records.run import Run, Snapshot, TestResults
 from steelyard.speedups._sides import Side, side_of
 from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt
 from steelyard.timings._base import TimingFile, amount, count, parse_json, read_text
 from steelyard.timings._catalog import open_timings, read_timings
-from steelyard.timings._trajectory import trajectory_of
+from steelyard.timings._trajectory import trajectory_of, usage_of
 from steelyard.timings.fceval import SOURCE as FCEVAL
 from steelyard.timings.fceval import log_block, read_trials, snapshot_of, tests_of
 from steelyard.workflow._speedup_files import TaskFiles
 
-_ENDINGS = (".json.gz", ".json")
 _OWN_FIELDS = {
     "TESTS": ("passed", "failed", "error", "errors", "results", "test_failed", "test_error", "pytest_summary"),
     "SNAPSHOT": ("status", "pass_to_fail", "pass-to-fail", "total", "snapshot_status", "snapshot_summary"),
@@ -55,6 +42,12 @@ class Reading:
     findings: list[Finding] = field(default_factory=list)
     errors: list[BadInput] = field(default_factory=list)
     rejected: int = 0
+    prices: str = DEFAULT_BOOK
+
+    @cached_property
+    def book(self) -> PriceBook:
+        """The price book; opened when a cost must be priced."""
+        return open_book(self.prices)
 
     def refuse(self, error: BadInput) -> None:
         """Set a file aside and go on."""
@@ -96,7 +89,9 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
         reading.note(file.rejected)
         agent, number = attempt_of(key)
         known = _merged(about.get(key, _About()), file)
-        length, origin = _trajectory(known, files.logs.get(key, ()), reading)
+        logs = files.logs.get(key, ())
+        length, origin = _trajectory(known, logs, reading)
+        cost, cost_origin = _cost(known, file.run, agent.partition(":")[2], logs, reading)
         reading.attempts.append(
             Attempt(
                 task=files.task,
@@ -109,7 +104,8 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
                 tests=known.tests,
                 oracle_tests=oracle_tests,
                 snapshot=known.snapshot,
-                cost_usd=NO_COST if known.cost_usd is None else known.cost_usd,
+                cost_usd=cost,
+                cost_origin=cost_origin,
                 trajectory_length=length,
                 trajectory_origin=origin,
             )
@@ -163,6 +159,27 @@ def _trajectory(about: _About, logs: Sequence[Path], reading: Reading) -> tuple[
         reading.refuse(error)
         return Missing(f"the log cannot be read: {error.message}"), None
     return (found, None) if isinstance(found, Missing) else (found.length, found.origin)
+
+
+def _cost(
+    about: _About, run: Run | None, model: str, logs: Sequence[Path], reading: Reading
+) -> tuple[float | Missing, str | None]:
+    """The stated cost; else the tokens of the run record, or of the agent's log, under the price book."""
+    if about.cost_usd is not None:
+        return about.cost_usd, "stated"
+    if run is not None and run.total_usage is not None:
+        priced = price_run(run if run.model else msgspec.structs.replace(run, model=model), reading.book)
+    elif not logs:
+        return NO_COST, None
+    else:
+        try:
+            logged = usage_of(logs)
+        except BadInput as error:
+            return Missing(f"the log cannot be read: {error.message}"), None
+        if isinstance(logged, Missing):
+            return logged, None
+        priced = reading.book.price(logged.usage, model=model, at=logged.at, span="run")
+    return priced, None if isinstance(priced, Missing) else "priced"
 
 
 def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestResults | None]:
@@ -229,70 +246,6 @@ def _check_keys(given: set[str], keys: set[str], where: str | None, reading: Rea
         reading.findings.append(Finding(code="unmatched_agent_key", severity="error", message=message, where=where))
 
 
-def read_folder(folder: Path, reading: Reading) -> None:
-    """Add the attempts of every task in the folder; a task that cannot be read is set aside."""
-    results = folder / "results.json"
-    if results.is_file():
-        read_trial_file(results, reading)
-        return
-    for task in sorted(one for one in folder.iterdir() if one.is_dir()):
-        try:
-            read_task(task_files(task), reading)
-        except BadInput as error:
-            reading.refuse(error)
-
-
-def task_files(folder: Path) -> TaskFiles:
-    """The files of one task, by the documented layout."""
-    nop, oracle = _named(folder, "nop"), _named(folder, "oracle")
-    if nop is None or oracle is None:
-        absent = "nop" if nop is None else "oracle"
-        raise UnreadableFile(str(folder), f"the task has no {absent}.json", hint="docs/speedup.md shows the layout")
-    agents = {_key(path, folder / "agents"): path for path in _results(folder / "agents")}
-    if not agents:
-        raise UnreadableFile(str(folder), "the task has no agents/<agent>/<model>.json")
-    return TaskFiles(
-        task=folder.name,
-        nop=nop,
-        oracle=oracle,
-        agents=agents,
-        nop_again=_named(folder, "nop-again"),
-        tests=_named(folder, "tests"),
-        snapshot=_named(folder, "snapshot"),
-        runs=_named(folder, "runs"),
-        logs=_logs(folder / "logs", agents),
-    )
-
-
-def _named(folder: Path, name: str) -> Path | None:
-    candidates = [folder / (name + ending) for ending in _ENDINGS] + [folder / name]
-    return next((path for path in candidates if path.exists()), None)
-
-
-def _results(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.endswith(_ENDINGS))
-
-
-def _key(path: Path, root: Path) -> str:
-    """`agent:model`, from agents/<agent>/<model>.json; a second attempt keeps its #2."""
-    agent, *model = path.relative_to(root).parts
-    if not model:
-        raise UnreadableFile(str(path), "the file must stand in agents/<agent>/<model>.json")
-    name = "/".join(model)
-    ending = next(ending for ending in _ENDINGS if name.endswith(ending))
-    return f"{agent}:{name.removesuffix(ending)}"
-
-
-def _logs(root: Path, agents: Mapping[str, Path]) -> dict[str, list[Path]]:
-    found: dict[str, list[Path]] = {}
-    for key in agents:
-        agent, _, model = key.partition(":")
-        folder = root.joinpath(agent, *model.split("/"))
-        if folder.is_dir():
-            found[key] = sorted(one for one in folder.iterdir() if one.suffix in (".json", ".cast"))
-    return found
-
-
 def read_trial_file(path: Path, reading: Reading) -> None:
     """Add the trials of an FC-Eval results.json or log. Trials of one task are its attempts, in the file's order."""
     opened, source = open_timings(path)
@@ -318,6 +271,7 @@ def read_trial_file(path: Path, reading: Reading) -> None:
                     oracle_tests=trial.oracle_tests,
                     snapshot=agent.snapshot,
                     cost_usd=NO_COST if agent.cost_usd is None else agent.cost_usd,
+                    cost_origin=None if agent.cost_usd is None else "stated",
                     trajectory_length=NO_TRAJECTORY if length is None else length,
                     trajectory_origin=None if length is None else "stated",
                 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import BadInput, MissingExtra, NothingUsable, UsageError
+from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import Profile, load_profile
 from steelyard.records.finding import Finding
 from steelyard.workflow._speedup_files import TaskFiles
@@ -40,6 +41,11 @@ class SpeedupResult:
     def findings(self) -> list[Finding]:
         """All findings."""
         return self.speedups.findings
+
+    @property
+    def usable(self) -> bool:
+        """Whether any benchmark of any attempt could be compared."""
+        return bool(self.speedups.table.valid.any())
 
     def trees(self) -> Iterator[tuple[str, dict[str, Any]]]:  # Any: JSON values
         """The tree of benchmarks of each attempt, under its agent's key."""
@@ -76,6 +82,7 @@ def speedup(
     *,
     profile: str | Profile = DEFAULT_PROFILE,
     intervals: bool = True,
+    prices: str = DEFAULT_BOOK,
     overrides: Mapping[str, Any] | None = None,  # Any: values of Options
 ) -> SpeedupResult:
     """Speedups of one task's files, of a folder of tasks, or of FC-Eval's results.json or log.
@@ -84,11 +91,12 @@ def speedup(
     work, and nothing says how sure they are.
     """
     from steelyard.speedups._result import speedups_of  # brings numpy and SciPy
-    from steelyard.workflow._speedup_read import Reading, read_folder, read_task, read_trial_file
+    from steelyard.workflow._speedup_folder import read_folder
+    from steelyard.workflow._speedup_read import Reading, read_task, read_trial_file
 
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     options = _options(chosen, overrides or {})
-    reading = Reading()
+    reading = Reading(prices=prices)
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:

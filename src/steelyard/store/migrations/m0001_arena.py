@@ -121,7 +121,6 @@ submissions = Table(
     Column("adjusted", SmallInteger, nullable=False),
     sqlite_with_rowid=False,
 )
-Index("arena_submissions_submitter", submissions.c.submitter, submissions.c.submitted_at)
 
 # How many submissions of a task have each value of a field: ranks, percentiles and ties from score cents, medians from
 # tokens and iterations, whatever the number of submissions.
@@ -135,13 +134,18 @@ tallies = Table(
     sqlite_with_rowid=False,
 )
 
+# What is to be told, written with the submission it tells of. The message is put together when it is sent.
 outbox = Table(
     "arena_outbox",
     METADATA,
     Column("seq", Serial, Identity(), primary_key=True),
-    Column("event_id", String(64), nullable=False, unique=True),
     Column("kind", String(64), nullable=False),
-    Column("payload", Text, nullable=False),
+    Column("task_key", Serial, nullable=False),
+    Column("ordinal", BigInteger, nullable=False),
+    Column("overall", SmallInteger, nullable=False),
+    Column("overall_ranking", BigInteger, nullable=False),
+    Column("percentile", Float(53), nullable=False),
+    Column("baseline_version", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("due_at", BigInteger, nullable=False),
     Column("is_settled", Boolean, nullable=False),

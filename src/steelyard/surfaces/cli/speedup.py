@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.surfaces.cli._options import Csv, Json, ProfileOption, Quiet, SkipBad
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.surfaces.cli._options import Csv, Json, PricesOption, ProfileOption, Quiet, SkipBad
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 from steelyard.workflow.speedup import DEFAULT_PROFILE, SpeedupResult, TaskFiles, agent_files
 from steelyard.workflow.speedup import speedup as weigh
@@ -43,6 +44,7 @@ def speedup(
     verdict: Annotated[
         Literal["interval", "asv"] | None, Parameter(help="Who decides what is faster or slower.")
     ] = None,
+    prices: PricesOption = DEFAULT_BOOK,
     no_intervals: Annotated[bool, Parameter(help="Only the figures, not how sure they are.", negative="")] = False,
     benchmarks: Annotated[bool, Parameter(help="With --csv, one line a benchmark.", negative="")] = False,
     json: Json = False,
@@ -79,11 +81,11 @@ def speedup(
             logs={key: [path] for key, path in agent_files(log or []).items()},
         )
     overrides = {"agent_only_failures": agent_only, "interval_method": interval, "verdict": verdict}
-    result = weigh(files, profile=profile, intervals=not no_intervals, overrides=overrides)
+    result = weigh(files, profile=profile, intervals=not no_intervals, prices=prices, overrides=overrides)
     _show(result, json=json, csv=csv, benchmarks=benchmarks)
     if not quiet:
         print_findings(result.findings)
-    return 1 if result.rejected and not skip_bad else 0
+    return 1 if not result.usable or (result.rejected and not skip_bad) else 0
 
 
 def _show(result: SpeedupResult, *, json: bool, csv: bool, benchmarks: bool) -> None:

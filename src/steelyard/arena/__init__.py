@@ -1,0 +1,1 @@
+"""The arena: submissions scored against the living baseline of their task, ranked, and never lost."""

@@ -1,0 +1,316 @@
+"""An arena: a store with its rules, and what can be done with it."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+from sqlalchemy import insert, select, update
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.artifacts import BadArtifacts, locate, staged
+from steelyard.arena.board import KnownTask, load_boards, save_boards
+from steelyard.arena.criteria import check_all
+from steelyard.arena.pipeline import Entry, Outcome, Policy, accept, known_digests
+from steelyard.arena.rescoring import count_scores, tally_scores
+from steelyard.arena.rules import Rules, read_rules
+from steelyard.arena.scoring import FACTS
+from steelyard.arena.tallies import add_to_tallies, forget_scores
+from steelyard.arena.tasks import add_task, find_task, known_task, load_tasks
+from steelyard.errors import BadStore, UnknownName, UsageError, nearest
+from steelyard.profiles._read import Profile
+from steelyard.records.decode import Refused
+from steelyard.records.finding import Rejected
+from steelyard.records.submission import Submission, check_submissions, submission_digest
+from steelyard.records.task import Task
+from steelyard.store import Store
+from steelyard.store.migrations.m0001_arena import settings, submissions, tasks
+
+POLICIES: tuple[str, ...] = get_args(Policy)
+ROWS_PER_TRANSACTION = 20_000
+MANY = 1_000
+"""From this many submissions on, Python's cycle collector rests while they are accepted."""
+
+
+def now_microseconds() -> int:
+    """The present moment as the store keeps it."""
+    return time.time_ns() // 1000
+
+
+@contextmanager
+def _collector_resting() -> Iterator[None]:
+    """No search for reference cycles in the block: a large batch makes many objects and no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class Arena:
+    """Tasks, submissions and standings in one store, under one profile and one policy."""
+
+    def __init__(self, store: Store, *, rules: Rules, policy: Policy) -> None:
+        self.store = store
+        self.rules = rules
+        self.policy = policy
+        self._tasks: dict[str, KnownTask] = {}
+
+    def add_task(self, task: Task) -> bool:
+        """Add a task; False when the very same one is there."""
+
+        def work(connection: Connection) -> bool:
+            return add_task(connection, task, rules=self.rules, now=now_microseconds())
+
+        return self.store.in_transaction(work)
+
+    def tasks(self) -> list[Task]:
+        """Every task, in the order in which they were added."""
+        with self.store.read() as connection:
+            return [known.task for known in load_tasks(connection, self.rules).values()]
+
+    def submit(self, given: Iterable[Submission | Rejected], *, artifacts_root: Path | None = None) -> list[Outcome]:
+        """What became of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
+
+        Submissions are grouped by task and written in transactions of many rows; the standings are the same as if each
+        had come alone.
+        """
+        held = list(given)
+        with _collector_resting() if len(held) >= MANY else nullcontext():
+            return self._submit(held, artifacts_root)
+
+    def _submit(self, given: Sequence[Submission | Rejected], root: Path | None) -> list[Outcome]:
+        outcomes: dict[int, Outcome] = {}
+        entries = dict(self._checked(given, outcomes, root))
+        by_task: dict[int, list[int]] = {}
+        for number, entry in entries.items():
+            by_task.setdefault(entry.known.key, []).append(number)
+        for numbers in _portions(list(by_task.values())):
+            self._accept(numbers, entries, outcomes)
+        return [outcomes[number] for number in range(len(given))]
+
+    def _accept(self, numbers: Sequence[int], entries: dict[int, Entry], outcomes: dict[int, Outcome]) -> None:
+        """Write these entries in one transaction. An id that comes twice waits until its first is written."""
+        seen: set[str] = set()
+        now: list[int] = []
+        later: list[int] = []
+        for number in numbers:
+            identity = entries[number].submission.id
+            (later if identity in seen else now).append(number)
+            seen.add(identity)
+
+        def work(connection: Connection) -> list[Outcome]:
+            self.refresh(connection)
+            coming = [self._under_present_rules(connection, entries[number]) for number in now]
+            return accept(connection, coming, rules=self.rules, policy=self.policy, now=now_microseconds())
+
+        outcomes |= dict(zip(now, self.store.in_transaction(work), strict=True))
+        if later:
+            self._accept(later, entries, outcomes)
+
+    def _under_present_rules(self, connection: Connection, entry: Entry) -> Entry:
+        """The entry with its task as the rules have it now: they may have changed since it was checked."""
+        name = entry.submission.task_id
+        if name not in self._tasks:
+            self._tasks[name] = known_task(connection, name, self.rules)
+        known = self._tasks[name]
+        return entry if known is entry.known else msgspec.structs.replace(entry, known=known)
+
+    def _checked(
+        self, given: Sequence[Submission | Rejected], outcomes: dict[int, Outcome], root: Path | None
+    ) -> Iterator[tuple[int, Entry]]:
+        """The submissions that can be accepted, each with its criteria checked; the refused go to `outcomes`."""
+        sound: list[tuple[int, Submission]] = []
+        for number, one in enumerate(given):
+            if isinstance(one, Rejected):
+                outcomes[number] = one
+            else:
+                sound.append((number, one))
+        todo: list[tuple[int, Submission, bytes]] = []
+        with self.store.read() as connection:
+            known = known_digests(connection, [one.id for _, one in sound if one.artifacts is not None])
+            for (number, one), said in zip(sound, check_submissions([one for _, one in sound]), strict=True):
+                problem = self._problem(connection, one, said)
+                if problem is not None:
+                    outcomes[number] = problem
+                elif isinstance(said, bytes):
+                    todo.append((number, one, said))
+
+        def check(given: tuple[int, Submission, bytes]) -> Entry | Rejected:
+            _, one, said = given
+            task = self._tasks[one.task_id]
+            if one.artifacts is None and not task.task.success_criteria:
+                return Entry(one, task, hashlib.sha256(said).hexdigest(), (), None)
+            return self._check(one, said, root, is_known=one.id in known)
+
+        if sum(one.artifacts is not None for _, one, _ in todo) > 1:
+            with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+                checked = list(pool.map(check, todo))
+        else:
+            checked = [check(one) for one in todo]
+        for (number, _, _), entry in zip(todo, checked, strict=True):
+            if isinstance(entry, Rejected):
+                outcomes[number] = entry
+            else:
+                yield number, entry
+
+    def _problem(self, connection: Connection, one: Submission, said: bytes | Refused) -> Rejected | None:
+        """Why the submission is refused; None when it is sound."""
+        if isinstance(said, Refused):
+            return Rejected(path=one.id[:200], reason=said.reason, hint=said.hint, code="bad_submission")
+        known = self._tasks.get(one.task_id) or find_task(connection, one.task_id, self.rules)
+        if known is None:
+            close = nearest(one.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
+            hint = f"did you mean {close!r}?" if close else "add the task first"
+            return Rejected(
+                path=one.id, reason=f"there is no task {one.task_id[:200]!r}", hint=hint, code="unknown_task"
+            )
+        self._tasks[one.task_id] = known
+        if known.task.tools is None and known.task.models is None:
+            return None
+        for what, name, admitted in (("tool", one.agent, known.task.tools), ("model", one.model, known.task.models)):
+            if admitted is not None and name not in admitted:
+                shown = "an unnamed one" if name is None else repr(name)
+                reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
+                return Rejected(path=one.id, reason=reason, code="out_of_scope")
+        return None
+
+    def _check(self, one: Submission, said: bytes, root: Path | None, *, is_known: bool) -> Entry | Rejected:
+        known = self._tasks[one.task_id]
+        criteria = () if is_known else known.task.success_criteria
+        if one.artifacts is None:
+            results = check_all(criteria, one, None) if criteria else ()
+            return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
+        try:
+            if root is None:
+                raise BadArtifacts("no folder was named in which artifacts may lie")
+            with staged(locate(one.artifacts, root)) as found:
+                digest = submission_digest(one, found.sha256)
+                return Entry(one, known, digest, check_all(criteria, one, found), found.sha256)
+        except BadArtifacts as error:
+            return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
+
+    def refresh(self, connection: Connection) -> None:
+        """Follow a change of profile or policy that another process made."""
+        rules, policy = read_settings(connection, self.store.address)
+        if rules != self.rules:
+            self.rules = rules
+            self._tasks = {}
+        self.policy = policy
+
+    def rescore(
+        self, task_ids: Sequence[str] | None = None, *, profile: Profile | None = None, policy: Policy | None = None
+    ) -> int:
+        """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on."""
+        if (profile or policy) and task_ids:
+            raise UsageError("a profile or policy holds for the whole arena", hint="leave the tasks out")
+
+        def work(connection: Connection) -> int:
+            self.refresh(connection)
+            if profile is not None:
+                self.rules = read_rules(profile)
+                self._tasks = {}
+            if policy is not None:
+                self.policy = policy
+            write_settings(connection, self.rules, self.policy)
+            return self._rescore(connection, task_ids)
+
+        return self.store.in_transaction(work)
+
+    def _rescore(self, connection: Connection, task_ids: Sequence[str] | None) -> int:
+        every = load_tasks(connection, self.rules)
+        for name in task_ids or ():
+            if name not in every:
+                raise UnknownName("task", name, every)
+        chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
+        for known in chosen:
+            self.rules.check_task(known.task)
+        boards = load_boards(connection, chosen, self.rules)
+        for board in boards.values():
+            board.prepare(connection, 1)
+            bounds = board.bounds_now()
+            if bounds != board.bounds:
+                board.set_bounds(bounds, now_microseconds())
+        save_boards(connection, list(boards.values()))
+        forget_scores(connection, boards)
+        if self.policy == "current":
+            filled = [board for board in boards.values() if board.n]
+            nothing: dict[str, list[int]] = {name: [] for name in FACTS}
+            found, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
+            counts = {(key, "overall"): tally for key, tally in found.items()}
+        else:
+            stored = select(submissions.c.task_key, submissions.c.overall)
+            counts = {
+                (key, "overall"): count_scores(
+                    row.overall for row in connection.execute(stored.where(submissions.c.task_key == key))
+                )
+                for key in boards
+            }
+        add_to_tallies(connection, counts)
+        return sum(board.n for board in boards.values())
+
+
+def _portions(groups: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Whole tasks together, as many as fit into one transaction."""
+    portion: list[int] = []
+    for group in groups:
+        if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
+            yield portion
+            portion = []
+        portion = [*portion, *group]
+    if portion:
+        yield portion
+
+
+def write_settings(connection: Connection, rules: Rules, policy: Policy) -> None:
+    """Keep the rules, whole, and the policy: the store knows by itself how its scores are made."""
+    values = {"rules": msgspec.json.encode(rules, order="deterministic").decode(), "policy": policy}
+    for name, value in values.items():
+        found = connection.execute(update(settings).where(settings.c.name == name).values(value=value))
+        if found.rowcount == 0:
+            connection.execute(insert(settings), {"name": name, "value": value})
+
+
+def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
+    """The rules and the policy of the arena in this store."""
+    held = {row.name: row.value for row in connection.execute(select(settings))}
+    if "rules" not in held or held.get("policy") not in POLICIES:
+        raise BadStore("there is no arena in this store", where=where, hint="steelyard arena init makes one")
+    policy: Policy = "current" if held["policy"] == "current" else "as-submitted"
+    return msgspec.json.decode(held["rules"], type=Rules), policy
+
+
+def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:
+    """Make an arena in the store; one that is there already is kept when it has the same rules, else refused."""
+    if policy not in POLICIES:
+        raise UnknownName("policy", policy, POLICIES)
+    rules = read_rules(profile)
+
+    def work(connection: Connection) -> Arena:
+        if connection.execute(select(settings.c.name)).first() is None:
+            write_settings(connection, rules, policy)
+        elif read_settings(connection, store.address) != (rules, policy):
+            raise UsageError(
+                "the store holds an arena under other rules",
+                hint="steelyard arena rescore --profile or --policy changes them",
+            )
+        return Arena(store, rules=rules, policy=policy)
+
+    return store.in_transaction(work)
+
+
+def open_arena(store: Store) -> Arena:
+    """The arena in the store."""
+    with store.read() as connection:
+        rules, policy = read_settings(connection, store.address)
+    return Arena(store, rules=rules, policy=policy)

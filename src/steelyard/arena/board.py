@@ -1,0 +1,183 @@
+"""One task while submissions come in: its counts, extremes and medians, and the baseline version they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.engine import Connection, RowMapping
+
+from steelyard.arena.baseline import Bounds, default_bounds
+from steelyard.arena.middle import Middle, Tally
+from steelyard.arena.rules import Rules
+from steelyard.arena.tallies import StoredTally
+from steelyard.records.task import Task
+from steelyard.store import insert_columns
+from steelyard.store.migrations.m0001_arena import baselines, states
+
+EXTREMES = {
+    "tokens": "total_tokens",
+    "tool_calls": "tool_calls",
+    "execution_time": "execution_time",
+    "cost": "estimated_cost",
+}
+"""The part of a bound's name that says which field it bounds."""
+
+UNKNOWN_AT_ZERO = (2, 3)
+"""Places among the extremes whose 0 means unknown: time and cost."""
+
+PRELOAD = 20
+"""A tally is read whole when the task has at most this many submissions for each new one; else value by value."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTask:
+    """A task as the store holds it, with the constants its scores are made with."""
+
+    key: int
+    task: Task
+    constants: Mapping[str, float]
+    defaults: Mapping[str, float]
+
+
+class Board:
+    """The state of one task inside one transaction."""
+
+    def __init__(self, known: KnownTask, state: RowMapping, current: Bounds, least: int) -> None:
+        self.known = known
+        self.n: int = state["n"]
+        self.n_before = self.n
+        self.version: int = state["version"]
+        self.version_before: int = self.version
+        self.bounds = current
+        self.versions_before: list[int] = []
+        self.new_versions: list[tuple[int, int, Bounds, int]] = []
+        """Version, the number of submissions from which it holds, its bounds, and when it began."""
+        self._least = least
+        self._lows = [state[f"min_{name}"] for name in EXTREMES]
+        self._highs = [state[f"max_{name}"] for name in EXTREMES]
+        self._state = state
+        self._default_ends = default_bounds(known.defaults)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the baseline's version changed in this transaction."""
+        return self.version != self.version_before
+
+    def prepare(self, connection: Connection, coming: int) -> None:
+        """Get ready for `coming` submissions: read the tallies whole or be ready to look values up."""
+        self.iterations = self._middle(connection, "iterations", "iterations", coming)
+        self.tokens = self._middle(connection, "total_tokens", "tokens", coming)
+
+    def _middle(self, connection: Connection, field: str, prefix: str, coming: int) -> Middle:
+        stored = StoredTally(connection, self.known.key, field)
+        if self.n == 0:
+            tally = Tally()
+        elif self.n <= PRELOAD * coming:
+            tally = Tally(stored.all())
+        else:
+            tally = Tally(source=stored)
+        value, below = self._state[f"{prefix}_middle"], self._state[f"{prefix}_below"]
+        return Middle(tally, n=self.n, value=value, below=below)
+
+    def take_in(self, facts: Mapping[str, Sequence[Any]], now: int) -> None:
+        """Take submissions in, in their order; a new version starts whenever a number that scores depend on changes.
+
+        Afterwards `versions_before` holds the version that each of them met. Any: facts, None where unknown.
+        """
+        self.tokens.add_all(facts["total_tokens"])
+        columns = [facts[field] for field in EXTREMES.values()]
+        lows, highs, iterations = self._lows, self._highs, self.iterations
+        for turns, *extremes in zip(facts["iterations"], *columns, strict=True):
+            self.versions_before.append(self.version)
+            self.n += 1
+            iterations.add(1 if turns is None else turns)
+            is_extreme = self.n == self._least
+            for place, value in enumerate(extremes):
+                if value is None or (value == 0 and place in UNKNOWN_AT_ZERO):
+                    continue
+                low = lows[place]
+                if low is None:
+                    lows[place] = highs[place] = value
+                elif value < low:
+                    lows[place] = value
+                elif value > highs[place]:
+                    highs[place] = value
+                else:
+                    continue
+                is_extreme = True
+            if self.n >= self._least and (is_extreme or iterations.median() != self.bounds.median_iterations):
+                bounds = self._own_bounds()
+                if bounds != self.bounds:
+                    self.set_bounds(bounds, now)
+
+    def set_bounds(self, bounds: Bounds, now: int) -> None:
+        """Start a new version with these bounds."""
+        self.bounds = bounds
+        self.version += 1
+        self.new_versions.append((self.version, self.n, bounds, now))
+
+    def bounds_now(self) -> Bounds:
+        """The bounds as they follow from the submissions and the rules at this moment."""
+        return self._own_bounds() if self.n >= self._least else default_bounds(self.known.defaults)
+
+    def _own_bounds(self) -> Bounds:
+        default = self._default_ends
+        lows, highs = self._lows, self._highs
+        ends = [
+            default[place] if value is None else float(value)
+            for place, value in enumerate((lows[0], highs[0], lows[1], highs[1], lows[2], highs[2], lows[3], highs[3]))
+        ]
+        return Bounds._make((*ends, float(self.iterations.median())))
+
+    def state(self) -> dict[str, Any]:  # Any: column values
+        """The row of the task's state."""
+        values: dict[str, Any] = {"of_task": self.known.key, "n": self.n, "version": self.version}  # Any: as above
+        for name, low, high in zip(EXTREMES, self._lows, self._highs, strict=True):
+            values |= {f"min_{name}": low, f"max_{name}": high}
+        for prefix, middle in (("iterations", self.iterations), ("tokens", self.tokens)):
+            values |= {f"{prefix}_middle": middle.value, f"{prefix}_below": middle.below}
+        return values
+
+
+def save_boards(connection: Connection, boards: Sequence[Board]) -> None:
+    """Write the states and the new versions."""
+    if not boards:
+        return
+    connection.execute(update(states).where(states.c.task_key == bindparam("of_task")), [one.state() for one in boards])
+    made = [(board.known.key, *version) for board in boards for version in board.new_versions]
+    columns: dict[str, Sequence[Any]] = {  # Any: column values
+        "task_key": [one[0] for one in made],
+        "version": [one[1] for one in made],
+        "from_n": [one[2] for one in made],
+        "created_at": [one[4] for one in made],
+    }
+    columns |= {name: [one[3][place] for one in made] for place, name in enumerate(Bounds._fields)}
+    insert_columns(connection, baselines, columns)
+
+
+def load_boards(
+    connection: Connection, known: Sequence[KnownTask], rules: Rules, *, lock: bool = True
+) -> dict[int, Board]:
+    """The boards of these tasks. PostgreSQL locks their rows, in the order of keys so that none waits in a circle."""
+    by_key = {one.key: one for one in known}
+    found: dict[int, Board] = {}
+    keys = sorted(by_key)
+    for start in range(0, len(keys), 500):
+        some = keys[start : start + 500]
+        wanted = select(states).where(states.c.task_key.in_(some)).order_by(states.c.task_key)
+        held = connection.execute(wanted.with_for_update() if lock else wanted)
+        rows = {row["task_key"]: row for row in held.mappings()}
+        joined = states.c.task_key == baselines.c.task_key
+        current = (
+            select(baselines)
+            .join(states, joined & (states.c.version == baselines.c.version))
+            .where(baselines.c.task_key.in_(some))
+        )
+        for row in connection.execute(current).mappings():
+            bounds = Bounds(*(row[name] for name in Bounds._fields))
+            key = row["task_key"]
+            found[key] = Board(by_key[key], rows[key], bounds, rules.baseline.submissions)
+    return found

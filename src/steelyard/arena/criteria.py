@@ -1,0 +1,210 @@
+"""Success criteria, really checked: on the artifacts and in the sandbox; without artifacts only claims remain."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from steelyard import sandbox
+from steelyard.arena.artifacts import Staged
+from steelyard.arena.receipts import CriterionResult
+from steelyard.records.submission import Submission
+from steelyard.records.task import (
+    CodeCompiles,
+    CommandSucceeds,
+    FileExists,
+    JudgeThreshold,
+    NoErrors,
+    SuccessCriterion,
+    TestsPass,
+)
+
+NO_ARTIFACTS = "there are no artifacts to check it on"
+MOST_TEST_FILES = 2_000
+
+# The tests run in this process and could end it early with any status: only the record, which names a number that the
+# tests are not told, counts. It is written after the last test.
+_RUN_TESTS = """
+import json, sys, unittest
+nonce, place = sys.stdin.read().split()
+result = unittest.TextTestRunner(stream=sys.stderr).run(unittest.defaultTestLoader.discover('.'))
+bad = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+with open(place, 'w') as file:
+    json.dump({'nonce': nonce, 'ran': result.testsRun - len(result.skipped), 'bad': bad}, file)
+"""
+
+_COMPILE_ALL = """
+import os, sys
+count = 0
+for folder, folders, names in os.walk('.'):
+    for name in sorted(names):
+        if name.endswith('.py'):
+            path = os.path.join(folder, name)
+            with open(path, 'rb') as file:
+                try:
+                    compile(file.read(), path, 'exec', dont_inherit=True)
+                except (SyntaxError, ValueError) as error:
+                    sys.exit(f'{path}: {error}')
+            count += 1
+sys.exit(0 if count else 'there is no Python file among the artifacts')
+"""
+
+
+def check_all(
+    criteria: Sequence[SuccessCriterion], submission: Submission, artifacts: Staged | None
+) -> tuple[CriterionResult, ...]:
+    """The result of each criterion, in order. Nothing passes by default."""
+    return tuple(_check(criterion, submission, artifacts) for criterion in criteria)
+
+
+def _check(criterion: SuccessCriterion, submission: Submission, artifacts: Staged | None) -> CriterionResult:
+    kind = str(criterion.__struct_config__.tag)
+    met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, artifacts)
+    return CriterionResult(type=kind, met=met, claimed=claimed, reason=reason)
+
+
+Verdict = tuple[bool, bool, str]
+Kind = TypeVar("Kind", bound=SuccessCriterion)
+
+
+def _file_exists(criterion: FileExists, submission: Submission, artifacts: Staged | None) -> Verdict:
+    name = criterion.file_path
+    if artifacts is None:
+        met = name in (submission.files_created or ())
+        return met, True, f"files_created {'names' if met else 'does not name'} {name!r}"
+    path = artifacts.folder / name
+    inside = path.resolve().is_relative_to(artifacts.folder.resolve())
+    met = inside and path.is_file()
+    return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
+
+
+def _no_errors(criterion: NoErrors, submission: Submission, artifacts: Staged | None) -> Verdict:
+    if artifacts is not None and criterion.error_log is not None:
+        log = artifacts.folder / criterion.error_log
+        inside = log.resolve().is_relative_to(artifacts.folder.resolve())
+        has_errors = not inside or (log.is_file() and log.stat().st_size > 0)
+        return (
+            not has_errors,
+            False,
+            f"{criterion.error_log!r} {'holds errors' if has_errors else 'is empty or absent'}",
+        )
+    if submission.success is None:
+        return True, True, "success is not stated and counts as true"
+    return submission.success, True, f"success is stated as {str(submission.success).lower()}"
+
+
+def _tests_pass(criterion: TestsPass, _submission: Submission, artifacts: Staged | None) -> Verdict:
+    if artifacts is None:
+        return False, False, NO_ARTIFACTS
+    files = _task_files(criterion.tests)
+    if criterion.command is not None:
+        result = _run(criterion.command, artifacts, seconds=criterion.seconds, files=files)
+        return result.ok, False, f"the tests' command: {result.ending}"
+    nonce, place = secrets.token_hex(16), f"{secrets.token_hex(8)}.json"
+    result = sandbox.run(
+        [_python(), "-c", _RUN_TESTS],
+        files=files,
+        copy=artifacts.folder,
+        stdin=f"{nonce} {place}".encode(),
+        limits=_limits(criterion.seconds),
+        collect=[place],
+    )
+    record = _record(result.collected.get(place))
+    if record.get("nonce") != nonce:
+        return False, False, f"the tests did not run to their end ({result.ending})"
+    ran, bad = int(record["ran"]), int(record["bad"])
+    return ran > 0 and bad == 0, False, f"{ran} tests ran, {bad} did not pass"
+
+
+def _code_compiles(criterion: CodeCompiles, _submission: Submission, artifacts: Staged | None) -> Verdict:
+    if artifacts is None:
+        return False, False, NO_ARTIFACTS
+    command = criterion.command or (_python(), "-c", _COMPILE_ALL)
+    result = _run(command, artifacts, seconds=criterion.seconds)
+    said = "" if result.ok or criterion.command else f": {_last_line(result.stderr)}"
+    return result.ok, False, f"compiling: {result.ending}{said}"
+
+
+def _command(criterion: CommandSucceeds, _submission: Submission, artifacts: Staged | None) -> Verdict:
+    if artifacts is None:
+        return False, False, NO_ARTIFACTS
+    result = _run(criterion.command, artifacts, seconds=criterion.seconds)
+    met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
+    return met, False, f"{criterion.command[0]}: {result.ending}"
+
+
+def _judge(criterion: JudgeThreshold, submission: Submission, artifacts: Staged | None) -> Verdict:
+    if criterion.command is not None:
+        return _judge_command(criterion, criterion.command, artifacts)
+    given = submission.judgments or ()
+    scores = [one.score for one in given if criterion.judge is None or one.judge == criterion.judge]
+    if not scores:
+        who = f"judge {criterion.judge!r}" if criterion.judge else "a judge"
+        return False, False, f"there is no score of {who}"
+    mean = sum(sorted(scores)) / len(scores)
+    return mean >= criterion.threshold, True, f"judged {mean:g}, {criterion.threshold:g} is needed"
+
+
+def _judge_command(criterion: JudgeThreshold, command: Sequence[str], artifacts: Staged | None) -> Verdict:
+    if artifacts is None:
+        return False, False, NO_ARTIFACTS
+    result = _run(command, artifacts, seconds=criterion.seconds)
+    try:
+        score = float(_last_line(result.stdout)) if result.ok else None
+    except ValueError:
+        score = None
+    if score is None or not 0 <= score <= 1:
+        return False, False, f"the judge gave no score from 0 to 1 ({result.ending})"
+    return score >= criterion.threshold, False, f"judged {score:g}, {criterion.threshold:g} is needed"
+
+
+# Any: each check takes its own criterion class, and the table is looked up by that class
+_CHECKS: dict[type[Any], Callable[[Any, Submission, Staged | None], Verdict]] = {
+    FileExists: _file_exists,
+    NoErrors: _no_errors,
+    TestsPass: _tests_pass,
+    CodeCompiles: _code_compiles,
+    JudgeThreshold: _judge,
+    **dict.fromkeys((CommandSucceeds, *CommandSucceeds.__subclasses__()), _command),
+}
+
+
+def _run(
+    command: Sequence[str], artifacts: Staged, *, seconds: float, files: dict[str, bytes] | None = None
+) -> sandbox.SandboxResult:
+    line = [_python() if command[0] in ("python", "python3") else command[0], *command[1:]]
+    return sandbox.run(line, files=files, copy=artifacts.folder, limits=_limits(seconds))
+
+
+def _limits(seconds: float) -> sandbox.Limits:
+    return sandbox.Limits(wall_seconds=seconds, cpu_seconds=max(1, round(seconds)))
+
+
+def _python() -> str:
+    return sandbox.active_isolation().python or "python3"
+
+
+def _task_files(folder: str | None) -> dict[str, bytes]:
+    """The task's own tests, which lie over whatever the submission has under the same names."""
+    if folder is None:
+        return {}
+    root = Path(folder)
+    paths = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths[:MOST_TEST_FILES]}
+
+
+def _record(content: bytes | None) -> dict[str, Any]:  # Any: JSON that the tested code may have written
+    try:
+        found = json.loads(content or b"{}")
+    except ValueError:
+        return {}
+    known = isinstance(found, dict) and all(isinstance(found.get(name), int) for name in ("ran", "bad"))
+    return found if known else {}
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""

@@ -1,0 +1,173 @@
+"""How scores went over time, and what changed since a moment."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+from sqlalchemy import select
+
+from steelyard.arena.arena import Arena
+from steelyard.arena.cents import points
+from steelyard.arena.pipeline import Policy
+from steelyard.arena.standings import iso, ranked
+from steelyard.arena.tasks import known_task, load_tasks
+from steelyard.arena.view import view_task
+from steelyard.errors import UsageError
+from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
+
+DAY = 86_400 * 1_000_000
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission with the score of its day."""
+
+    submission_id: str
+    task_id: str
+    submitter: str | None
+    submitted_at: str
+    overall_score: float
+    best_so_far: float
+    baseline_version: int
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Scores of the day in the order in which they were submitted, and their trend."""
+
+    task_id: str | None
+    submitter: str | None
+    n: int
+    trend_per_day: float | None
+    """Points a day by least squares; None with the reason beside it."""
+    reason: str | None
+    moments: tuple[Moment, ...]
+    baselines: tuple[dict[str, float | str], ...]
+    """Versions of the task's baseline, with the number of submissions from which each holds."""
+
+
+def history(arena: Arena, *, task_id: str | None = None, submitter: str | None = None) -> History:
+    """The scores of the day of a task, of a submitter, or of a submitter in a task."""
+    if task_id is None and submitter is None:
+        raise UsageError("name a task or a submitter", hint="--task TASK or --submitter NAME")
+    wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks, tasks.c.task_key == submissions.c.task_key)
+    versions: list[dict[str, float | str]] = []
+    with arena.store.read() as connection:
+        if task_id is not None:
+            key = known_task(connection, task_id, arena.rules).key
+            wanted = wanted.where(submissions.c.task_key == key)
+            own = select(baselines).where(baselines.c.task_key == key).order_by(baselines.c.version)
+            for row in connection.execute(own).mappings():
+                numbers = {name: value for name, value in row.items() if name not in ("task_key", "created_at")}
+                versions.append({**numbers, "created_at": iso(row["created_at"])})
+        if submitter is not None:
+            wanted = wanted.where(submissions.c.submitter == submitter)
+        rows = connection.execute(wanted.order_by(submissions.c.submitted_at, submissions.c.id)).mappings().all()
+    moments = []
+    best = 0
+    for row in rows:
+        best = max(best, row["overall"])
+        moments.append(
+            Moment(
+                submission_id=row["id"],
+                task_id=row["task_id"],
+                submitter=row["submitter"],
+                submitted_at=iso(row["submitted_at"]),
+                overall_score=points(row["overall"]),
+                best_so_far=points(best),
+                baseline_version=row["baseline_version"],
+            )
+        )
+    trend, reason = slope_per_day([row["submitted_at"] for row in rows], [row["overall"] for row in rows])
+    return History(
+        task_id=task_id,
+        submitter=submitter,
+        n=len(rows),
+        trend_per_day=trend,
+        reason=reason,
+        moments=tuple(moments),
+        baselines=tuple(versions),
+    )
+
+
+def slope_per_day(moments: list[int], cents: list[int]) -> tuple[float | None, str | None]:
+    """Points a day by least squares, or None and why. Sums are of whole numbers, so the order does not matter."""
+    n = len(moments)
+    if n < 3:
+        return None, f"{n} of 3 submissions that a trend needs"
+    first = min(moments)
+    times = [moment - first for moment in moments]
+    spread = n * sum(time * time for time in times) - sum(times) ** 2
+    if spread == 0:
+        return None, "all were submitted at the same moment"
+    together = n * sum(time * value for time, value in zip(times, cents, strict=True)) - sum(times) * sum(cents)
+    slope = together / spread * DAY / 100
+    return (slope, None) if math.isfinite(slope) else (None, "the moments lie too close together")
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """How one submission's place changed; None where it was not there then."""
+
+    submission_id: str
+    then_ranking: int | None
+    now_ranking: int
+    then_score: float | None
+    now_score: float
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed in a task since a moment."""
+
+    task_id: str
+    since: str
+    then_n: int
+    now_n: int
+    then_version: int
+    now_version: int
+    then_leader: str | None
+    now_leader: str | None
+    new: int
+    moved: tuple[Change, ...]
+    """Submissions that are new or whose rank or score changed, in the order of standing."""
+
+
+def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None) -> list[Changes]:
+    """What changed since the moment in one task, or in every task with a change."""
+    used = policy or arena.policy
+    found = []
+    with arena.store.read() as connection:
+        every = load_tasks(connection, arena.rules)
+        chosen = [known_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
+        for known in chosen:
+            before = view_task(connection, known, policy=used, until=since)
+            after = view_task(connection, known, policy=used)
+            then = {row["id"]: row for row in ranked(before).iter_rows(named=True)}
+            now = list(ranked(after).iter_rows(named=True))
+            moved = [
+                Change(
+                    submission_id=row["id"],
+                    then_ranking=held["overall_ranking"] if held else None,
+                    now_ranking=row["overall_ranking"],
+                    then_score=points(held["overall"]) if held else None,
+                    now_score=points(row["overall"]),
+                )
+                for row in now
+                if (held := then.get(row["id"])) is None
+                or (held["overall_ranking"], held["overall"]) != (row["overall_ranking"], row["overall"])
+            ]
+            if not moved and task_id is None:
+                continue
+            found.append(
+                Changes(
+                    task_id=known.task.id,
+                    since=iso(since),
+                    then_n=len(then),
+                    now_n=len(now),
+                    then_version=before.version,
+                    now_version=after.version,
+                    then_leader=next(iter(then), None),
+                    now_leader=now[0]["id"] if now else None,
+                    new=sum(change.then_ranking is None for change in moved),
+                    moved=tuple(moved),
+                )
+            )
+    return found

@@ -1,0 +1,188 @@
+"""Tools and models across tasks: who leads overall and by category, and whether a tool is favoured systematically."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from steelyard.arena.arena import Arena
+from steelyard.arena.baseline import Facts, own_baseline
+from steelyard.arena.intervals import ScoreInterval, mean_interval, score_interval
+from steelyard.arena.pipeline import Policy
+from steelyard.arena.rules import Rules
+from steelyard.arena.tasks import known_task, load_tasks
+from steelyard.arena.view import View, view_task
+from steelyard.records.missing import Missing
+
+By = Literal["agent", "model", "submitter"]
+
+
+class Leader(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool, model or submitter across tasks."""
+
+    rank: int
+    key: dict[str, str | None]
+    mean_score: float
+    """Mean over tasks of its mean overall score in the task, so that every task counts once."""
+    tasks: int
+    submissions: int
+    reliable: bool
+    """Whether it has enough submissions for its rank to count."""
+    confidence_interval: ScoreInterval
+    """Of its overall scores."""
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True):
+    """Leaders overall and in each category."""
+
+    profile: str
+    policy: Policy
+    by: tuple[By, ...]
+    overall: tuple[Leader, ...]
+    categories: dict[str, tuple[Leader, ...]]
+
+
+Key = tuple[str | None, ...]
+
+
+def views(arena: Arena, policy: Policy | None = None) -> Iterable[View]:
+    """Every task that has submissions, one after the other."""
+    with arena.store.read() as connection:
+        for known in load_tasks(connection, arena.rules).values():
+            found = view_task(connection, known, policy=policy or arena.policy)
+            if len(found.rows):
+                yield found
+
+
+def leaders(
+    arena: Arena, *, by: Sequence[By] = ("agent", "model"), policy: Policy | None = None, level: float | None = None
+) -> Board:
+    """Who leads across all tasks and within each category."""
+    scores: dict[str | None, dict[Key, dict[str, Counter[int]]]] = defaultdict(lambda: defaultdict(dict))
+    for view in views(arena, policy):
+        columns = [view.rows[name].to_list() for name in by]
+        for *key, value in zip(*columns, view.rows["overall"].to_list(), strict=True):
+            for category in {None, view.known.task.category}:
+                held = scores[category][tuple(key)].setdefault(view.known.task.id, Counter())
+                held[value] += 1
+    ranked = {category: _ranked(found, by, arena.rules, level) for category, found in scores.items()}
+    named = {category: ranked[category] for category in sorted(name for name in ranked if name is not None)}
+    return Board(
+        profile=arena.rules.name,
+        policy=policy or arena.policy,
+        by=tuple(by),
+        overall=ranked.get(None, ()),
+        categories=named,
+    )
+
+
+def _ranked(
+    found: dict[Key, dict[str, Counter[int]]], by: Sequence[By], rules: Rules, level: float | None
+) -> tuple[Leader, ...]:
+    def mean(tasks: dict[str, Counter[int]]) -> float:
+        means = [sum(value * n for value, n in one.items()) / one.total() for one in tasks.values()]
+        return round(sum(sorted(means)) / len(means) / 100, 2)
+
+    means = {key: mean(tasks) for key, tasks in found.items()}
+    order = sorted(found, key=lambda key: (-means[key], tuple(part or "" for part in key)))
+    made = []
+    for key in order:
+        counts: Counter[int] = Counter()
+        for one in found[key].values():
+            counts.update(one)
+        made.append(
+            Leader(
+                rank=1 + sum(other > means[key] for other in means.values()),
+                key=dict(zip(by, key, strict=True)),
+                mean_score=means[key],
+                tasks=len(found[key]),
+                submissions=counts.total(),
+                reliable=counts.total() >= rules.standings.reliable_from,
+                confidence_interval=score_interval(counts, rules.interval, level=level),
+            )
+        )
+    return tuple(made)
+
+
+class Advantage(msgspec.Struct, frozen=True, kw_only=True):
+    """How a tool does against the others on the tasks that both took part in."""
+
+    agent: str
+    tasks: int
+    """Tasks with submissions of this tool and of others."""
+    mean_difference: float | None
+    """Mean over those tasks of its mean score minus that of the others."""
+    low: float | None
+    high: float | None
+    level: float
+    reason: str | None
+    """Why there is no interval; None when there is one."""
+    systematic: bool
+    """Whether the interval leaves out 0."""
+
+
+def bias(arena: Arena, *, policy: Policy | None = None, level: float = 0.95) -> list[Advantage]:
+    """The systematic advantage or disadvantage of each tool across tasks, with its interval by Student's t."""
+    differences: dict[str, list[float]] = defaultdict(list)
+    for view in views(arena, policy):
+        sums: dict[str, tuple[int, int]] = {}
+        for agent, value in view.rows.select("agent", "overall").drop_nulls().iter_rows():
+            total, n = sums.get(agent, (0, 0))
+            sums[agent] = (total + value, n + 1)
+        all_total, all_n = sum(total for total, _ in sums.values()), sum(n for _, n in sums.values())
+        for agent, (total, n) in sums.items():
+            found = differences[agent]
+            if all_n > n:
+                found.append((total / n - (all_total - total) / (all_n - n)) / 100)
+    return [_advantage(agent, sorted(differences[agent]), level) for agent in sorted(differences)]
+
+
+def _advantage(agent: str, values: list[float], level: float) -> Advantage:
+    found = mean_interval(values, level=level)
+    if isinstance(found, Missing):
+        return Advantage(
+            agent=agent,
+            tasks=len(values),
+            mean_difference=values[0] if values else None,
+            low=None,
+            high=None,
+            level=level,
+            reason=found.reason,
+            systematic=False,
+        )
+    mean, low, high = found
+    return Advantage(
+        agent=agent,
+        tasks=len(values),
+        mean_difference=mean,
+        low=low,
+        high=high,
+        level=level,
+        reason=None,
+        systematic=low > 0 or high < 0,
+    )
+
+
+def combination_baselines(arena: Arena, task_id: str) -> list[dict[str, object]]:
+    """The baseline of each tool and model alone, beside the overall one; null with a reason where there are too few."""
+    with arena.store.read() as connection:
+        known = known_task(connection, task_id, arena.rules)
+        rows = view_task(connection, known, policy="as-submitted").rows
+    found = []
+    for (agent, model), part in rows.group_by("agent", "model"):
+        facts = Facts(*(part[name].to_list() for name in Facts._fields))
+        own = own_baseline(facts, least=arena.rules.baseline.submissions)
+        missing = isinstance(own, Missing)
+        found.append(
+            {
+                "agent": agent,
+                "model": model,
+                "submissions": len(part),
+                "baseline": None if missing else own,
+                "reason": str(own.reason) if isinstance(own, Missing) else None,
+            }
+        )
+    return sorted(found, key=lambda one: (str(one["agent"] or ""), str(one["model"] or "")))

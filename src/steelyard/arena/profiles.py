@@ -1,0 +1,138 @@
+"""How ranks would move under other rules, on the submissions that are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.arena import Arena
+from steelyard.arena.board import KnownTask, load_boards
+from steelyard.arena.cents import points
+from steelyard.arena.rescoring import Yardstick
+from steelyard.arena.rules import Rules, read_rules
+from steelyard.arena.standings import ranked
+from steelyard.arena.tasks import known_task, load_tasks
+from steelyard.arena.view import view_task
+from steelyard.profiles._read import Profile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Mover(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission and its place under both profiles."""
+
+    submission_id: str
+    task_id: str
+    first_ranking: int
+    second_ranking: int
+    first_score: float
+    second_score: float
+
+
+class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One task under both profiles."""
+
+    task_id: str
+    n: int
+    kendall_tau: float | None
+    """Kendall's tau-b of the overall scores; None with the reason beside it."""
+    reason: str | None
+    changed: int
+    """Submissions whose rank differs."""
+    leader_changes: bool
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two profiles on the same submissions."""
+
+    first: str
+    second: str
+    submissions: int
+    mean_kendall_tau: float | None
+    """Mean over the tasks that have one."""
+    tasks: tuple[TaskComparison, ...]
+    movers: tuple[Mover, ...]
+    """The largest moves, largest first."""
+
+
+def compare_profiles(
+    arena: Arena, first: Profile, second: Profile, *, task_id: str | None = None, movers: int = 10
+) -> Comparison:
+    """How standings under policy `current` would differ between the two profiles."""
+    pair = (read_rules(first), read_rules(second))
+    compared: list[TaskComparison] = []
+    moved: list[Mover] = []
+    with arena.store.read() as connection:
+        if task_id is not None:
+            chosen = [known_task(connection, task_id, arena.rules).task.id]
+        else:
+            chosen = list(load_tasks(connection, arena.rules))
+        for name in chosen:
+            one, other = (_under(connection, name, rules) for rules in pair)
+            if not len(one):
+                continue
+            both = one.join(other, on="id", suffix="_second", validate="1:1").sort("id")
+            compared.append(_compare(name, both))
+            moved += _movers(name, both, movers)
+    taus = sorted(one.kendall_tau for one in compared if one.kendall_tau is not None)
+    moved.sort(key=lambda one: (-abs(one.first_ranking - one.second_ranking), one.task_id, one.submission_id))
+    return Comparison(
+        first=pair[0].name,
+        second=pair[1].name,
+        submissions=sum(one.n for one in compared),
+        mean_kendall_tau=sum(taus) / len(taus) if taus else None,
+        tasks=tuple(compared),
+        movers=tuple(moved[:movers]),
+    )
+
+
+def _under(connection: Connection, task_id: str, rules: Rules) -> pl.DataFrame:
+    known: KnownTask = known_task(connection, task_id, rules)
+    board = load_boards(connection, [known], rules, lock=False)[known.key]
+    board.prepare(connection, 1)
+    yardstick = Yardstick(board.bounds_now(), known.constants)
+    view = view_task(connection, known, policy="current", yardstick=yardstick)
+    return ranked(view).select("id", "overall", "overall_ranking")
+
+
+def _compare(task_id: str, both: pl.DataFrame) -> TaskComparison:
+    from scipy.stats import kendalltau  # heavy: only this comparison needs it
+
+    n = len(both)
+    first, second = both["overall"].to_numpy(), both["overall_second"].to_numpy()
+    tau, reason = None, None
+    if n < 2:
+        reason = f"{n} of 2 submissions that a correlation needs"
+    elif first.min() == first.max() or second.min() == second.max():
+        reason = "all scores are equal under one of the profiles"
+    else:
+        tau = float(kendalltau(first, second).statistic)
+    leads = [set(both.filter(both[name] == 1)["id"]) for name in ("overall_ranking", "overall_ranking_second")]
+    return TaskComparison(
+        task_id=task_id,
+        n=n,
+        kendall_tau=tau,
+        reason=reason,
+        changed=int((both["overall_ranking"] != both["overall_ranking_second"]).sum()),
+        leader_changes=leads[0] != leads[1],
+    )
+
+
+def _movers(task_id: str, both: pl.DataFrame, most: int) -> list[Mover]:
+    distance = (both["overall_ranking"] - both["overall_ranking_second"]).abs().alias("distance")
+    rows = both.with_columns(distance).sort(["distance", "id"], descending=[True, False]).head(most)
+    return [
+        Mover(
+            submission_id=row["id"],
+            task_id=task_id,
+            first_ranking=row["overall_ranking"],
+            second_ranking=row["overall_ranking_second"],
+            first_score=points(row["overall"]),
+            second_score=points(row["overall_second"]),
+        )
+        for row in rows.iter_rows(named=True)
+        if row["distance"]
+    ]

@@ -1,0 +1,144 @@
+"""What an arena profile says, typed: the constants, and the tables that the arena specification names itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.metrics._catalog import catalog
+from steelyard.metrics._declare import Metric
+from steelyard.profiles._read import Profile
+from steelyard.records.task import ScoreWeights, Task
+
+DEFAULT_PROFILE = "arena-1"
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Part = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a profile: no unknown names, every number stated."""
+
+
+class BaselineTable(Table, frozen=True, kw_only=True):
+    """The default baseline, and the submissions a task needs to have its own."""
+
+    submissions: Positive
+    median_tokens: Part
+    min_tokens: Part
+    max_tokens: Part
+    median_tool_calls: Part
+    min_tool_calls: Part
+    max_tool_calls: Part
+    median_execution_time: Part
+    min_execution_time: Part
+    max_execution_time: Part
+    median_cost: Part
+    min_cost: Part
+    max_cost: Part
+    median_iterations: Part
+
+
+class OutlierTable(Table, frozen=True, kw_only=True):
+    """From where on a submission looks too good."""
+
+    token_share_of_median: Part
+    fast_seconds: Part
+    few_tool_calls: int
+    flags_for_review: Positive
+
+
+class ValidationTable(Table, frozen=True, kw_only=True):
+    """From where on an evaluation looks suspicious."""
+
+    high_score: Part
+    low_tokens: Part
+
+
+class IntervalTable(Table, frozen=True, kw_only=True):
+    """The interval of a task's scores, as the specification makes it at its own level."""
+
+    level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    least_scores: Positive
+    large_from: Positive
+    small_multiplier: Part
+    large_multiplier: Part
+
+
+class StandingsTable(Table, frozen=True, kw_only=True):
+    """How many submissions make a rank reliable."""
+
+    reliable_from: Positive
+
+
+class Rules(Table, frozen=True, kw_only=True):
+    """Everything about scoring that is not the same in every arena."""
+
+    name: str
+    """The profile's name, which every result carries."""
+    constants: dict[str, float]
+    """Constants of the score formulas."""
+    category_weights: dict[str, ScoreWeights]
+    difficulty_factors: dict[str, Part]
+    baseline: BaselineTable
+    outliers: OutlierTable
+    validation: ValidationTable
+    interval: IntervalTable
+    standings: StandingsTable
+
+    def constants_of(self, task: Task) -> dict[str, float]:
+        """The constants of this task's scores: its own weights, else those of its category, else the profile's."""
+        found = dict(self.constants)
+        weights = task.weights or self.category_weights.get(task.category or "")
+        if weights is not None:
+            found |= {f"{name}_weight": getattr(weights, name) for name in weights.__struct_fields__}
+        found["difficulty_factor"] = self.difficulty_factors[task.difficulty] if task.difficulty is not None else 1.0
+        return found
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task that these rules cannot score."""
+        if task.difficulty is not None and task.difficulty not in self.difficulty_factors:
+            raise UnknownName("difficulty", task.difficulty, self.difficulty_factors, where=task.id)
+        defaults = self.defaults_of(task)
+        for name in ("tokens", "tool_calls", "execution_time", "cost"):
+            if defaults[f"min_{name}"] > defaults[f"max_{name}"]:
+                raise UsageError(f"the default baseline has min_{name} above max_{name}", where=task.id)
+
+    def defaults_of(self, task: Task) -> dict[str, float]:
+        """The baseline of the task while it has too few submissions: its own numbers, else the profile's."""
+        found = {
+            name: getattr(self.baseline, name) for name in BaselineTable.__struct_fields__ if name != "submissions"
+        }
+        if task.baseline is not None:
+            own = {name: getattr(task.baseline, name) for name in task.baseline.__struct_fields__}
+            found |= {name: value for name, value in own.items() if value is not None}
+        return found
+
+
+def score_metrics() -> list[Metric]:
+    """The declared scores of a submission, each after what it needs."""
+    return catalog().at("submission")
+
+
+def read_rules(profile: Profile) -> Rules:
+    """The profile as rules of an arena; every name in it is checked."""
+    if profile.spec != "arena":
+        raise BadProfile(
+            f"this is a profile of the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
+        )
+    declared: dict[str, float] = {}
+    for one in score_metrics():
+        declared |= one.constants
+    tables = set(Rules.__struct_fields__) - {"name", "constants"}
+    for name in profile.constants:
+        if name not in declared and name not in tables:
+            raise UnknownName("constant of an arena", name, [*declared, *tables], where=profile.name)
+    values: dict[str, Any] = {name: profile.constants.get(name) for name in tables}  # Any: TOML values
+    values["name"] = profile.name
+    values["constants"] = {name: profile.constant(name, default) for name, default in declared.items()}
+    try:
+        return msgspec.convert(values, Rules)
+    except msgspec.ValidationError as error:
+        raise BadProfile(str(error).replace("`", "'"), where=profile.name) from error

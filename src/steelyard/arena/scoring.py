@@ -1,0 +1,103 @@
+"""The declared scores, evaluated on one submission or on a column of them. The formulas are the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from steelyard.arena.baseline import Bounds
+from steelyard.arena.cents import cents, cents_column
+from steelyard.arena.rules import score_metrics
+from steelyard.metrics._declare import Metric
+from steelyard.records.missing import Missing
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+FACTS = (
+    "total_tokens",
+    "tool_calls",
+    "iterations",
+    "execution_time",
+    "estimated_cost",
+    "criteria_met",
+    "criteria_total",
+)
+"""What scores take from a submission."""
+
+KEPT = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
+"""The scores that an evaluation keeps, by the first part of their name."""
+
+RANKED = KEPT[:5]
+"""The scores that submissions are ranked by."""
+
+OWN_CONSTANTS = ("efficiency_weight", "speed_weight", "cost_weight", "correctness_weight", "difficulty_factor")
+"""Constants that differ from task to task."""
+
+
+def score(facts: Mapping[str, Any], bounds: Bounds, constants: Mapping[str, float]) -> dict[str, float]:
+    """Every score of one submission, unrounded. Any: counts, or None where a fact is unknown."""
+    values: dict[str, Any] = bounds._asdict()  # Any: as above
+    for name in FACTS:
+        value = facts[name]
+        values[name] = _UNKNOWN if value is None else value
+    plan = _plan()
+    for name, function, inputs, own in plan:
+        values[name] = function(
+            **{wanted: values[wanted] for wanted in inputs}, **{wanted: constants[wanted] for wanted in own}
+        )
+    return {name: values[name] for name, *_ in plan}
+
+
+_UNKNOWN = Missing("not stated")
+
+
+@cache
+def _plan() -> list[tuple[str, Callable[..., Any], tuple[str, ...], tuple[str, ...]]]:
+    """The scores in order, each with its formula, its inputs and its constants. Any: a score."""
+    return [(one.name, one.function, tuple(one.inputs), tuple(one.constants)) for one in score_metrics()]
+
+
+@cache
+def _levels() -> list[list[Metric]]:
+    """The scores in as few rounds as their needs allow: what needs nothing of each other is made together."""
+    rounds: list[list[Metric]] = []
+    depth: dict[str, int] = {}
+    for declared in score_metrics():
+        depth[declared.name] = max((depth[name] + 1 for name in declared.inputs if name in depth), default=0)
+        if depth[declared.name] == len(rounds):
+            rounds.append([])
+        rounds[depth[declared.name]].append(declared)
+    return rounds
+
+
+def score_cents(facts: Mapping[str, Any], bounds: Bounds, constants: Mapping[str, float]) -> dict[str, int]:
+    """The kept scores of one submission in cents."""
+    scores = score(facts, bounds, constants)
+    return {name: cents(scores[f"{name}_score"]) for name in KEPT}
+
+
+def score_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.DataFrame:
+    """The frame with every score beside its rows. Bounds and constants that differ between rows are columns of it."""
+    import narwhals as nw  # heavy: a single submission is scored without it
+
+    table = nw.from_native(frame, eager_only=True)
+    held = set(table.columns)
+    for together in _levels():
+        expressions = []
+        for declared in together:
+            columns = {name: nw.col(name) for name in declared.inputs}
+            own: dict[str, Any] = {  # Any: a number, or the column that holds one for each row
+                name: nw.col(name) if name in held else constants[name] for name in declared.constants
+            }
+            expressions.append(declared.expression(columns, own).alias(declared.name))
+        table = table.with_columns(*expressions)
+    return table.to_native()
+
+
+def cents_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> dict[str, np.ndarray]:
+    """The kept scores of each row in cents."""
+    scored = score_columns(frame, constants)
+    return {name: cents_column(scored[f"{name}_score"].to_numpy()) for name in KEPT}

@@ -1,0 +1,64 @@
+"""Tasks at rest. A task that was added is never changed: scores made under it must keep their meaning."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import insert, select
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.baseline import default_bounds
+from steelyard.arena.board import KnownTask
+from steelyard.arena.rules import Rules
+from steelyard.errors import UnknownName, UsageError
+from steelyard.records.task import Task, convert_task
+from steelyard.store.migrations.m0001_arena import baselines, states, tasks
+
+FIRST_VERSION = 1
+
+
+def add_task(connection: Connection, task: Task, *, rules: Rules, now: int) -> bool:
+    """Add the task; False when the very same one is there. One of that id with another definition is refused."""
+    rules.check_task(task)
+    definition = msgspec.json.encode(task, order="deterministic").decode()
+    held = connection.execute(select(tasks.c.definition).where(tasks.c.id == task.id)).scalar()
+    if held == definition:
+        return False
+    if held is not None:
+        raise UsageError(
+            "a task of this id is there with another definition", where=task.id, hint="give the changed task a new id"
+        )
+    row = {"id": task.id, "definition": definition, "category": task.category, "created_at": now}
+    key = connection.execute(insert(tasks).values(row).returning(tasks.c.task_key)).scalar_one()
+    state = {"task_key": key, "n": 0, "version": FIRST_VERSION, "iterations_below": 0, "tokens_below": 0}
+    connection.execute(insert(states), state)
+    bounds = default_bounds(rules.defaults_of(task))._asdict()
+    first = {"task_key": key, "version": FIRST_VERSION, "from_n": 0, "created_at": now}
+    connection.execute(insert(baselines), first | bounds)
+    return True
+
+
+def load_tasks(connection: Connection, rules: Rules) -> dict[str, KnownTask]:
+    """Every task by its id."""
+    rows = connection.execute(select(tasks.c.task_key, tasks.c.definition).order_by(tasks.c.task_key))
+    return {known.task.id: known for known in (_known(row.task_key, row.definition, rules) for row in rows)}
+
+
+def find_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask | None:
+    """The task of that id; None when there is none."""
+    if "\0" in task_id:
+        return None
+    row = connection.execute(select(tasks.c.task_key, tasks.c.definition).where(tasks.c.id == task_id)).first()
+    return None if row is None else _known(row.task_key, row.definition, rules)
+
+
+def known_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask:
+    """The task of that id, or an error with the nearest."""
+    found = find_task(connection, task_id, rules)
+    if found is None:
+        raise UnknownName("task", task_id[:200], connection.execute(select(tasks.c.id)).scalars())
+    return found
+
+
+def _known(key: int, definition: str, rules: Rules) -> KnownTask:
+    task = convert_task(msgspec.json.decode(definition))
+    return KnownTask(key, task, rules.constants_of(task), rules.defaults_of(task))

@@ -1,0 +1,187 @@
+"""A submission to an arena, under the arena specification's field names."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records.decode import Refused
+from steelyard.records.run import Judgment, Name, Record, Run, as_utc
+
+MOST = 2**53
+"""The largest count that a float holds exactly; more is no count of anything here."""
+
+BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
+
+
+class Submission(Record, frozen=True, kw_only=True):
+    """One entry for one task of an arena."""
+
+    id: Name
+    """A unique name; it is accepted once."""
+    task_id: Name
+    """The task it is for."""
+    total_tokens: BoundedCount
+    """All tokens of the run, cache included."""
+    tool_calls: BoundedCount
+    """How many tools were called."""
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=MOST)] | None = None
+    """How many turns were taken; None is scored as one and listed as defaulted."""
+    execution_time: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """Seconds; None and 0 are unknown, scored 50 and listed as defaulted."""
+    estimated_cost: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """US dollars; None and 0 are unknown, scored 50 and listed as defaulted."""
+    success: bool | None = None
+    """The submitter's claim; None counts as true and is listed as defaulted."""
+    files_created: Annotated[tuple[FilePath, ...], msgspec.Meta(max_length=10_000)] | None = None
+    """Paths the submitter says were created."""
+    agent: Name | None = None
+    """The tool that did the work."""
+    model: Name | None = None
+    """The model it used."""
+    submitter: Name | None = None
+    """Who submits."""
+    submitted_at: datetime | None = None
+    """When; a time without a zone is read as UTC, None is the moment of acceptance."""
+    artifacts: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)] | None = None
+    """A folder or archive (tar, zip) with what was made; None leaves only claims to go by."""
+    judgments: Annotated[tuple[Judgment, ...], msgspec.Meta(max_length=1000)] | None = None
+    """Judges' scores, for criteria of type `judge`."""
+
+    def __post_init__(self) -> None:
+        for name in ("execution_time", "estimated_cost"):
+            if (value := getattr(self, name)) is not None and not math.isfinite(value):
+                raise ValueError(f"{name} is not a finite number")
+        if self.submitted_at is not None:
+            as_utc(self.submitted_at).timestamp()
+
+    @property
+    def defaulted(self) -> tuple[str, ...]:
+        """Fields that were absent, or 0 where 0 means unknown, and are scored by a default."""
+        unknown = [name for name in ("execution_time", "estimated_cost") if not getattr(self, name)]
+        return tuple(unknown + [name for name in ("iterations", "success") if getattr(self, name) is None])
+
+
+_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
+_DECODER = msgspec.json.Decoder(Submission)
+_LINES = msgspec.json.Encoder()
+
+
+def decode_submission(line: bytes) -> Submission:
+    """The submission in one JSON object; Refused says what is wrong with it."""
+    try:
+        found = _DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        raise _explained(error) from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Refused(f"not JSON: {problem}", "each line must be one JSON object") from error
+    # JSON has NUL only as an escape, so most records need no second look.
+    return _checked(found) if b"\\u" in line else found
+
+
+def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  # Any: JSON or CSV values
+    """The submission in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
+    try:
+        return _checked(msgspec.convert(values, Submission, strict=not from_text))
+    except msgspec.ValidationError as error:
+        raise _explained(error) from error
+    except RecursionError as error:
+        raise Refused("the values are nested too deeply") from error
+
+
+def check_submission(submission: Submission) -> bytes:
+    """The submission as JSON; one made by a program is held against all the rules that a read one has met."""
+    try:
+        encoded = msgspec.json.encode(submission)
+    except (TypeError, OverflowError, UnicodeEncodeError) as error:
+        raise Refused(f"not a submission: {error}") from error
+    decode_submission(encoded)
+    return encoded
+
+
+def check_submissions(given: Sequence[Submission]) -> list[bytes | Refused]:
+    """`check_submission` of each; where all are sound, as they mostly are, in one go."""
+    try:
+        lines = _LINES.encode_lines(given)
+        _DECODER.decode_lines(lines)
+    except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError):
+        return [_checked_or_refused(one) for one in given]
+    # JSON has NUL only as an escape.
+    return [_checked_or_refused(one) for one in given] if b"\\u" in lines else list(lines.splitlines())
+
+
+def _checked_or_refused(one: Submission) -> bytes | Refused:
+    try:
+        return check_submission(one)
+    except Refused as error:
+        return error
+
+
+def submission_digest(submission: Submission, artifacts_digest: str | None) -> str:
+    """SHA-256 of what the submission says, its artifacts by their content and not by where they lie."""
+    said = msgspec.structs.replace(submission, artifacts=artifacts_digest)
+    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+
+
+def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None) -> Submission:
+    """The run as a submission; Refused where it lacks what a submission must state."""
+    usage = run.total_usage
+    tokens = [count for name in usage.__struct_fields__ if (count := getattr(usage, name)) is not None] if usage else []
+    values: dict[str, Any] = {  # Any: the fields' own types
+        "id": run.id,
+        "task_id": task_id,
+        "total_tokens": sum(tokens) if tokens else None,
+        "tool_calls": run.tool_calls,
+        "iterations": run.iterations,
+        "execution_time": run.elapsed_seconds,
+        "estimated_cost": estimated_cost,
+        "success": run.success if run.success is not None else run.stated_pass,
+        "files_created": run.files_created,
+        "agent": run.agent,
+        "model": run.model,
+        "submitted_at": run.ended_at,
+        "judgments": run.judgments,
+    }
+    for name in ("id", "total_tokens", "tool_calls"):
+        if values[name] is None:
+            raise Refused(f"the run does not state {name}", "an arena scores only what is known")
+    return convert_submission(msgspec.to_builtins({key: value for key, value in values.items() if value is not None}))
+
+
+def _checked(submission: Submission) -> Submission:
+    for name in submission.__struct_fields__:
+        if _holds_forbidden(getattr(submission, name)):
+            raise Refused(f"{name} holds a NUL byte or half a character", "use plain text")
+    return submission
+
+
+def _holds_forbidden(value: object) -> bool:
+    if isinstance(value, str):
+        return _FORBIDDEN.search(value) is not None
+    if isinstance(value, Judgment):
+        return _holds_forbidden(value.judge) or _holds_forbidden(tuple(line.name for line in value.criteria or ()))
+    return isinstance(value, tuple) and any(_holds_forbidden(one) for one in value)
+
+
+def _explained(error: msgspec.ValidationError) -> Refused:
+    text = str(error)
+    unknown = re.search(r"unknown field `(.*?)`", text)
+    if unknown:
+        close = nearest(unknown[1][:100], Submission.__struct_fields__)
+        return Refused(f"unknown field {unknown[1][:100]!r}", f"did you mean {close!r}?" if close else None)
+    absent = re.search(r"missing required field `(.*?)`", text)
+    if absent:
+        return Refused(f"{absent[1]} is missing", f"add {absent[1]!r}")
+    at = re.search(r" - at `\$\.?(.*)`$", text)
+    place = f"{at[1]}: " if at and at[1] else ""
+    reason = (text[: at.start()] if at else text).replace("`", "")
+    return Refused(place + reason[:1].lower() + reason[1:])

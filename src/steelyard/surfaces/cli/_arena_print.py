@@ -1,0 +1,145 @@
+"""The arena as tables and lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from steelyard.arena.explaining import Evaluation
+    from steelyard.arena.history import Changes, History
+    from steelyard.arena.leaders import Leader
+    from steelyard.arena.profiles import Comparison
+    from steelyard.arena.standings import Standings
+
+DASH = "-"
+
+
+def _table(title: str, columns: Sequence[tuple[str, bool]]) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for name, is_number in columns:
+        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    return table
+
+
+def standings_table(found: Standings, rows: Sequence[dict[str, Any]]) -> Table:  # Any: JSON values
+    """The standings of a task, best first."""
+    numbers = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
+    columns = [("rank", True), ("submission", False), ("agent", False), ("model", False), ("percentile", True)]
+    columns += [(name, True) for name in numbers] + [("notes", False)]
+    table = _table(f"{found.task_id}  {found.category or ''}".rstrip(), columns)
+    for row in rows:
+        scores = [f"{row[f'{name}_score']:.2f}" for name in numbers]
+        named = [row["agent"] or DASH, row["model"] or DASH, f"{row['percentile']:.1f}"]
+        table.add_row(str(row["overall_ranking"]), row["submission_id"], *named, *scores, _notes(row))
+    return table
+
+
+def _notes(row: dict[str, Any]) -> str:  # Any: JSON values
+    notes = [f"defaulted {', '.join(row['defaulted'])}"] if row["defaulted"] else []
+    notes += [f"claimed {', '.join(row['claimed'])}"] if row["claimed"] else []
+    notes += [*row["flags"], *row["warnings"]]
+    return "; ".join([*notes, *([row["recommended_action"]] if row["recommended_action"] else [])])
+
+
+def leaders_table(found: Sequence[Leader], *, title: str) -> Table:
+    """Tools, models or submitters across tasks."""
+    keys = list(found[0].key) if found else []
+    columns = [("rank", True), *((key, False) for key in keys)]
+    columns += [("mean score", True), ("interval", False), ("tasks", True), ("submissions", True), ("", False)]
+    table = _table(title, columns)
+    for one in found:
+        interval = f"{one.confidence_interval.low:.2f} to {one.confidence_interval.high:.2f}"
+        named = [one.key[key] or DASH for key in keys]
+        counts = [str(one.tasks), str(one.submissions)]
+        doubt = "" if one.reliable else "too few to be reliable"
+        table.add_row(str(one.rank), *named, f"{one.mean_score:.2f}", interval, *counts, doubt)
+    return table
+
+
+def baselines_table(shown: dict[str, Any]) -> Table:  # Any: JSON values
+    """A task's baseline beside those of each tool and model."""
+    combinations = shown["combinations"]
+    title = f"baseline version {shown['baseline_version']}, {shown['submissions']} submissions"
+    heads = [f"{one['agent'] or DASH} {one['model'] or DASH}" for one in combinations]
+    table = _table(title, [("", False), ("all", True), *((head, True) for head in heads)])
+    for name, value in shown["baseline"].items():
+        own = [_number((one["baseline"] or {}).get(name)) for one in combinations]
+        table.add_row(name, _number(value), *own)
+    return table
+
+
+def _number(value: float | None) -> str:
+    return DASH if value is None else f"{value:,.6g}"
+
+
+def evaluation_lines(found: Evaluation) -> Iterator[str]:
+    """One evaluation with the way to each score."""
+    receipt = found.receipt
+    yield f"{receipt.submission_id}  task {receipt.task_id}  submitted {found.submitted_at}"
+    yield (
+        f"rank {receipt.overall_ranking}, percentile {receipt.percentile}; {found.profile}, policy {found.policy},"
+        f" baseline version {receipt.baseline_version}"
+    )
+    for score in found.scores:
+        yield f"{score.name} = {score.value:.2f}   ({score.unrounded!r})"
+        yield f"    {score.formula}"
+        for name, value in score.inputs.items():
+            yield f"    {name} = {'unknown' if value is None else value}"
+        for name, value in score.constants.items():
+            yield f"    {name} = {value} (profile)"
+    for one in found.criteria:
+        yield f"{'met' if one.met else 'not met'}{' (claimed)' if one.claimed else ''}: {one.type}: {one.reason}"
+    for what, names in (("defaulted", receipt.defaulted), ("flags", receipt.flags), ("warnings", receipt.warnings)):
+        if names:
+            yield f"{what}: {', '.join(names)}"
+
+
+def history_lines(found: History) -> Iterator[str]:
+    """Scores of the day, their trend, and the versions of the baseline."""
+    for one in found.moments:
+        yield (
+            f"{one.submitted_at}  {one.task_id}  {one.submission_id}  {one.overall_score:.2f}"
+            f"  best {one.best_so_far:.2f}  baseline {one.baseline_version}"
+        )
+    trend = (
+        f"no trend: {found.reason}" if found.trend_per_day is None else f"trend {found.trend_per_day:+.4g} points a day"
+    )
+    yield f"{found.n:,} submissions; {trend}"
+    for version in found.baselines:
+        yield f"baseline {version['version']} from {version['from_n']} submissions ({version['created_at']})"
+
+
+def change_lines(found: Sequence[Changes]) -> Iterator[str]:
+    """What changed in each task."""
+    for task in found:
+        yield (
+            f"{task.task_id}: {task.then_n} -> {task.now_n} submissions, baseline {task.then_version} ->"
+            f" {task.now_version}, leader {task.then_leader or DASH} -> {task.now_leader or DASH}"
+        )
+        for one in task.moved:
+            if one.then_ranking is None:
+                yield f"    {one.submission_id}  new at rank {one.now_ranking} with {one.now_score:.2f}"
+            else:
+                yield (
+                    f"    {one.submission_id}  rank {one.then_ranking} -> {one.now_ranking},"
+                    f" score {one.then_score:.2f} -> {one.now_score:.2f}"
+                )
+
+
+def comparison_lines(found: Comparison) -> Iterator[str]:
+    """How ranks move between two profiles."""
+    shown = DASH if found.mean_kendall_tau is None else f"{found.mean_kendall_tau:.4f}"
+    yield f"{found.first} -> {found.second}: {found.submissions:,} submissions, mean Kendall tau {shown}"
+    for task in found.tasks:
+        tau = f"no tau ({task.reason})" if task.kendall_tau is None else f"tau {task.kendall_tau:.4f}"
+        lead = ", another leader" if task.leader_changes else ""
+        yield f"    {task.task_id}: {tau}, {task.changed} of {task.n} ranks change{lead}"
+    for one in found.movers:
+        yield (
+            f"    {one.task_id}  {one.submission_id}  rank {one.first_ranking} -> {one.second_ranking},"
+            f" score {one.first_score:.2f} -> {one.second_score:.2f}"
+        )

@@ -1,0 +1,296 @@
+"""The arena's commands that only look: standings, evaluations, outliers, history, and what other rules would do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
+from steelyard.surfaces.cli._options import Json, split_names
+from steelyard.surfaces.cli._print import console, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from steelyard.arena.leaders import Board, By
+
+
+def standings(
+    task: Annotated[str | None, Parameter(help="The task's id; without it, tools and models across all tasks.")] = None,
+    /,
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    policy: AskedPolicy = None,
+    by: Annotated[str, Parameter(help="Across tasks: what to rank, of agent, model, submitter.")] = "agent,model",
+    sort: Annotated[
+        str, Parameter(help="The score to order by: overall, efficiency, speed, cost, correctness.")
+    ] = "overall",
+    top: TopOption = None,
+    level: LevelOption = None,
+    json: Json = False,
+) -> int:
+    """Who leads a task, or all tasks: ranks with ties, percentiles, intervals, flags, what was defaulted or claimed.
+
+    Example: steelyard arena standings fix-race --top 10
+    Example: steelyard arena standings --by agent
+    """
+    from steelyard.arena.leaders import leaders  # brings SQLAlchemy
+    from steelyard.arena.scoring import RANKED
+    from steelyard.arena.standings import standings as stand
+    from steelyard.errors import UnknownName, UsageError
+    from steelyard.surfaces.cli._arena_print import standings_table
+    from steelyard.workflow.arena import arena_at, plain, policy_named, standing_rows
+
+    if level is not None and not 0 < level < 1:
+        raise UsageError("a level lies between 0 and 1", hint="--level 0.95")
+    if sort not in RANKED:
+        raise UnknownName("score", sort, RANKED)
+    opened = arena_at(store)
+    used = policy_named(policy) if policy else None
+    if task is None:
+        board = leaders(opened, by=_keys(by), policy=used, level=level)
+        if json:
+            print_json(plain(board))
+        else:
+            _print_leaders(board)
+        return 0
+    found = stand(opened, task, policy=used, level=level, top=top if sort == "overall" else None)
+    rows = standing_rows(found)
+    if sort != "overall":
+        rows = sorted(rows, key=lambda row: row[f"{sort}_ranking"])[:top]
+    if json:
+        print_json(rows)
+        return 0
+    console().print(standings_table(found, rows))
+    interval = found.confidence_interval
+    trust = (
+        "" if found.reliable else f"; ranks are not reliable below {opened.rules.standings.reliable_from} submissions"
+    )
+    console().print(
+        f"{found.n:,} submissions, mean score within {interval.low:.2f} and {interval.high:.2f}"
+        f" ({interval.level:.0%}, {interval.method}); {found.profile}, policy {found.policy},"
+        f" baseline version {found.baseline_version}{trust}",
+        markup=False,
+    )
+    return 0
+
+
+def _keys(by: str) -> list[By]:
+    from steelyard.errors import UnknownName
+
+    known: dict[str, By] = {"agent": "agent", "model": "model", "submitter": "submitter"}
+    for name in split_names(by):
+        if name not in known:
+            raise UnknownName("key", name, known)
+    return [known[name] for name in split_names(by)]
+
+
+def _print_leaders(board: Board) -> None:
+    from steelyard.surfaces.cli._arena_print import leaders_table  # brings rich
+
+    console().print(leaders_table(board.overall, title=f"All tasks, {board.profile}, policy {board.policy}"))
+    for category, found in board.categories.items():
+        console().print(leaders_table(found, title=category))
+
+
+def show(
+    submission: Annotated[str, Parameter(help="The submission's id.")],
+    score: Annotated[str | None, Parameter(help="Explain only this score.")] = None,
+    /,
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    json: Json = False,
+) -> int:
+    """One evaluation, explained: each score with its formula, the numbers put in, and the constants.
+
+    Example: steelyard arena show run-17 speed_score
+    """
+    from steelyard.arena.explaining import evaluation  # brings SQLAlchemy
+    from steelyard.surfaces.cli._arena_print import evaluation_lines
+    from steelyard.workflow.arena import arena_at, plain
+
+    found = evaluation(arena_at(store), submission, only=score)
+    if json:
+        print_json(plain(found))
+        return 0
+    for line in evaluation_lines(found):
+        console().print(line, markup=False)
+    return 0
+
+
+def show_task(task: TaskName, /, *, store: StoreOption = "sqlite:///steelyard.db", json: Json = False) -> int:
+    """A task with its baseline, overall and of each tool and model."""
+    from steelyard.arena.leaders import combination_baselines  # brings SQLAlchemy
+    from steelyard.arena.standings import standings as stand
+    from steelyard.workflow.arena import arena_at, plain
+
+    opened = arena_at(store)
+    found = stand(opened, task, top=0)
+    definition = next(one for one in opened.tasks() if one.id == task)
+    shown = {
+        "task": plain(definition),
+        "submissions": found.n,
+        "baseline_version": found.baseline_version,
+        "baseline": found.baseline,
+        "breakdown": found.breakdown,
+        "combinations": plain(combination_baselines(opened, task)),
+    }
+    if json:
+        print_json(shown)
+        return 0
+    console().print(f"{definition.id}  {definition.title or ''}".rstrip(), markup=False)
+    console().print(_baselines(shown))
+    return 0
+
+
+def _baselines(shown: dict[str, object]) -> Table:
+    from steelyard.surfaces.cli._arena_print import baselines_table  # brings rich
+
+    return baselines_table(shown)
+
+
+def outliers(
+    task: Annotated[str | None, Parameter(help="The task's id; all by default.")] = None,
+    /,
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    json: Json = False,
+) -> int:
+    """Submissions that look too good and that a person should look at."""
+    from steelyard.arena.standings import outliers as suspicious  # brings SQLAlchemy
+    from steelyard.workflow.arena import arena_at, plain
+
+    opened = arena_at(store)
+    names = [task] if task is not None else [one.id for one in opened.tasks()]
+    found = [one for name in names for one in suspicious(opened, name)]
+    if json:
+        print_json(plain(found))
+        return 0
+    for one in found:
+        console().print(
+            f"{one.task_id}  {one.submission_id}  {', '.join(one.flags)}: {one.recommended_action}", markup=False
+        )
+    return 0
+
+
+def history(
+    *,
+    task: Annotated[str | None, Parameter(help="Scores of this task.")] = None,
+    submitter: Annotated[str | None, Parameter(help="Scores of this submitter.")] = None,
+    since: Annotated[str | None, Parameter(help="What changed in the standings since this date or time.")] = None,
+    store: StoreOption = "sqlite:///steelyard.db",
+    json: Json = False,
+) -> int:
+    """How scores went, with their trend; or with --since, what changed in the standings.
+
+    Example: steelyard arena history --submitter ada
+    Example: steelyard arena history --since 2026-11-01 --task fix-race
+    """
+    from steelyard.arena.history import changes  # brings SQLAlchemy
+    from steelyard.arena.history import history as past
+    from steelyard.surfaces.cli._arena_print import change_lines, history_lines
+    from steelyard.workflow.arena import arena_at, moment, plain
+
+    opened = arena_at(store)
+    if since is not None:
+        changed = changes(opened, since=moment(since), task_id=task)
+        lines, shown = change_lines(changed), plain(changed)
+    else:
+        found = past(opened, task_id=task, submitter=submitter)
+        lines, shown = history_lines(found), plain(found)
+    if json:
+        print_json(shown)
+        return 0
+    for line in lines:
+        console().print(line, markup=False)
+    return 0
+
+
+def bias(
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    policy: AskedPolicy = None,
+    level: Annotated[float, Parameter(help="Level of the intervals.")] = 0.95,
+    json: Json = False,
+) -> int:
+    """Whether a tool does systematically better or worse than the others across tasks, with its interval."""
+    from steelyard.arena.leaders import bias as advantage  # brings SQLAlchemy
+    from steelyard.workflow.arena import arena_at, plain, policy_named
+
+    found = advantage(arena_at(store), policy=policy_named(policy) if policy else None, level=level)
+    if json:
+        print_json(plain(found))
+        return 0
+    for one in found:
+        if one.low is None or one.high is None or one.mean_difference is None:
+            line = f"{one.agent}  no interval: {one.reason}"
+        else:
+            verdict = "systematic" if one.systematic else "not shown"
+            interval = f"{one.low:+.2f} to {one.high:+.2f}, {one.tasks} tasks"
+            line = f"{one.agent}  {one.mean_difference:+.2f} points ({interval}): {verdict}"
+        console().print(line, markup=False)
+    return 0
+
+
+def compare_profiles(
+    first: Annotated[str, Parameter(help="A shipped profile or a TOML file.")],
+    second: Annotated[str, Parameter(help="Another one.")],
+    /,
+    *,
+    task: Annotated[str | None, Parameter(help="Only this task.")] = None,
+    movers: Annotated[int, Parameter(help="How many of the largest moves to show.")] = 10,
+    store: StoreOption = "sqlite:///steelyard.db",
+    json: Json = False,
+) -> int:
+    """How ranks would move from one profile to another, on the submissions that are there.
+
+    Example: steelyard arena compare-profiles arena-1 mine.toml
+    """
+    from steelyard.arena.profiles import compare_profiles as compare  # brings SQLAlchemy
+    from steelyard.profiles import load_profile
+    from steelyard.surfaces.cli._arena_print import comparison_lines
+    from steelyard.workflow.arena import arena_at, plain
+
+    found = compare(arena_at(store), load_profile(first), load_profile(second), task_id=task, movers=movers)
+    if json:
+        print_json(plain(found))
+        return 0
+    for line in comparison_lines(found):
+        console().print(line, markup=False)
+    return 0
+
+
+def watch(
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    every: Annotated[float, Parameter(help="Seconds between looks.")] = 1.0,
+    looks: Annotated[int | None, Parameter(help="End after so many looks; without it, go on.")] = None,
+    json: Json = False,
+) -> int:
+    """Print each submission as it is evaluated, with its place at that moment. With --json, one object a line."""
+    import time
+
+    from steelyard.arena.watching import Watch  # brings SQLAlchemy
+    from steelyard.workflow.arena import arena_at
+
+    watched = Watch(arena_at(store))
+    seen = 0
+    while looks is None or seen < looks:
+        for line in watched.news(as_json=json):
+            print(line, flush=True)
+        seen += 1
+        if looks is None or seen < looks:
+            time.sleep(every)
+    return 0
+
+
+COMMANDS = (
+    (standings, "standings"),
+    (show, "show"),
+    (outliers, "outliers"),
+    (history, "history"),
+    (bias, "bias"),
+    (compare_profiles, "compare-profiles"),
+    (watch, "watch"),
+)

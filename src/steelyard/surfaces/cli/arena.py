@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.surfaces.cli import _arena_views as views
+from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
+from steelyard.surfaces.cli._options import Json, PricesOption, ProfileOption, Quiet, SkipBad
+from steelyard.surfaces.cli._print import console, print_findings, print_json
+
+arena = App(
+    name="arena",
+    help="Score submissions against the living baseline of their task, rank them, and lose none.",
+    help_format="plaintext",
+)
+task = App(name="task", help="Tasks of the arena.", help_format="plaintext")
+arena.command(task)
+
+
+@arena.command
+def init(
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    profile: ProfileOption = "arena-1",
+    policy: PolicyOption = "current",
+    json: Json = False,
+) -> int:
+    """Make an arena in a store.
+
+    Example: steelyard arena init --store sqlite:///arena.db
+    """
+    from steelyard.workflow.arena import init_arena  # brings SQLAlchemy
+
+    made = init_arena(store, profile=profile, policy=policy)
+    if json:
+        print_json({"store": made.store.address, "profile": made.rules.name, "policy": made.policy})
+    else:
+        console().print(f"{made.store.address}: an arena under {made.rules.name}, policy {made.policy}", markup=False)
+    return 0
+
+
+@task.command
+def add(
+    files: Annotated[list[Path], Parameter(help="Tasks as TOML or JSON, one or several to a file.", negative="")],
+    /,
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    skip_bad: SkipBad = False,
+    json: Json = False,
+) -> int:
+    """Add tasks. The same task twice is no error; another one of the same id is.
+
+    Example: steelyard arena task add tasks.toml
+    """
+    from steelyard.workflow.arena import add_tasks, arena_at, plain  # brings SQLAlchemy
+
+    added, refused = add_tasks(arena_at(store), list(files))
+    if json:
+        shown = [{"id": one.id, "new": new} for one, new in added]
+        print_json({"tasks": shown, "refused": plain([one.as_finding() for one in refused])})
+    else:
+        for one, new in added:
+            console().print(f"{one.id}  {'added' if new else 'is there already'}", markup=False)
+    print_findings([one.as_finding() for one in refused])
+    return 1 if refused and not skip_bad else 0
+
+
+@task.command(name="list")
+def list_(*, store: StoreOption = "sqlite:///steelyard.db", json: Json = False) -> int:
+    """List the tasks."""
+    from steelyard.workflow.arena import arena_at, plain  # brings SQLAlchemy
+
+    found = arena_at(store).tasks()
+    if json:
+        print_json(plain(found))
+        return 0
+    for one in found:
+        parts = [one.id, one.category or "-", one.difficulty or "-", f"{len(one.success_criteria)} criteria"]
+        console().print("  ".join([*parts, one.title or ""]).rstrip(), markup=False)
+    return 0
+
+
+task.command(views.show_task, name="show")
+
+
+@arena.command
+def submit(
+    files: Annotated[
+        list[Path] | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet.", negative="")
+    ] = None,
+    /,
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    from_runs: Annotated[
+        list[Path] | None, Parameter(help="Submit these run records, of any format that is read.", negative="")
+    ] = None,
+    task_map: Annotated[
+        Path | None, Parameter(help="TOML or JSON: the arena's task for each task of the runs.")
+    ] = None,
+    artifacts: Annotated[
+        Path | None, Parameter(help="The folder in which artifacts lie; beside the file by default.")
+    ] = None,
+    prices: PricesOption = DEFAULT_BOOK,
+    skip_bad: SkipBad = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Submit: score, rank and keep. A bad submission is refused with its reason, the others are accepted.
+
+    Example: steelyard arena submit submissions.jsonl
+    Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
+    """
+    from steelyard.errors import UsageError
+    from steelyard.workflow.arena import arena_at, plain, submit_files, submit_runs  # brings SQLAlchemy
+
+    if bool(files) == bool(from_runs):
+        raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
+    opened = arena_at(store)
+    if files:
+        done = submit_files(opened, list(files), artifacts=artifacts)
+    else:
+        done = submit_runs(opened, list(from_runs or ()), task_map=task_map, prices=prices)
+    if json:
+        print_json({"receipts": plain(done.receipts), "refused": plain(done.findings)})
+    else:
+        for receipt in done.receipts[:20]:
+            console().print(
+                f"{receipt.submission_id}  {receipt.task_id}  {receipt.overall_score:.2f}"
+                f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}  [{receipt.status}]",
+                markup=False,
+            )
+        rest = len(done.receipts) - 20
+        if rest > 0:
+            console().print(f"... and {rest:,} more")
+        known = len(done.receipts) - done.accepted
+        console().print(f"{done.accepted:,} accepted, {known:,} known before, {len(done.rejected):,} refused")
+    if not quiet:
+        print_findings(done.findings)
+    return 1 if done.rejected and not skip_bad else 0
+
+
+@arena.command
+def rescore(
+    tasks: Annotated[list[str] | None, Parameter(help="Only these tasks; all by default.", negative="")] = None,
+    /,
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    profile: Annotated[str | None, Parameter(help="Score by this profile from now on.")] = None,
+    policy: Annotated[str | None, Parameter(help="Keep standings by this policy from now on.")] = None,
+    json: Json = False,
+) -> int:
+    """Score every submission again, for example under another profile."""
+    from steelyard.profiles import load_profile
+    from steelyard.workflow.arena import arena_at, policy_named  # brings SQLAlchemy
+
+    opened = arena_at(store)
+    count = opened.rescore(
+        list(tasks or ()) or None,
+        profile=load_profile(profile) if profile else None,
+        policy=policy_named(policy) if policy else None,
+    )
+    if json:
+        print_json({"rescored": count, "profile": opened.rules.name, "policy": opened.policy})
+    else:
+        console().print(f"{count:,} submissions scored by {opened.rules.name}, policy {opened.policy}", markup=False)
+    return 0
+
+
+@arena.command
+def export(
+    out: Annotated[Path, Parameter(help="Write to this file: .json, .jsonl, .csv or .parquet.")],
+    tasks: Annotated[list[str] | None, Parameter(help="Only these tasks; all by default.", negative="")] = None,
+    /,
+    *,
+    store: StoreOption = "sqlite:///steelyard.db",
+    policy: Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")] = None,
+) -> int:
+    """Write the standings of all tasks to a file."""
+    from steelyard.arena.standings import standings  # brings SQLAlchemy
+    from steelyard.workflow.arena import arena_at, policy_named, write_standings
+
+    opened = arena_at(store)
+    chosen = list(tasks or ()) or [one.id for one in opened.tasks()]
+    used = policy_named(policy) if policy else None
+    count = write_standings([standings(opened, name, policy=used) for name in chosen], out)
+    console(stderr=True).print(f"{count:,} standings written to {out}", markup=False)
+    return 0
+
+
+@arena.command
+def notify(
+    *,
+    targets: Annotated[Path, Parameter(help="TOML file with the targets; nothing is sent anywhere else.")],
+    store: StoreOption = "sqlite:///steelyard.db",
+    once: Annotated[bool, Parameter(help="Send what is due and end; without it, go on every few seconds.")] = False,
+    every: Annotated[float, Parameter(help="Seconds between rounds.")] = 5.0,
+    json: Json = False,
+) -> int:
+    """Send notifications from the outbox: at least once each, signed, with retries. Exit 1 when one failed.
+
+    Example: steelyard arena notify --targets targets.toml --once
+    """
+    import time
+
+    from steelyard.arena.notify import notify_once  # brings SQLAlchemy
+    from steelyard.arena.targets import read_targets
+    from steelyard.workflow.arena import arena_at, plain
+
+    known = read_targets(targets)
+    opened = arena_at(store)
+    while True:
+        done = notify_once(opened.store, known)
+        if json:
+            print_json(plain(done))
+        elif once or done.sent or done.failed:
+            console().print(f"{done.sent:,} sent, {done.failed:,} failed, {done.waiting:,} waiting")
+        for error in done.errors:
+            console(stderr=True).print(error, markup=False)
+        if once:
+            return 1 if done.failed else 0
+        time.sleep(every)
+
+
+for _view, _name in views.COMMANDS:
+    arena.command(_view, name=_name)

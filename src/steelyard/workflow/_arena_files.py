@@ -1,0 +1,188 @@
+"""Tasks and submissions from files, each with the place it stood at."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import UnreadableFile, UsageError
+from steelyard.prices import PriceBook, price_run
+from steelyard.records.decode import Refused, content_digest, content_id
+from steelyard.records.finding import Rejected
+from steelyard.records.missing import Missing
+from steelyard.records.run import Run
+from steelyard.records.submission import Submission, convert_submission, decode_submission, submission_from_run
+from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_task
+from steelyard.sources._catalog import source_for
+
+LONGEST_LINE = 64 * 1024 * 1024
+LARGEST_FILE = 2**30
+
+
+class Placed(NamedTuple):
+    """A submission and where it stood."""
+
+    path: str
+    line: int | None
+    submission: Submission
+
+
+def read_tasks(path: Path) -> Iterator[Task | Rejected]:
+    """The tasks in a TOML or JSON file: one task, or several under `tasks`."""
+    values = _document(path)
+    found = values.get("tasks", values) if isinstance(values, dict) else values
+    for number, one in enumerate(found if isinstance(found, list) else [found], 1):
+        try:
+            yield _with_own_tests(convert_task(one), path.parent)
+        except ValueError as error:
+            name = one.get("id") if isinstance(one, dict) else None
+            shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
+            yield Rejected(path=str(path), reason=f"{shown}: {error}", code="bad_task")
+
+
+def _with_own_tests(task: Task, folder: Path) -> Task:
+    """The task with the folders of its tests found from wherever it is used."""
+    criteria: list[SuccessCriterion] = []
+    for criterion in task.success_criteria:
+        if isinstance(criterion, TestsPass) and criterion.tests is not None:
+            tests = (folder / criterion.tests).resolve()
+            if not tests.is_dir():
+                raise ValueError(f"there is no folder of tests at {criterion.tests!r}")
+            criteria.append(msgspec.structs.replace(criterion, tests=str(tests)))
+        else:
+            criteria.append(criterion)
+    return msgspec.structs.replace(task, success_criteria=tuple(criteria))
+
+
+def read_task_map(path: Path) -> dict[str, str]:
+    """Which task of the arena a run's task is: a table of names in a TOML or JSON file."""
+    found = _document(path)
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise UsageError(
+            "a task map is a table of names", where=str(path), hint='"task of the run" = "task of the arena"'
+        )
+    return found
+
+
+def _document(path: Path) -> Any:  # Any: JSON or TOML values
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise UnreadableFile(str(path), "the file is too large")
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise UnreadableFile(str(path), f"it cannot be read: {error}", hint="tasks are TOML or JSON") from error
+
+
+def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
+    """The submissions in a file: JSON lines, JSON, CSV or Parquet, by its ending."""
+    readers: dict[str, Callable[[Path], Iterator[Placed | Rejected]]] = {
+        ".jsonl": _jsonl,
+        ".ndjson": _jsonl,
+        ".json": _json,
+        ".csv": _csv,
+        ".parquet": _parquet,
+    }
+    if path.suffix not in readers:
+        raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet")
+    try:
+        yield from readers[path.suffix](path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
+
+
+def _placed(path: Path, line: int | None, make: Callable[[], Submission]) -> Placed | Rejected:
+    try:
+        return Placed(str(path), line, make())
+    except Refused as error:
+        return Rejected(path=str(path), line=line, reason=error.reason, hint=error.hint, code="bad_submission")
+
+
+def _jsonl(path: Path) -> Iterator[Placed | Rejected]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                yield Rejected(path=str(path), line=number, reason="the line is too long", code="bad_submission")
+            elif line.strip():
+                yield _placed(path, number, lambda line=line: decode_submission(line))  # type: ignore[misc]  # bound now
+
+
+def _json(path: Path) -> Iterator[Placed | Rejected]:
+    values = _document(path)
+    found = values.get("submissions", values) if isinstance(values, dict) else values
+    for number, one in enumerate(found if isinstance(found, list) else [found], 1):
+        yield _placed(path, number, lambda one=one: convert_submission(one))  # type: ignore[misc]  # bound now
+
+
+def _csv(path: Path) -> Iterator[Placed | Rejected]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        for number, row in enumerate(csv.DictReader(file), 2):
+            yield _placed(path, number, lambda row=row: _from_cells(row))  # type: ignore[misc]  # bound now
+
+
+def _from_cells(row: Mapping[Any, Any]) -> Submission:  # Any: cells, and a list of those that have no column
+    values = {name: value for name, value in row.items() if name is not None and value not in (None, "")}
+    if None in row:
+        raise Refused("the line has more cells than there are columns")
+    for name in ("files_created", "judgments"):
+        if name in values:
+            try:
+                values[name] = json.loads(values[name])
+            except (ValueError, RecursionError) as error:
+                raise Refused(f"{name} is not JSON", "lists stand in a cell as JSON") from error
+    return convert_submission(values, from_text=True)
+
+
+def _parquet(path: Path) -> Iterator[Placed | Rejected]:
+    import polars as pl  # heavy: only Parquet needs it
+
+    try:
+        frame = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UnreadableFile(str(path), f"it is not Parquet: {error}") from error
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        values = {name: value for name, value in row.items() if value is not None}
+        yield _placed(path, number, lambda values=values: convert_submission(values))  # type: ignore[misc]  # bound now
+
+
+def submissions_from_runs(
+    path: Path, *, task_map: Mapping[str, str] | None, book: PriceBook
+) -> Iterator[Placed | Rejected]:
+    """The runs in a file of any format that `read` knows, as submissions."""
+    seen: dict[bytes, int] = {}
+    for entry in source_for(path).read(path):
+        if isinstance(entry, Rejected):
+            yield entry
+            continue
+        run = entry.run
+        if run.id is None:
+            digest = content_digest(run)
+            seen[digest] = seen.get(digest, -1) + 1
+            run = msgspec.structs.replace(run, id=content_id(digest, seen[digest]))
+        if task_map is not None and run.task not in task_map:
+            reason = f"the task map does not name the run's task {run.task[:200]!r}"
+            yield Rejected(
+                path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task"
+            )
+            continue
+        task_id = task_map[run.task] if task_map is not None else run.task
+        place = Path(entry.path)
+        yield _placed(place, entry.line, lambda run=run, task_id=task_id: _as_submission(run, task_id, book))  # type: ignore[misc]  # bound now
+
+
+def _as_submission(run: Run, task_id: str, book: PriceBook) -> Submission:
+    cost = run.cost_usd
+    if cost is None:
+        priced = price_run(run, book)
+        cost = None if isinstance(priced, Missing) else priced
+    return submission_from_run(run, task_id=task_id, estimated_cost=cost)

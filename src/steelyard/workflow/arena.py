@@ -1,0 +1,192 @@
+"""Arena: the verbs of the arena, where stores, files and the pipeline are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.arena.arena import POLICIES, Arena, create_arena, open_arena
+from steelyard.arena.pipeline import Policy
+from steelyard.arena.receipts import Receipt
+from steelyard.arena.rules import DEFAULT_PROFILE
+from steelyard.arena.standings import Standing, Standings
+from steelyard.errors import UnknownName, UnreadableFile, UsageError
+from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.profiles import load_profile
+from steelyard.records.finding import Finding, Rejected
+from steelyard.records.run import as_utc
+from steelyard.records.task import Task
+from steelyard.store import DEFAULT_STORE, open_store
+from steelyard.workflow._arena_files import (
+    Placed,
+    read_submissions,
+    read_task_map,
+    read_tasks,
+    submissions_from_runs,
+)
+
+AT_ONCE = 100_000
+"""Submissions that are held in memory together."""
+
+
+def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:
+    """Make an arena in the store, or open the one that is there under the same rules."""
+    return create_arena(open_store(address), load_profile(profile), policy=policy_named(policy))
+
+
+def arena_at(address: str = DEFAULT_STORE) -> Arena:
+    """The arena in the store; an error when there is none."""
+    return open_arena(open_store(address, create=False))
+
+
+def policy_named(name: str) -> Policy:
+    """The policy of that name, else an error with the nearest."""
+    if name not in POLICIES:
+        raise UnknownName("policy", name, POLICIES)
+    return "current" if name == "current" else "as-submitted"
+
+
+def moment(text: str) -> int:
+    """A date or time as microseconds since 1970; without a zone it is UTC.
+
+    >>> moment("1970-01-02")
+    86400000000
+    """
+    try:
+        found = as_utc(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a date or time", hint="2026-11-15 or 2026-11-15T12:00") from error
+    return int(found.timestamp()) * 1_000_000 + found.microsecond
+
+
+class Submitted(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the submissions of some files."""
+
+    receipts: tuple[Receipt, ...]
+    rejected: tuple[Rejected, ...]
+
+    @property
+    def accepted(self) -> int:
+        """How many are new in the store."""
+        return sum(receipt.status == "accepted" for receipt in self.receipts)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """A finding for each that was refused."""
+        return [one.as_finding() for one in self.rejected]
+
+
+def add_tasks(arena: Arena, paths: Sequence[Path]) -> tuple[list[tuple[Task, bool]], list[Rejected]]:
+    """Each task of the files with whether it is new, and those that were refused."""
+    added: list[tuple[Task, bool]] = []
+    refused: list[Rejected] = []
+    for path in paths:
+        for one in read_tasks(path):
+            if isinstance(one, Rejected):
+                refused.append(one)
+                continue
+            try:
+                added.append((one, arena.add_task(one)))
+            except UsageError as error:
+                reason = f"task {one.id!r}: {error.message}"
+                refused.append(Rejected(path=str(path), reason=reason, hint=error.hint, code="bad_task"))
+    return added, refused
+
+
+def submit_files(arena: Arena, paths: Sequence[Path], *, artifacts: Path | None = None) -> Submitted:
+    """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
+    return _joined(
+        [_submit(arena, _or_refused(path, read_submissions(path)), artifacts or path.parent) for path in paths]
+    )
+
+
+def submit_runs(
+    arena: Arena, paths: Sequence[Path], *, task_map: Path | None = None, prices: str = DEFAULT_BOOK
+) -> Submitted:
+    """Submit the runs in the files; their tasks are the arena's by name or through a map."""
+    known = read_task_map(task_map) if task_map is not None else None
+    book = open_book(prices)
+    found = (_or_refused(path, submissions_from_runs(path, task_map=known, book=book)) for path in paths)
+    return _joined([_submit(arena, one, None) for one in found])
+
+
+def _or_refused(path: Path, found: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
+    """The same, with a file that breaks off as one refusal."""
+    try:
+        yield from found
+    except UnreadableFile as error:
+        yield Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file")
+
+
+def _submit(arena: Arena, found: Iterator[Placed | Rejected], root: Path | None) -> Submitted:
+    receipts: list[Receipt] = []
+    rejected: list[Rejected] = []
+    while portion := list(islice(found, AT_ONCE)):
+        given = [one if isinstance(one, Rejected) else one.submission for one in portion]
+        for one, outcome in zip(portion, arena.submit(given, artifacts_root=root), strict=True):
+            if isinstance(outcome, Receipt):
+                receipts.append(outcome)
+            elif isinstance(one, Placed):
+                reason = f"submission {one.submission.id[:200]!r}: {outcome.reason}"
+                rejected.append(msgspec.structs.replace(outcome, path=one.path, line=one.line, reason=reason))
+            else:
+                rejected.append(one)
+    return Submitted(receipts=tuple(receipts), rejected=tuple(rejected))
+
+
+def _joined(parts: Iterable[Submitted]) -> Submitted:
+    held = list(parts)
+    return Submitted(
+        receipts=tuple(receipt for part in held for receipt in part.receipts),
+        rejected=tuple(one for part in held for one in part.rejected),
+    )
+
+
+def plain(value: object) -> Any:  # Any: JSON values
+    """A result as JSON values."""
+    return msgspec.to_builtins(value)
+
+
+def standing_rows(found: Standings) -> list[dict[str, Any]]:  # Any: JSON values
+    """The standings as the JSON contract lists them: one object for each submission, best first."""
+    interval = [found.confidence_interval.low, found.confidence_interval.high]
+    shared = {
+        "profile": found.profile,
+        "policy": found.policy,
+        "breakdown": found.breakdown,
+        "confidence_interval": interval,
+        "reliable": found.reliable,
+    }
+    return [{**plain(one), **shared} for one in found.standings]
+
+
+def write_standings(found: Sequence[Standings], path: Path) -> int:
+    """Write every standing to .json, .jsonl, .csv or .parquet; how many."""
+    rows = [row for one in found for row in standing_rows(one)]
+    if path.suffix == ".json":
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+    elif path.suffix in (".jsonl", ".ndjson"):
+        path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    elif path.suffix in (".csv", ".parquet"):
+        _write_table(rows, path)
+    else:
+        raise UsageError(f"{path.name}: exports are .json, .jsonl, .csv or .parquet")
+    return len(rows)
+
+
+def _write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:  # Any: JSON values
+    import polars as pl  # heavy: only tables need it
+
+    names = [*Standing.__struct_fields__, "profile", "policy", "reliable"]
+    lists = {"defaulted", "claimed", "flags", "warnings"}
+    columns = {name: [";".join(row[name]) if name in lists else row[name] for row in rows] for name in names}
+    frame = pl.DataFrame(columns, infer_schema_length=None)
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.write_parquet(path)

@@ -1,0 +1,226 @@
+"""The arena as its users meet it: commands, exit statuses, JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from commands import Done, steelyard
+from steelyard.surfaces.cli import run
+
+SAMPLES = Path(__file__).parent.parent / "samples" / "arena"
+
+
+@pytest.fixture
+def at(store_address: str) -> tuple[str, str]:
+    return ("--store", store_address)
+
+
+@pytest.fixture
+def filled(at: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    assert run(["arena", "init", *at]) == 0
+    assert run(["arena", "task", "add", str(SAMPLES / "tasks.toml"), *at]) == 0
+    assert run(["arena", "submit", str(SAMPLES / "submissions.jsonl"), *at]) == 0
+    capsys.readouterr()
+    return at
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    assert run(["arena", *arguments, "--json"]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_day_in_the_arena_from_the_shell(store_address: str, tmp_path: Path) -> None:
+    def arena(*arguments: str) -> Done:
+        return steelyard("arena", *arguments, "--store", store_address, cwd=tmp_path)
+
+    none = arena("standings")
+    assert none.status == 2
+    assert "arena init" in none.stderr
+    assert arena("init").status == 0
+    assert arena("task", "add", str(SAMPLES / "tasks.toml")).status == 0
+    done = arena("submit", str(SAMPLES / "submissions.jsonl"))
+    assert done.status == 0
+    assert "6 accepted, 0 known before, 0 refused" in done.stdout
+    assert "0 accepted, 6 known before" in arena("submit", str(SAMPLES / "submissions.jsonl")).stdout
+    shown = arena("standings", "fix-race")
+    assert "bee-1" in shown.stdout
+    assert "manual_review" in shown.stdout
+
+
+def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    rows = output(capsys, "standings", "fix-race", *filled)
+    assert [row["overall_ranking"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    expected = {"submission_id", "overall_score", "percentile", "adjusted_score", "baseline_version", "defaulted"}
+    expected |= {"claimed", "flags", "efficiency_ranking", "speed_ranking", "cost_ranking", "confidence_interval"}
+    assert all(expected <= set(row) for row in rows)
+    odd = next(row for row in rows if row["submission_id"] == "odd-1")
+    assert odd["flags"] == ["extremely_efficient_tokens", "extremely_fast", "minimal_tool_usage"]
+    assert odd["recommended_action"] == "manual_review"
+    assert odd["defaulted"] == ["iterations", "success"]
+    assert output(capsys, "outliers", *filled)[0]["submission_id"] == "odd-1"
+    by_cost = output(capsys, "standings", "fix-race", "--sort", "cost", "--top", "2", *filled)
+    assert [row["cost_ranking"] for row in by_cost] == [1, 2]
+
+
+def test_every_view_answers_in_text_and_in_json(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        ["standings"],
+        ["standings", "--by", "submitter"],
+        ["standings", "fix-race", "--policy", "as-submitted", "--level", "0.9"],
+        ["show", "ant-1"],
+        ["show", "ant-1", "speed_score"],
+        ["task", "list"],
+        ["task", "show", "fix-race"],
+        ["outliers", "fix-race"],
+        ["history", "--task", "fix-race"],
+        ["history", "--submitter", "ada"],
+        ["history", "--since", "2026-01-01"],
+        ["bias"],
+        ["compare-profiles", "arena-1", "arena-1"],
+        ["rescore", "fix-race"],
+    ):
+        assert run(["arena", *arguments, *filled]) == 0
+        assert capsys.readouterr().out.strip()
+        output(capsys, *arguments, *filled)
+
+
+def test_an_evaluation_shows_its_numbers(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    found = output(capsys, "show", "ant-1", *filled)
+    scores = {one["name"]: one for one in found["scores"]}
+    overall = scores["overall_score"]
+    weighed = sum(
+        overall["inputs"][f"{part}_score"] * overall["constants"][f"{part}_weight"]
+        for part in ("efficiency", "speed", "cost", "correctness")
+    )
+    assert overall["unrounded"] == pytest.approx(weighed, rel=1e-12)
+    assert overall["value"] == round(overall["unrounded"], 2)
+    assert scores["speed_score"]["inputs"]["execution_time"] == 140.5
+
+
+def test_bad_submissions_exit_1_and_the_rest_lands(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mixed.jsonl"
+    good = {"id": "new", "task_id": "fix-race", "total_tokens": 1, "tool_calls": 1}
+    lines = [
+        {**good, "id": "x", "total_tokens": -1},
+        good,
+        {**good, "id": "y", "task_id": "fix-rce"},
+        {**good, "id": "ant-1"},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{")
+    found = output(capsys, "submit", str(path), *filled, status=1)
+    assert [receipt["submission_id"] for receipt in found["receipts"]] == ["new"]
+    assert [one["where"] for one in found["refused"]] == [f"{path}:{line}" for line in (1, 3, 4, 5)]
+    assert run(["arena", "submit", str(path), "--skip-bad", *filled]) == 0
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
+def test_submissions_are_read_from_every_format(
+    at: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["arena", "init", *at])
+    run(["arena", "task", "add", str(SAMPLES / "tasks.toml"), *at])
+    rows = [json.loads(line) for line in (SAMPLES / "submissions.jsonl").read_text().splitlines()]
+    path = tmp_path / f"given.{ending}"
+    if ending == "json":
+        path.write_text(json.dumps({"submissions": rows}))
+    elif ending == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n\n" for row in rows))
+    elif ending == "csv":
+        names = sorted({name for row in rows for name in row})
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            for row in rows:
+                cells = {name: json.dumps(value) if isinstance(value, list) else value for name, value in row.items()}
+                writer.writerow(
+                    {name: str(value).lower() if isinstance(value, bool) else value for name, value in cells.items()}
+                )
+    else:
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
+    assert run(["arena", "submit", str(path), *at]) == 0
+    capsys.readouterr()
+    assert output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *at)["refused"] == []  # the very same content
+
+
+def test_runs_are_submitted_through_a_task_map(
+    at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["arena", "init", *at])
+    run(["arena", "task", "add", str(SAMPLES / "tasks.toml"), *at])
+    usage = {"input_tokens": 1000, "output_tokens": 500, "cache_read_tokens": 20}
+    runs = [
+        {"id": "r1", "task": "race", "agent": "ant", "usage": usage, "tool_calls": 3, "cost_usd": 0.5},
+        {"id": "r2", "task": "other", "usage": usage, "tool_calls": 3},
+        {"id": "r3", "task": "race", "usage": usage},
+    ]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in runs))
+    (tmp_path / "map.toml").write_text('race = "fix-race"\n')
+    capsys.readouterr()
+    arguments = ["--from-runs", str(tmp_path / "runs.jsonl"), "--task-map", str(tmp_path / "map.toml"), *at]
+    found = output(capsys, "submit", *arguments, status=1)
+    assert [receipt["submission_id"] for receipt in found["receipts"]] == ["r1"]
+    assert "task map does not name" in found["refused"][0]["message"]
+    assert "does not state tool_calls" in found["refused"][1]["message"]
+    assert output(capsys, "standings", "fix-race", *at)[0]["total_tokens"] == 1520  # all kinds added
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
+def test_standings_are_exported(
+    filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"out.{ending}"
+    assert run(["arena", "export", str(path), *filled]) == 0
+    if ending == "json":
+        ids = [row["submission_id"] for row in json.loads(path.read_text())]
+    elif ending == "jsonl":
+        ids = [json.loads(line)["submission_id"] for line in path.read_text().splitlines()]
+    else:
+        frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
+        ids = frame["submission_id"].to_list()
+    capsys.readouterr()
+    assert ids == [row["submission_id"] for row in output(capsys, "standings", "fix-race", *filled)]
+
+
+def test_notify_needs_targets_and_tells_what_failed(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["arena", "notify", "--once", *filled]) == 2
+    capsys.readouterr()
+    targets = tmp_path / "targets.toml"
+    targets.write_text('[[targets]]\nname = "nobody"\nurl = "http://127.0.0.1:1/"\nseconds = 1\n')
+    found = output(capsys, "notify", "--once", "--targets", str(targets), *filled, status=1)
+    assert (found["sent"], found["failed"], found["waiting"]) == (0, 6, 6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["standings", "fix-rce"], 2),
+        (["standings", "--by", "agnt"], 2),
+        (["standings", "fix-race", "--sort", "speedy"], 2),
+        (["standings", "fix-race", "--level", "95"], 2),
+        (["show", "ant-9"], 2),
+        (["show", "ant-1", "sped_score"], 2),
+        (["history"], 2),
+        (["history", "--since", "yesterday"], 2),
+        (["submit"], 2),
+        (["rescore", "--policy", "curent"], 2),
+        (["rescore", "fix-race", "--policy", "current"], 2),
+        (["compare-profiles", "arena-1", "outcome-1"], 2),
+        (["submit", "no-such-file.jsonl"], 1),
+        (["task", "add", "no-such-file.toml"], 1),
+    ],
+)
+def test_wrong_usage_is_an_error_with_advice(
+    filled: tuple[str, str], arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["arena", *arguments, *filled]) == status
+    assert capsys.readouterr().err.strip()

@@ -1,0 +1,220 @@
+"""Laws of the arena's small parts, each against something slow and plain."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.arena.baseline import Bounds, Facts, baseline_of, middle, own_baseline, quartile
+from steelyard.arena.cents import cents, cents_column, points
+from steelyard.arena.intervals import mean_interval, score_interval
+from steelyard.arena.middle import Middle, Tally
+from steelyard.arena.rescoring import Yardstick, score_all, with_yardsticks
+from steelyard.arena.rows import frame_of
+from steelyard.arena.rules import read_rules
+from steelyard.arena.scoring import FACTS, KEPT, score, score_columns
+from steelyard.arena.tallies import Ranks, place
+from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.metrics._catalog import catalog
+from steelyard.profiles import Profile, load_profile
+from steelyard.records.missing import Missing
+from steelyard.records.task import Task, convert_task
+
+RULES = read_rules(load_profile("arena-1"))
+VALUES = st.lists(st.integers(0, 12) | st.integers(0, 2**53), min_size=1, max_size=60)
+
+
+class Elsewhere:
+    """A tally that is kept somewhere else, as a store does."""
+
+    def __init__(self, values: list[int]) -> None:
+        self.values = sorted(values)
+
+    def count(self, value: int) -> int:
+        return self.values.count(value)
+
+    def before(self, value: int) -> int | None:
+        return max((one for one in self.values if one < value), default=None)
+
+    def after(self, value: int) -> int | None:
+        return min((one for one in self.values if one > value), default=None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(earlier=VALUES, coming=VALUES)
+def test_the_running_median_is_the_median(earlier: list[int], coming: list[int]) -> None:
+    first = Middle(Tally(), n=0, value=None, below=0)
+    for number, value in enumerate(earlier, 1):
+        first.add(value)
+        assert first.median() == statistics.median(earlier[:number])
+    elsewhere = Middle(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
+    at_once = Middle(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
+    for number, value in enumerate(coming, 1):
+        elsewhere.add(value)
+        assert elsewhere.median() == statistics.median(earlier + coming[:number])
+    at_once.add_all(coming)
+    assert at_once.median() == elsewhere.median()
+    assert (at_once.value, at_once.below) == (elsewhere.value, elsewhere.below)
+    assert at_once.tally.added == elsewhere.tally.added
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.floats(0, 100) | st.integers(0, 20_000).map(lambda half: half / 200), min_size=1, max_size=50))
+def test_cents_of_a_column_are_python_s_rounding(scores: list[float]) -> None:
+    found = cents_column(np.array(scores)).tolist()
+    assert found == [cents(score) for score in scores]
+    assert [points(value) for value in found] == [round(score, 2) for score in scores]
+
+
+def test_every_cent_survives() -> None:
+    assert all(cents(points(value)) == value and points(value) == round(value / 100, 2) for value in range(10_001))
+
+
+SOME = {
+    "total_tokens": st.integers(0, 300_000) | st.just(2**53),
+    "tool_calls": st.integers(0, 300),
+    "iterations": st.none() | st.integers(1, 50),
+    "execution_time": st.none() | st.just(0.0) | st.floats(0, 5000),
+    "estimated_cost": st.none() | st.just(0.0) | st.floats(0, 10),
+    "criteria_met": st.just(2),
+    "criteria_total": st.integers(2, 4),
+}
+PAIR = st.tuples(st.floats(0, 2000), st.floats(0, 2000)).map(sorted)
+BOUNDS = st.builds(
+    lambda a, b, c, d, median: Bounds(*a, *b, *c, *d, median),
+    PAIR,
+    PAIR,
+    PAIR,
+    PAIR,
+    st.integers(2, 40).map(lambda n: n / 2),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(st.fixed_dictionaries(SOME), BOUNDS), min_size=1, max_size=6))
+def test_one_submission_and_a_column_of_them_get_the_same_bits(rows: list[tuple[dict[str, float], Bounds]]) -> None:
+    constants = RULES.constants_of(Task(id="t", category="debugging", difficulty="advanced"))
+    facts = {name: [row[name] for row, _ in rows] for name in FACTS}
+    frame = with_yardsticks(
+        frame_of(facts, FACTS), [Yardstick(bounds, constants) for _, bounds in rows], range(len(rows))
+    )
+    table = score_columns(frame, constants)
+    for number, (row, bounds) in enumerate(rows):
+        alone = score(row, bounds, constants)
+        assert alone == {name: table[name][number] for name in alone}
+        assert all(0 <= value <= 100 + 1e-9 for value in alone.values())
+
+
+def test_many_rows_and_few_rows_give_the_same_cents() -> None:
+    rng = random.Random(3)
+    facts: dict[str, list[float | None]] = {name: [] for name in FACTS}
+    for _ in range(1000):
+        facts["total_tokens"].append(rng.randrange(200_000))
+        facts["tool_calls"].append(rng.randrange(200))
+        facts["iterations"].append(rng.choice((None, 1, 2, 3, 9)))
+        facts["execution_time"].append(rng.choice((None, 0, rng.uniform(0, 2000))))
+        facts["estimated_cost"].append(rng.choice((None, 0, rng.uniform(0, 0.3))))
+        facts["criteria_met"].append(1)
+        facts["criteria_total"].append(rng.choice((1, 2, 3)))
+    task = Task(id="t")
+    yardstick = Yardstick(
+        Bounds(*(float(RULES.defaults_of(task)[name]) for name in Bounds._fields)), RULES.constants_of(task)
+    )
+    together = score_all(facts, [yardstick], [0] * 1000)
+    for start in range(0, 1000, 100):
+        part = {name: values[start : start + 100] for name, values in facts.items()}
+        few = score_all(part, [yardstick], [0] * 100)
+        assert all(few[name] == together[name][start : start + 100] for name in KEPT)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=40))
+def test_quartiles_and_median_are_those_of_the_standard_library(values: list[int]) -> None:
+    ordered = sorted(values)
+    assert middle(ordered) == statistics.median(values)
+    assert [quartile(ordered, which) for which in (1, 2, 3)] == statistics.quantiles(values, n=4)
+
+
+def test_a_tool_with_too_few_submissions_has_no_baseline_of_its_own() -> None:
+    facts = Facts([1, 2], [1, 2], [None, 1], [None, 2.0], [0.0, None])
+    assert own_baseline(facts, least=5) == Missing("2 of 5 submissions")
+    assert baseline_of(facts, defaults={"min_tokens": 7}, least=5)["min_tokens"] == 7
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40))
+def test_ranks_are_competition_ranks_and_percentiles_the_share_below(values: list[int]) -> None:
+    counts = {value: values.count(value) for value in values}
+    for value in values:
+        rank, percentile = place(*Ranks(counts).around(value), len(values))
+        assert rank == 1 + sum(other > value for other in values)
+        assert percentile == round(sum(other < value for other in values) / len(values) * 100, 1)
+
+
+def test_another_level_takes_student_s_quantile() -> None:
+    counts = {5000: 2, 6000: 2}  # mean 55, standard deviation sqrt(100 / 3)
+    at_95 = score_interval(counts, RULES.interval)
+    at_90 = score_interval(counts, RULES.interval, level=0.9)
+    assert (at_95.method, at_90.method) == ("arena", "student")
+    # t with 3 degrees of freedom at 90 %: 2.3533634348
+    assert at_90.high - 55 == pytest.approx(2.3533634348 * (100 / 3) ** 0.5 / 2, rel=1e-9)
+    assert at_95.high - 55 == pytest.approx(2.776 * (100 / 3) ** 0.5 / 2, rel=1e-12)
+
+
+def test_an_interval_of_one_value_is_missing() -> None:
+    assert mean_interval([3.0], level=0.95) == Missing("1 of 2 values that an interval needs")
+
+
+def test_the_nine_scores_are_declared_under_their_names() -> None:
+    names = {one.name for one in catalog().at("submission")}
+    parts = {"token_efficiency", "tool_call_efficiency", "iteration_efficiency", *KEPT}
+    assert names == {f"{part}_score" for part in parts}
+
+
+def test_a_profile_sets_every_constant_and_a_wrong_name_is_answered_with_the_nearest() -> None:
+    held = load_profile("arena-1")
+    declared = {name for one in catalog().at("submission") for name in one.constants} - {"difficulty_factor"}
+    assert declared <= set(held.constants)
+    wrong = Profile(name="mine", spec="arena", constants={**held.constants, "speed_exponnt": 1.0})
+    with pytest.raises(UnknownName, match="speed_exponent"):
+        read_rules(wrong)
+    without = Profile(name="mine", spec="arena", constants={k: v for k, v in held.constants.items() if k != "outliers"})
+    with pytest.raises(BadProfile, match="outliers"):
+        read_rules(without)
+    with pytest.raises(BadProfile, match="outcome"):
+        read_rules(load_profile("outcome-1"))
+
+
+def test_weights_come_from_the_task_then_its_category_then_the_profile() -> None:
+    own = {"efficiency": 1.0, "speed": 0.0, "cost": 0.0, "correctness": 0.0}
+    assert RULES.constants_of(convert_task({"id": "t", "category": "debugging", "weights": own}))["speed_weight"] == 0
+    assert RULES.constants_of(Task(id="t", category="debugging"))["speed_weight"] == 0.35
+    assert RULES.constants_of(Task(id="t", category="gardening"))["speed_weight"] == 0.25
+
+
+def test_a_task_that_cannot_be_scored_is_refused() -> None:
+    with pytest.raises(UnknownName, match="intermediate"):
+        RULES.check_task(Task(id="t", difficulty="intermediat"))
+    with pytest.raises(UsageError, match="min_tokens above max_tokens"):
+        RULES.check_task(convert_task({"id": "t", "baseline": {"min_tokens": 300_000}}))
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"id": "t", "success_criteria": [{"type": "file_exist"}]}, "did you mean 'file_exists'"),
+        ({"id": "t", "success_criteria": [{"type": "min_functionality"}]}, "needs a command"),
+        ({"id": "t", "weights": {"efficiency": 1, "speed": 1, "cost": 0, "correctness": 0}}, "add up to 2"),
+        ({"id": "t", "titel": "x"}, "did you mean 'title'"),
+        ({"id": ""}, "length >= 1"),
+        ({"title": "x"}, "missing required field 'id'"),
+        ({"id": "a\0b"}, "NUL"),
+    ],
+)
+def test_a_wrong_task_is_refused_when_it_is_defined(values: dict[str, object], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason.replace("(", r"\(")):
+        convert_task(values)

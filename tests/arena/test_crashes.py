@@ -1,0 +1,164 @@
+"""Killed at random moments, the arena loses nothing, counts nothing twice, and tells everything at least once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar
+
+import pytest
+from sqlalchemy import select
+
+from arena_crash import TASKS, WORKERS, made
+from arena_makers import as_submission, as_task, make_arena
+from steelyard.arena.arena import open_arena
+from steelyard.arena.notify import event_id
+from steelyard.arena.pipeline import EVALUATED
+from steelyard.arena.receipts import Receipt
+from steelyard.arena.standings import standings
+from steelyard.store import Store, open_store
+from steelyard.store.migrations.m0001_arena import baselines, outbox, states, submissions, tallies
+
+CRASH = Path(__file__).parent.parent / "arena_crash.py"
+CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]
+
+
+def crash(store: Store, address: str, folder: Path, *, count: int, kills: int, seed: int, pause: float) -> None:
+    arena = make_arena(store)
+    for number in range(TASKS):
+        arena.add_task(as_task({"id": f"task-{number}", "success_criteria": CRITERIA}))
+    store.close()
+    options = ["--submissions", str(count), "--kills", str(kills), "--seed", str(seed), "--pause", str(pause)]
+    done = subprocess.run(
+        [sys.executable, CRASH, address, folder, *options], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= kills
+
+
+def acknowledged(folder: Path) -> set[str]:
+    return {line for worker in range(WORKERS) for line in (folder / f"acknowledged-{worker}").read_text().splitlines()}
+
+
+def contents(store: Store, table: object, *leave_out: str) -> list[tuple[object, ...]]:
+    columns = [column for column in table.columns if column.name not in leave_out]  # type: ignore[attr-defined]
+    with store.read() as connection:
+        return sorted(tuple(row) for row in connection.execute(select(*columns)))
+
+
+def check_nothing_lost(store: Store, folder: Path, *, count: int, seed: int) -> None:
+    with store.read() as connection:
+        held = Counter(connection.execute(select(submissions.c.id)).scalars())
+        told = Counter(tuple(row) for row in connection.execute(select(outbox.c.task_key, outbox.c.ordinal)))
+        rows = {tuple(row) for row in connection.execute(select(submissions.c.task_key, submissions.c.ordinal))}
+    expected = {made(worker, number, seed)["id"] for worker in range(WORKERS) for number in range(count // WORKERS)}
+    assert acknowledged(folder) == expected
+    assert held == Counter(expected)  # there, and once
+    assert told == Counter(rows)  # one event for each
+
+
+def check_equals_a_rebuild(store: Store, folder: Path, *, seed: int) -> None:
+    """Everything that follows from the submissions is what a fresh arena makes of them in the same order."""
+    fresh = open_store(f"sqlite:///{folder}/rebuilt.db")
+    rebuilt = make_arena(fresh)
+    arena = open_arena(store)
+    for task in arena.tasks():
+        rebuilt.add_task(task)
+    with store.read() as connection:
+        wanted = select(submissions.c.id).order_by(submissions.c.task_key, submissions.c.ordinal)
+        order = list(connection.execute(wanted).scalars())
+    again = [as_submission(made(*map(int, one.split("-")), seed)) for one in order]
+    assert all(isinstance(outcome, Receipt) for outcome in rebuilt.submit(again))
+    for task in arena.tasks():
+        one, other = standings(arena, task.id), standings(rebuilt, task.id)
+        assert one.n == other.n > 0
+        left_out = {"evaluated_at"}
+        for a, b in zip(one.standings, other.standings, strict=True):
+            assert all(getattr(a, name) == getattr(b, name) for name in a.__struct_fields__ if name not in left_out)
+    for table in (tallies, states):
+        assert contents(store, table) == contents(fresh, table)
+    assert contents(store, baselines, "created_at") == contents(fresh, baselines, "created_at")
+    left_out_columns = ("accepted_at",)
+    assert contents(store, submissions, *left_out_columns) == contents(fresh, submissions, *left_out_columns)
+    fresh.close()
+
+
+@pytest.mark.parametrize(
+    ("count", "kills", "pause"),
+    [
+        pytest.param(600, 15, 0.25, id="15-kills"),
+        pytest.param(20_000, 200, 1.0, id="200-kills", marks=pytest.mark.long),
+    ],
+)
+def test_killed_while_submitting_nothing_is_lost_or_counted_twice(
+    store: Store, store_address: str, tmp_path: Path, count: int, kills: int, pause: float
+) -> None:
+    crash(store, store_address, tmp_path, count=count, kills=kills, seed=5, pause=pause)
+    check_nothing_lost(store, tmp_path, count=count, seed=5)
+    check_equals_a_rebuild(store, tmp_path, seed=5)
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    seen: ClassVar[Counter[str]] = Counter()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen[self.headers["Steelyard-Event-Id"]] += 1
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver() -> Iterator[str]:
+    """A webhook that counts event ids."""
+    _Receiver.seen = Counter()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/hook"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+NOTIFY = """
+import sys
+from steelyard.arena.arena import now_microseconds
+from steelyard.arena.notify import LEASE_SECONDS, SECOND, notify_once
+from steelyard.arena.targets import Target
+from steelyard.store import open_store
+print("ready", flush=True)
+later = now_microseconds() + int(sys.argv[3]) * 2 * LEASE_SECONDS * SECOND  # leases of the killed have run out
+print(notify_once(open_store(sys.argv[1]), [Target(name="hook", url=sys.argv[2])], now=later).waiting)
+"""
+
+
+def test_killed_while_notifying_every_event_arrives_at_least_once(
+    store: Store, store_address: str, receiver: str
+) -> None:
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task"}))
+    ids = [f"s{number}" for number in range(150)]
+    arena.submit([as_submission({"id": one, "task_id": "task", "total_tokens": 5, "tool_calls": 1}) for one in ids])
+    store.close()
+    for turn in range(4):
+        command = [sys.executable, "-c", NOTIFY, store_address, receiver, str(turn)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            if turn < 3:
+                until = 10 * (turn + 1)
+                while len(_Receiver.seen) < until and process.poll() is None:
+                    pass
+                process.kill()
+            else:
+                assert process.stdout.read() == "0\n"  # nothing waits any more
+    assert set(_Receiver.seen) == {event_id(EVALUATED, one) for one in ids}

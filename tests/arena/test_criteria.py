@@ -1,0 +1,216 @@
+"""Success criteria are really checked, on the artifacts and in the sandbox; without artifacts only claims remain."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena_makers import as_submission, as_task, make_arena
+from steelyard import sandbox
+from steelyard.arena.artifacts import BadArtifacts, locate, staged
+from steelyard.arena.criteria import NO_ARTIFACTS, check_all
+from steelyard.arena.receipts import CriterionResult, Receipt
+from steelyard.arena.standings import standings
+from steelyard.records.finding import Rejected
+from steelyard.records.task import convert_task
+from steelyard.store import Store
+
+needs_sandbox = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
+
+GOOD = {
+    "solution.py": "def f():\n    return 1\n",
+    "test_solution.py": (
+        "import unittest, solution\n\n\nclass Case(unittest.TestCase):\n"
+        "    def test_f(self):\n        self.assertEqual(solution.f(), 1)\n"
+    ),
+}
+
+
+def folder_of(path: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        target = path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    return path
+
+
+def check(criterion: dict[str, Any], folder: Path | None, **said: Any) -> CriterionResult:
+    task = convert_task({"id": "t", "success_criteria": [criterion]})
+    given = as_submission({"id": "s", "task_id": "t", "total_tokens": 1, "tool_calls": 1, **said})
+    if folder is None:
+        return check_all(task.success_criteria, given, None)[0]
+    with staged(folder) as found:
+        return check_all(task.success_criteria, given, found)[0]
+
+
+def test_without_artifacts_files_and_success_are_claims() -> None:
+    found = check({"type": "file_exists", "file_path": "a.py"}, None, files_created=["a.py"])
+    assert (found.met, found.claimed) == (True, True)
+    assert not check({"type": "file_exists", "file_path": "b.py"}, None, files_created=["a.py"]).met
+    assert check({"type": "no_errors"}, None).met  # absent success counts as true
+    assert check({"type": "no_errors"}, None).claimed
+    assert not check({"type": "no_errors"}, None, success=False).met
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        {"type": "tests_pass"},
+        {"type": "code_compiles"},
+        {"type": "command", "command": ["true"]},
+        {"type": "min_functionality", "command": ["true"]},
+        {"type": "judge", "threshold": 0.5, "command": ["true"]},
+    ],
+)
+def test_without_artifacts_nothing_else_passes(criterion: dict[str, Any]) -> None:
+    found = check(criterion, None, success=True)
+    assert (found.met, found.claimed, found.reason) == (False, False, NO_ARTIFACTS)
+
+
+def test_a_file_counts_when_it_is_really_there(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "made", {"a.py": "", "in/b.py": ""})
+    assert check({"type": "file_exists", "file_path": "in/b.py"}, folder).met
+    said = check({"type": "file_exists", "file_path": "c.py"}, folder, files_created=["c.py"])
+    assert (said.met, said.claimed) == (False, False)
+    assert not check({"type": "file_exists", "file_path": "../made/a.py"}, folder).met
+
+
+def test_an_error_log_tells_of_errors(tmp_path: Path) -> None:
+    criterion = {"type": "no_errors", "error_log": "errors.txt"}
+    assert check(criterion, folder_of(tmp_path / "a", {"errors.txt": ""}), success=False).met
+    assert not check(criterion, folder_of(tmp_path / "b", {"errors.txt": "boom"}), success=True).met
+
+
+def test_a_judge_s_score_is_held_against_the_threshold() -> None:
+    two = [{"judge": "j1", "weighted_score": 0.5}, {"judge": "j2", "weighted_score": 0.9}]
+    assert check({"type": "judge", "threshold": 0.7}, None, judgments=two).met  # the mean is 0.7
+    assert not check({"type": "judge", "threshold": 0.7, "judge": "j1"}, None, judgments=two).met
+    assert check({"type": "judge", "threshold": 0.7}, None).reason == "there is no score of a judge"
+
+
+@needs_sandbox
+def test_tests_are_run_and_must_really_pass(tmp_path: Path) -> None:
+    good = folder_of(tmp_path / "good", GOOD)
+    assert check({"type": "tests_pass"}, good).reason == "1 tests ran, 0 did not pass"
+    bad = folder_of(tmp_path / "bad", {**GOOD, "solution.py": "def f():\n    return 2\n"})
+    assert not check({"type": "tests_pass"}, bad).met
+    none = folder_of(tmp_path / "none", {"solution.py": ""})
+    assert not check({"type": "tests_pass"}, none).met
+    early = folder_of(tmp_path / "early", {**GOOD, "solution.py": "import os\nos._exit(0)\n"})
+    assert "did not run to their end" in check({"type": "tests_pass"}, early).reason
+
+
+@needs_sandbox
+def test_the_task_s_own_tests_lie_over_those_of_the_submission(tmp_path: Path) -> None:
+    own = folder_of(tmp_path / "own", {"test_solution.py": GOOD["test_solution.py"].replace("f(), 1", "f(), 7")})
+    folder = folder_of(tmp_path / "made", GOOD)
+    assert not check({"type": "tests_pass", "tests": str(own)}, folder).met
+
+
+@needs_sandbox
+def test_code_must_compile(tmp_path: Path) -> None:
+    assert check({"type": "code_compiles"}, folder_of(tmp_path / "a", GOOD)).met
+    broken = check({"type": "code_compiles"}, folder_of(tmp_path / "b", {"a.py": "def f(:\n"}))
+    assert not broken.met
+    assert "a.py" in broken.reason
+    assert not check({"type": "code_compiles"}, folder_of(tmp_path / "c", {"a.txt": ""})).met
+
+
+@needs_sandbox
+def test_a_command_counts_by_its_exit_status_and_in_time(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", {"run.py": "import sys\nsys.exit(3)\n"})
+    command = ["python", "run.py"]
+    assert check({"type": "command", "command": command, "exit_status": 3}, folder).met
+    assert not check({"type": "min_functionality", "command": command}, folder).met
+    slow = check({"type": "command", "command": ["sleep", "30"], "seconds": 0.3}, folder)
+    assert "limit" in slow.reason
+    assert not check({"type": "command", "command": ["no-such-program"]}, folder).met
+
+
+@needs_sandbox
+def test_a_judge_of_the_task_s_own_prints_its_score(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", {"judge.py": "print('thinking')\nprint(0.8)\n", "mad.py": "print(7)\n"})
+    assert check({"type": "judge", "threshold": 0.8, "command": ["python", "judge.py"]}, folder).met
+    assert "no score" in check({"type": "judge", "threshold": 0.1, "command": ["python", "mad.py"]}, folder).reason
+
+
+def test_archives_hold_the_same_as_folders(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", GOOD)
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        archive.add(folder, arcname=".")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
+        for name in GOOD:
+            zipped.write(folder / name, name)
+    digests = set()
+    for path in (folder, tmp_path / "a.tar.gz", tmp_path / "a.zip"):
+        with staged(path) as found:
+            digests.add(found.sha256)
+            assert sorted(one.name for one in found.folder.iterdir()) == sorted(GOOD)
+    assert len(digests) == 1
+
+
+def test_hostile_archives_stay_inside(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "up.tar", "w") as archive:
+        info = tarfile.TarInfo("../outside.txt")
+        info.size = 2
+        archive.addfile(info, io.BytesIO(b"no"))
+    with pytest.raises(BadArtifacts, match="relative"), staged(tmp_path / "up.tar"):
+        pass
+    with tarfile.open(tmp_path / "link.tar", "w") as archive:
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    with staged(tmp_path / "link.tar") as found:
+        assert list(found.folder.iterdir()) == []
+    (tmp_path / "broken.zip").write_bytes(b"PK\x05\x06 not really")
+    with pytest.raises(BadArtifacts), staged(tmp_path / "broken.zip"):
+        pass
+
+
+def test_artifacts_outside_of_the_named_folder_are_not_opened(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "link").symlink_to(tmp_path)
+    for name in ("..", "/etc", "link", "no-such"):
+        with pytest.raises(BadArtifacts):
+            locate(name, inner)
+
+
+def test_links_in_a_folder_are_left_out(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", {"real.txt": "x"})
+    (folder / "link.txt").symlink_to("/etc/passwd")
+    with staged(folder) as found:
+        assert [one.name for one in found.folder.iterdir()] == ["real.txt"]
+
+
+@needs_sandbox
+def test_a_submission_with_artifacts_is_scored_by_what_they_show(store: Store, tmp_path: Path) -> None:
+    folder_of(tmp_path / "good", GOOD)
+    arena = make_arena(store)
+    criteria = [{"type": "tests_pass"}, {"type": "file_exists", "file_path": "missing.py"}]
+    arena.add_task(as_task({"id": "t", "success_criteria": criteria}))
+    shared = {"task_id": "t", "total_tokens": 1, "tool_calls": 1, "files_created": ["missing.py"]}
+    given = [
+        as_submission({"id": "shown", "artifacts": "good", **shared}),
+        as_submission({"id": "claimed", **shared}),
+        as_submission({"id": "away", "artifacts": "gone", **shared}),
+    ]
+    shown, claimed, away = arena.submit(given, artifacts_root=tmp_path)
+    assert isinstance(shown, Receipt)
+    assert isinstance(claimed, Receipt)
+    assert isinstance(away, Rejected)
+    assert (shown.correctness_score, shown.claimed) == (50.0, False)  # the tests pass, the file is not there
+    assert (claimed.correctness_score, claimed.claimed) == (50.0, True)
+    held = {row.submission_id: row.claimed for row in standings(arena, "t").standings}
+    assert held == {"shown": (), "claimed": ("file_exists",)}
+    (again,) = arena.submit(given[:1], artifacts_root=tmp_path)
+    assert isinstance(again, Receipt)
+    assert again.status == "known"
+    (tmp_path / "good" / "more.txt").write_text("changed")
+    (changed,) = arena.submit(given[:1], artifacts_root=tmp_path)
+    assert isinstance(changed, Rejected)

@@ -1,0 +1,216 @@
+"""Notifications: signed, at least once, never given up, and only to who was named."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
+
+import pytest
+
+from arena_makers import as_submission, as_task, make_arena
+from steelyard.arena.arena import Arena, now_microseconds
+from steelyard.arena.notify import LEASE_SECONDS, SECOND, Round, notify_once, waiting, waits_seconds
+from steelyard.arena.targets import Target, read_targets
+from steelyard.arena.watching import Watch
+from steelyard.arena.webhook import send
+from steelyard.errors import MissingExtra, UsageError
+from steelyard.store import Store
+
+HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
+OTHER = Target(name="other", url="http://127.0.0.1:9/other")
+
+
+@pytest.fixture
+def arena(store: Store) -> Arena:
+    made = make_arena(store)
+    made.add_task(as_task({"id": "task"}))
+    submit(made, 3)
+    return made
+
+
+def submit(arena: Arena, count: int) -> None:
+    start = waiting(arena.store)
+    rows = [{"id": f"s{start + n}", "task_id": "task", "total_tokens": 5, "tool_calls": 2} for n in range(count)]
+    arena.submit([as_submission(row) for row in rows])
+
+
+class Receiver:
+    """Stands in for the network: remembers what it was sent and answers as it is told."""
+
+    def __init__(self, *failing: str) -> None:
+        self.failing = set(failing)
+        self.seen: list[tuple[str, str]] = []
+
+    def __call__(self, target: Target, *, event_id: str, **_: Any) -> str | None:
+        self.seen.append((target.name, event_id))
+        return "answered 500" if target.name in self.failing else None
+
+
+def later(seconds: float) -> int:
+    return now_microseconds() + int(seconds * SECOND)
+
+
+def test_every_event_goes_to_every_target_once_when_all_is_well(arena: Arena) -> None:
+    receiver = Receiver()
+    done = notify_once(arena.store, [HOOK, OTHER], sender=receiver)
+    assert (done.sent, done.failed, done.settled, done.waiting) == (6, 0, 3, 0)
+    assert len(set(receiver.seen)) == len(receiver.seen) == 6
+    assert notify_once(arena.store, [HOOK, OTHER], sender=receiver).sent == 0
+
+
+def test_a_failed_target_is_tried_again_later_and_the_other_is_left_in_peace(arena: Arena) -> None:
+    receiver = Receiver("other")
+    done = notify_once(arena.store, [HOOK, OTHER], sender=receiver)
+    assert (done.sent, done.failed, done.waiting) == (3, 3, 3)
+    assert done.errors == ("other: answered 500",)
+    assert notify_once(arena.store, [HOOK, OTHER], sender=receiver).failed == 0  # not due yet
+    receiver.failing.clear()
+    again = notify_once(arena.store, [HOOK, OTHER], sender=receiver, now=later(60))
+    assert (again.sent, again.waiting) == (3, 0)
+    assert sum(name == "hook" for name, _ in receiver.seen) == 3
+
+
+def test_waits_double_up_to_an_hour_and_never_end() -> None:
+    assert [waits_seconds(attempt) for attempt in (1, 2, 3, 10, 11, 1000)] == [5, 10, 20, 2560, 3600, 3600]
+
+
+def test_two_senders_do_not_send_the_same_event_at_once(arena: Arena) -> None:
+    inner: list[Round] = []
+
+    def sender(_target: Target, **_: Any) -> None:
+        if not inner:
+            inner.append(notify_once(arena.store, [HOOK], sender=Receiver()))
+
+    notify_once(arena.store, [HOOK], sender=sender)
+    assert inner[0].sent == 0
+
+
+def test_an_event_whose_sender_died_is_sent_again_under_the_same_id(arena: Arena) -> None:
+    dying = Receiver()
+
+    def sender(target: Target, **message: Any) -> None:
+        dying(target, **message)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        notify_once(arena.store, [HOOK], sender=sender)
+    receiver = Receiver()
+    assert notify_once(arena.store, [HOOK], sender=receiver).sent == 0  # the lease holds
+    notify_once(arena.store, [HOOK], sender=receiver, now=later(LEASE_SECONDS + 1))
+    assert set(dying.seen) < set(receiver.seen)
+    assert waiting(arena.store) == 0
+
+
+def test_a_target_gets_only_the_kinds_it_wants(arena: Arena) -> None:
+    receiver = Receiver()
+    choosy = Target(name="choosy", url="http://127.0.0.1:9/", kinds=("something.else",))
+    assert notify_once(arena.store, [choosy], sender=receiver).waiting == 0
+    assert receiver.seen == []
+
+
+class _Server(BaseHTTPRequestHandler):
+    got: ClassVar[list[tuple[dict[str, str], bytes]]] = []
+    answers: ClassVar[list[int]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.got.append((dict(self.headers), body))
+        status = self.answers.pop(0) if self.answers else 204
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/elsewhere")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    _Server.got.clear()
+    _Server.answers.clear()
+    made = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
+    thread = Thread(target=made.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_address[1]}/hook"
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def test_a_webhook_is_signed_so_that_its_receiver_can_check_it(
+    arena: Arena, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOOK_SECRET", "hush")
+    target = Target(name="hook", url=server, secret_env="HOOK_SECRET")  # noqa: S106 - the name of a variable
+    assert notify_once(arena.store, [target]).sent == 3
+    headers, body = _Server.got[0]
+    expected = hmac.new(b"hush", headers["Steelyard-Timestamp"].encode() + b"." + body, hashlib.sha256).hexdigest()
+    assert headers["Steelyard-Signature"] == f"sha256={expected}"
+    told = json.loads(body)
+    assert told["event_id"] == headers["Steelyard-Event-Id"]
+    assert (told["kind"], told["task_id"], told["submission_id"]) == ("submission.evaluated", "task", "s0")
+    assert set(told) >= {"overall_score", "overall_ranking", "percentile", "baseline_version", "submitter"}
+
+
+def test_a_redirect_is_not_followed_and_a_refusal_is_an_error(server: str) -> None:
+    _Server.answers[:] = [302, 500]
+    target = Target(name="hook", url=server)
+    message: dict[str, Any] = {"event_id": "e", "kind": "k", "body": b"{}", "timestamp": 1}
+    assert send(target, **message) == "answered 302"
+    assert send(target, **message) == "answered 500"
+    assert send(target, **message) is None
+    assert len(_Server.got) == 3
+
+
+def test_nobody_listening_is_an_error_and_not_a_crash() -> None:
+    target = Target(name="hook", url="http://127.0.0.1:1/", seconds=1.0)
+    assert "refused" in str(send(target, event_id="e", kind="k", body=b"{}", timestamp=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[[targets]]\nname = "a"\n', "either url or apprise_env"),
+        ('[[targets]]\nname = "a"\nurl = "file:///etc/passwd"\n', "not an http"),
+        ('[[targets]]\nname = "a"\nurl = "http://x/"\nsecret = "s"\n', "unknown field"),
+        ('[[targets]]\nname = "a"\nurl = "http://x/"\n[[targets]]\nname = "a"\nurl = "http://y/"\n', "each its own"),
+        ("targets = []", "need names"),
+        ("not toml", "cannot be read"),
+    ],
+)
+def test_wrong_targets_are_refused_before_anything_is_sent(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "targets.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=problem):
+        read_targets(path)
+
+
+def test_a_secret_that_is_not_set_is_an_error() -> None:
+    target = Target(name="a", url="http://x/", secret_env="NO_SUCH_VARIABLE")  # noqa: S106 - the name of a variable
+    with pytest.raises(UsageError, match="NO_SUCH_VARIABLE"):
+        _ = target.secret
+
+
+def test_apprise_is_an_extra_with_a_kind_message() -> None:
+    pytest.importorskip("steelyard.arena.webhook")
+    try:
+        import apprise  # noqa: F401 - is it there?
+    except ImportError:
+        with pytest.raises(MissingExtra, match="apprise"):
+            send(Target(name="a", apprise_env="X"), event_id="e", kind="k", body=b"{}", timestamp=1)
+
+
+def test_watching_shows_each_evaluation_once(arena: Arena) -> None:
+    watch = Watch(arena)
+    assert watch.news() == []
+    submit(arena, 2)
+    news = watch.news(as_json=True)
+    assert [json.loads(line)["submission_id"] for line in news] == ["s3", "s4"]
+    assert watch.news() == []

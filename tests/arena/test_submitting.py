@@ -1,0 +1,295 @@
+"""What is accepted, what is refused and why, and what is remembered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arena_makers import as_submission, as_task, make_arena
+from steelyard.arena.arena import Arena, create_arena, open_arena
+from steelyard.arena.history import changes, history, slope_per_day
+from steelyard.arena.leaders import bias, combination_baselines, leaders
+from steelyard.arena.profiles import compare_profiles
+from steelyard.arena.receipts import Receipt
+from steelyard.arena.standings import standings
+from steelyard.errors import BadStore, UnknownName, UsageError
+from steelyard.profiles import Profile, load_profile
+from steelyard.records.decode import Refused
+from steelyard.records.finding import Rejected
+from steelyard.records.run import Judgment, Run, Usage
+from steelyard.records.submission import Submission, decode_submission, submission_from_run
+from steelyard.store import Store
+
+
+def one(name: str, **changes_: Any) -> Submission:
+    return as_submission({"id": name, "task_id": "task", "total_tokens": 5000, "tool_calls": 10, **changes_})
+
+
+@pytest.fixture
+def arena(store: Store) -> Arena:
+    made = make_arena(store)
+    made.add_task(as_task({"id": "task"}))
+    return made
+
+
+def accepted(arena: Arena, *given: Submission) -> list[Receipt]:
+    outcomes = arena.submit(list(given))
+    assert all(isinstance(outcome, Receipt) for outcome in outcomes), outcomes
+    return [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
+
+
+BAD: list[tuple[bytes, str]] = [
+    (b'{"id": "a", "task_id": "task", "total_tokens": -1, "tool_calls": 1}', "total_tokens: expected int >= 0"),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "iterations": 0}', "iterations"),
+    (b'{"id": "a", "task_id": "task", "tool_calls": 1}', "total_tokens is missing"),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 1}', "tool_calls is missing"),
+    (b'{"id": "' + b"x" * 10_000_000 + b'", "task_id": "task", "total_tokens": 1, "tool_calls": 1}', "length <= 1024"),
+    (b'{"id": "a\\u0000b", "task_id": "task", "total_tokens": 1, "tool_calls": 1}', "NUL"),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "agent": "\\u0000"}', "NUL"),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "overall_score": 150}', "overall_score"),
+    (
+        b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "judgments": [{"weighted_score": 1.5}]}',
+        "1.0",
+    ),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 1e99, "tool_calls": 1}', "total_tokens"),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 99999999999999999999, "tool_calls": 1}', "total_tokens"),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 1e999}', "execution_time"),
+    (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1', "not JSON"),
+    (b"[" * 100_000, "expected object, got array"),
+    (b"\xff", "not JSON"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD, ids=[reason for _, reason in BAD])
+def test_a_bad_submission_is_refused_with_a_short_reason(line: bytes, reason: str) -> None:
+    with pytest.raises(Refused) as caught:
+        decode_submission(line)
+    assert reason in caught.value.reason
+    assert len(caught.value.reason) < 300
+
+
+def test_a_submission_made_by_a_program_is_held_to_the_same_rules(arena: Arena) -> None:
+    good = one("good")
+    bad = Submission(id="bad", task_id="task", total_tokens=-5, tool_calls=1)
+    nul = Submission(id="a\0b", task_id="task", total_tokens=5, tool_calls=1)
+    half = Submission(id="\ud800", task_id="task", total_tokens=5, tool_calls=1)
+    outcomes = arena.submit([bad, good, nul, half])
+    assert [type(outcome) for outcome in outcomes] == [Rejected, Receipt, Rejected, Rejected]
+
+
+def test_the_rest_of_a_batch_lands(arena: Arena) -> None:
+    accepted(arena, one("taken"))
+    given: list[Submission | Rejected] = [
+        one("first"),
+        one("lost", task_id="tsak"),
+        one("taken", total_tokens=1),
+        Rejected(path="file", line=3, reason="broken"),
+        one("first", total_tokens=6),
+        one("second"),
+        one("first"),
+    ]
+    outcomes = arena.submit(given)
+    shown = [outcome.status if isinstance(outcome, Receipt) else outcome.code for outcome in outcomes]
+    other = "id_with_other_content"
+    assert shown == ["accepted", "unknown_task", other, "bad_record", other, "accepted", "known"]
+    assert isinstance(outcomes[1], Rejected)
+    assert outcomes[1].hint == "did you mean 'task'?"
+    assert standings(arena, "task").n == 3
+
+
+def test_an_id_is_accepted_once_also_in_another_task(arena: Arena) -> None:
+    arena.add_task(as_task({"id": "other"}))
+    accepted(arena, one("a"))
+    (again,) = accepted(arena, one("a"))
+    (elsewhere,) = arena.submit([one("a", task_id="other")])
+    assert again.status == "known"
+    assert isinstance(elsewhere, Rejected)
+    assert (standings(arena, "task").n, standings(arena, "other").n) == (1, 0)
+
+
+def test_a_known_submission_is_answered_as_things_stand_now(arena: Arena) -> None:
+    accepted(arena, *(one(f"s{number}", total_tokens=1000 * number) for number in range(1, 8)))
+    (again,) = accepted(arena, one("s3", total_tokens=3000))
+    held = next(row for row in standings(arena, "task").standings if row.submission_id == "s3")
+    for name in ("overall_score", "overall_ranking", "percentile", "baseline_version", "defaulted", "flags"):
+        assert getattr(again, name) == getattr(held, name)
+
+
+def test_a_task_admits_only_the_tools_and_models_it_names(arena: Arena) -> None:
+    arena.add_task(as_task({"id": "narrow", "tools": ["ant"], "models": ["large"]}))
+    outcomes = arena.submit(
+        [
+            one("a", task_id="narrow", agent="ant", model="large"),
+            one("b", task_id="narrow", agent="bee", model="large"),
+            one("c", task_id="narrow", agent="ant"),
+        ]
+    )
+    assert isinstance(outcomes[0], Receipt)
+    assert [outcome.reason for outcome in outcomes if isinstance(outcome, Rejected)] == [
+        "the task admits the tools ant, not 'bee'",
+        "the task admits the models large, not an unnamed one",
+    ]
+
+
+def test_a_task_is_added_once_and_never_changed(arena: Arena) -> None:
+    assert arena.add_task(as_task({"id": "task"})) is False
+    with pytest.raises(UsageError, match="another definition"):
+        arena.add_task(as_task({"id": "task", "title": "new"}))
+
+
+def test_unknown_numbers_are_listed_and_never_zero(arena: Arena) -> None:
+    (receipt,) = accepted(arena, one("a", execution_time=0))
+    assert receipt.defaulted == ("execution_time", "estimated_cost", "iterations", "success")
+    assert (receipt.speed_score, receipt.cost_score) == (50.0, 50.0)
+    assert receipt.flags == ()  # a time that nobody stated is not a fast one
+
+
+def test_the_arena_remembers_its_rules(store: Store, arena: Arena) -> None:
+    assert open_arena(store).rules == arena.rules
+    assert create_arena(store, load_profile("arena-1")).rules == arena.rules
+    with pytest.raises(UsageError, match="other rules"):
+        create_arena(store, load_profile("arena-1"), policy="as-submitted")
+
+
+def test_a_store_without_an_arena_says_so(store: Store) -> None:
+    with pytest.raises(BadStore, match="no arena"):
+        open_arena(store)
+
+
+def other_profile() -> Profile:
+    held = load_profile("arena-1")
+    cheap = {
+        **held.constants,
+        "efficiency_weight": 0.0,
+        "speed_weight": 0.0,
+        "cost_weight": 1.0,
+        "correctness_weight": 0.0,
+    }
+    return Profile(name="cheap", spec="arena", constants=cheap)
+
+
+def test_a_rescore_under_another_profile_moves_ranks_as_was_foretold(store: Store, arena: Arena) -> None:
+    rows = [one(f"s{n}", total_tokens=100 * n, estimated_cost=11.0 - n, execution_time=10.0 * n) for n in range(1, 11)]
+    accepted(arena, *rows)
+    foretold = compare_profiles(arena, load_profile("arena-1"), other_profile())
+    before = {row.submission_id: row.overall_ranking for row in standings(arena, "task").standings}
+    watching = open_arena(store)
+    arena.rescore(profile=other_profile())
+    after = {row.submission_id: row.overall_ranking for row in standings(arena, "task").standings}
+    for mover in foretold.movers:
+        assert (before[mover.submission_id], after[mover.submission_id]) == (mover.first_ranking, mover.second_ranking)
+    # cost and tokens run against each other, and nothing ties: every pair changes its order
+    assert foretold.tasks[0].kendall_tau == pytest.approx(-1)
+    (late,) = accepted(watching, one("late", estimated_cost=0.5))
+    assert late.overall_score == late.cost_score  # another process follows the new rules at once
+
+
+def test_under_as_submitted_each_keeps_the_score_of_its_day(store: Store) -> None:
+    arena = make_arena(store, policy="as-submitted")
+    arena.add_task(as_task({"id": "task"}))
+    receipts = [accepted(arena, one(f"s{n}", total_tokens=1000 * n))[0] for n in range(1, 9)]
+    held = {row.submission_id: row for row in standings(arena, "task").standings}
+    for receipt in receipts:
+        assert held[receipt.submission_id].overall_score == receipt.overall_score
+        assert held[receipt.submission_id].baseline_version == receipt.baseline_version
+    assert [receipt.baseline_version for receipt in receipts] == [1, 1, 1, 1, 1, 2, 3, 4]
+    assert arena.rescore(policy="current") == 8
+    assert {row.baseline_version for row in standings(arena, "task").standings} == {5}
+
+
+def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> None:
+    rows = [
+        one(f"s{n}", total_tokens=20_000 - 1000 * n, submitter="ada", submitted_at=f"2026-01-0{n}T00:00:00Z")
+        for n in range(1, 5)
+    ]
+    accepted(arena, *rows)
+    found = history(arena, submitter="ada")
+    scores = [moment.overall_score for moment in found.moments]
+    assert scores == sorted(scores)
+    assert found.trend_per_day == pytest.approx((scores[-1] - scores[0]) / 3, abs=0.01)  # a straight line
+    assert history(arena, task_id="task").n == 4
+    assert history(arena, submitter="nobody").reason == "0 of 3 submissions that a trend needs"
+    with pytest.raises(UsageError):
+        history(arena)
+
+
+def test_a_trend_of_one_moment_is_missing() -> None:
+    assert slope_per_day([5, 5, 5], [1, 2, 3]) == (None, "all were submitted at the same moment")
+
+
+def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: Arena, monkeypatch: Any) -> None:
+    clock = [1_000_000]
+    monkeypatch.setattr("steelyard.arena.arena.now_microseconds", lambda: clock[0])
+    accepted(arena, *(one(f"s{n}", total_tokens=1000 * n) for n in range(1, 7)))
+    then = standings(arena, "task")
+    clock[0] = 2_000_000
+    accepted(arena, one("late", total_tokens=10))
+    (found,) = changes(arena, since=1_500_000)
+    assert (found.then_n, found.now_n, found.new) == (6, 7, 1)
+    assert (found.then_leader, found.now_leader) == ("s1", "late")
+    assert standings(arena, "task", until=1_500_000) == then
+    now = {row.submission_id: row for row in standings(arena, "task").standings}
+    for change in found.moved:
+        assert now[change.submission_id].overall_ranking == change.now_ranking
+    assert changes(arena, since=2_500_000) == []
+    assert standings(arena, "task", until=500_000).n == 0
+
+
+def test_leaders_count_every_task_once_and_say_when_there_are_too_few(arena: Arena) -> None:
+    arena.add_task(as_task({"id": "easy", "category": "debugging"}))
+    accepted(arena, *(one(f"a{n}", agent="ant", model="m") for n in range(9)))
+    accepted(arena, one("b", agent="bee", model="m"), one("c", agent="bee", model="m", task_id="easy"))
+    found = leaders(arena, by=("agent",))
+    by_agent = {leader.key["agent"]: leader for leader in found.overall}
+    assert by_agent["ant"].reliable
+    assert not by_agent["bee"].reliable
+    assert (by_agent["bee"].tasks, by_agent["bee"].submissions) == (2, 2)
+    scores = {row.submission_id: row.overall_score for row in standings(arena, "task").standings}
+    easy = standings(arena, "easy").standings[0].overall_score
+    assert by_agent["bee"].mean_score == round((scores["b"] + easy) / 2, 2)
+    assert list(found.categories) == ["debugging"]
+
+
+def test_a_tool_that_is_better_everywhere_shows_as_systematic(arena: Arena) -> None:
+    for task in range(6):
+        arena.add_task(as_task({"id": f"t{task}"}))
+        accepted(
+            arena,
+            *(
+                one(f"{task}/{agent}{n}", task_id=f"t{task}", agent=agent, total_tokens=tokens + 37 * n + 11 * task)
+                for agent, tokens in (("ant", 2000), ("bee", 90_000))
+                for n in range(4)
+            ),
+        )
+    by_agent = {found.agent: found for found in bias(arena)}
+    ant, bee = by_agent["ant"], by_agent["bee"]
+    assert ant.tasks == bee.tasks == 6
+    assert ant.systematic
+    assert ant.low is not None
+    assert ant.low > 0
+    assert ant.mean_difference == pytest.approx(-(bee.mean_difference or 0))
+
+
+def test_each_tool_and_model_has_a_baseline_beside_the_overall_one(arena: Arena) -> None:
+    accepted(arena, *(one(f"a{n}", agent="ant", model="m", total_tokens=100 + n) for n in range(5)))
+    accepted(arena, one("b", agent="bee", model="m"))
+    ant, bee = combination_baselines(arena, "task")
+    assert isinstance(ant["baseline"], dict)
+    assert ant["baseline"]["max_tokens"] == 104
+    assert (bee["baseline"], bee["reason"]) == (None, "1 of 5 submissions")
+
+
+def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'task'"):
+        standings(arena, "tassk")
+
+
+def test_a_run_becomes_a_submission_with_all_its_tokens() -> None:
+    usage = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=4, cache_write_5m_tokens=8, reasoning_tokens=16)
+    run = Run(id="r", task="t", usage=usage, tool_calls=3, passed=True, judgments=(Judgment(weighted_score=0.5),))
+    found = submission_from_run(run, task_id="task", estimated_cost=None)
+    assert found.total_tokens == 31  # 1 + 2 + 4 + 8 + 16
+    assert found.success is True
+    with pytest.raises(Refused, match="tool_calls"):
+        submission_from_run(Run(id="r", task="t", usage=usage), task_id="t", estimated_cost=None)

@@ -1,0 +1,95 @@
+"""Four processes submit to one arena and are killed at random moments, again and again, until everything is in.
+
+Run as a program of its own, so that it can fork workers cheaply and kill them without harm to the tests:
+    python tests/arena_crash.py ADDRESS FOLDER --submissions 600 --kills 15 --seed 1
+Every worker appends the ids of acknowledged submissions to a file in FOLDER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from arena_makers import as_submission, random_submission
+from steelyard.arena.arena import open_arena
+from steelyard.store import open_store
+
+WORKERS = 4
+TASKS = 8
+
+
+def made(worker: int, number: int, seed: int) -> dict[str, object]:
+    """The same submission whenever it is asked for."""
+    rng = random.Random(f"{seed}/{worker}/{number}")
+    return random_submission(rng, f"{worker}-{number}", f"task-{rng.randrange(TASKS)}", number)
+
+
+def work(address: str, folder: Path, worker: int, count: int, seed: int) -> None:
+    """Submit what is not acknowledged yet, and some of what is, alone and in small batches."""
+    path = folder / f"acknowledged-{worker}"
+    acknowledged = path.read_text().splitlines() if path.exists() else []
+    rng = random.Random(time.time_ns())
+    place = max(0, len(set(acknowledged)) - rng.randrange(4))
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    store = open_store(address, create=False)
+    arena = open_arena(store)
+    while place < count:
+        size = min(rng.choice((1, 1, 1, 5)), count - place)
+        outcomes = arena.submit([as_submission(made(worker, place + more, seed)) for more in range(size)])
+        ids = [outcome.submission_id for outcome in outcomes]  # a refusal has none, and ends the worker
+        os.write(handle, "".join(f"{one}\n" for one in ids).encode())
+        place += size
+
+
+def fork(address: str, folder: Path, worker: int, count: int, seed: int) -> int:
+    """Start a worker; its process id."""
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        work(address, folder, worker, count, seed)
+        status = 0
+    except BaseException as error:  # noqa: BLE001 - the parent sees only the status
+        sys.stderr.write(f"worker {worker}: {error!r}\n")
+    os._exit(status)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("address")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--submissions", type=int, default=600)
+    parser.add_argument("--kills", type=int, default=15)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pause", type=float, default=0.25)
+    given = parser.parse_args()
+    rng = random.Random(given.seed)
+    count = given.submissions // WORKERS
+    alive = {fork(given.address, given.folder, worker, count, given.seed): worker for worker in range(WORKERS)}
+    kills = 0
+    while alive:
+        if kills < given.kills:
+            time.sleep(rng.uniform(0.02, given.pause))
+            victim = rng.choice(sorted(alive))
+            os.kill(victim, signal.SIGKILL)
+        child, status = os.wait()
+        worker = alive.pop(child)
+        if os.WIFSIGNALED(status):
+            kills += 1
+            alive[fork(given.address, given.folder, worker, count, given.seed)] = worker
+        elif os.WEXITSTATUS(status):
+            return 1
+        elif kills < given.kills:  # it is done before its time: let it go over everything again
+            alive[fork(given.address, given.folder, worker, count, given.seed)] = worker
+    print(kills)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
