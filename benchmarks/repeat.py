@@ -1,4 +1,4 @@
-"""Distances, normalising and repair of many outputs: Steelyard against the pure-Python distance on the same work.
+"""Repeatability at size: normalising, distances to one canon, all pairs within tau; against pure Python.
 
     python -m benchmarks.repeat [--quick]
 

@@ -185,6 +185,10 @@ def test_text_that_does_not_parse_is_left_alone() -> None:
         ("def f(x, y):\n    if x != y:\n        return 1\n    else:\n        x = 2\n    return x", "def f(x, y):\n    if x == y:\n        x = 2\n    else:\n        return 1\n    return x"),
         ("def f(p, q):\n    return p - q\nprint(f(1, 2))\nassert f(1, 1) == 0", "def f(x, y):\n    return x - y"),
         ("def f(x, y):\n    return 0 < x and x < y", "def f(x, y):\n    return 0 < x < y"),
+        ("def f(x, y):\n    s = []\n    return len(s) == 0", "def f(x, y):\n    s = []\n    return not s"),
+        ("def f(x, y):\n    s = []\n    return not s", "def f(x, y):\n    s = []\n    return len(s) == 0"),
+        ("def f(x, y):\n    d = {1: 2, 3: 4}\n    return x in d", "def f(x, y):\n    d = {3: 4, 1: 2}\n    return x in d.keys()"),
+        ("def f(x, y):\n    return x in [1, 2, 3]", "def f(x, y):\n    return x in [3, 1, 2]"),
     ],
 )  # fmt: skip
 def test_equivalent_forms_meet(code: str, canon: str) -> None:
@@ -204,6 +208,11 @@ def test_equivalent_forms_meet(code: str, canon: str) -> None:
         ("def f(x, y):\n    return g(k=x)\ndef g(k):\n    return k", "def f(x, y):\n    return g(k=x)\ndef g(key):\n    return key"),
         # The module's own `list` is not the builtin.
         ("def list(): return 3\ndef f(x, y):\n    return list()", "def list(): return 3\ndef f(x, y):\n    return []"),
+        # The order of the dict is seen, and so is that of the list.
+        ("def f(x, y):\n    d = {1: 2, 3: 4}\n    return list(d)", "def f(x, y):\n    d = {3: 4, 1: 2}\n    return list(d)"),
+        ("def f(x, y):\n    return [1, 2]", "def f(x, y):\n    return [2, 1]"),
+        # It may be a number or nothing.
+        ("def f(x, y):\n    return not x", "def f(x, y):\n    return len(x) == 0"),
         # What it does when it is loaded may be needed.
         ("import sys\nsys.setrecursionlimit(5000)\ndef f(x, y):\n    return x", "def f(x, y):\n    return x"),
     ],

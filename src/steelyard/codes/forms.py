@@ -7,6 +7,7 @@ import copy
 import re
 from collections.abc import Iterator
 
+from steelyard.codes.containers import container_rules
 from steelyard.codes.rewriting import ExpressionRule, is_pure, rewritten_expressions, same
 from steelyard.codes.scopes import read_names
 
@@ -230,10 +231,11 @@ EXPRESSION_RULES: tuple[ExpressionRule, ...] = (
 _ABOUT_BUILTINS = (_shorter_range, _longer_range, _empty_literal, _empty_call)
 
 
-def operator_forms(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
-    """Comparisons turned round, `not` moved, ranges, empty literals, midpoints and factors in their other form."""
+def operator_forms(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
+    """Comparisons turned round, `not` moved, ranges, literals, midpoints and factors in their other form."""
     names = read_names(tree)
     hidden = {local.name for local in names.locals} | names.bound
     # A program with a `list` or `range` of its own means something else by it.
     left_out = _ABOUT_BUILTINS if hidden & {"range", "dict", "list", "str", "int", "tuple"} else ()
-    return rewritten_expressions(tree, [rule for rule in EXPRESSION_RULES if rule not in left_out])
+    rules = [rule for rule in EXPRESSION_RULES if rule not in left_out]
+    return rewritten_expressions(tree, [*rules, *container_rules(tree, canon)])

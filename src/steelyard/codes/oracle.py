@@ -125,7 +125,15 @@ class Oracle:
     def _limits(self) -> Limits:
         seconds = self.contract.limits.time_seconds
         memory = self.contract.limits.memory_mib << 20
-        return Limits(wall_seconds=seconds, cpu_seconds=ceil(seconds), memory_bytes=memory, processes=16)
+        # Node, Java and Go start with a dozen threads and many open files; a function needs few.
+        whole_program = self.contract.program is not None
+        return Limits(
+            wall_seconds=seconds,
+            cpu_seconds=ceil(seconds),
+            memory_bytes=memory,
+            processes=128 if whole_program else 16,
+            open_files=512 if whole_program else 64,
+        )
 
     def _call(self, code: str, nonce: str) -> tuple[list[CaseResult], SandboxResult]:
         isolation = self._isolation or sandbox.active_isolation()

@@ -69,6 +69,10 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """Repair steps that were applied."""
     repair_ended: str = ""
     """Why repair ended; empty when none ran."""
+    code: str = ""
+    """The program as extracted."""
+    code_post: str = ""
+    """The program after repair."""
 
 
 class CanonFacts(msgspec.Struct, frozen=True, kw_only=True):

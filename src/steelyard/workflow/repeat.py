@@ -250,6 +250,8 @@ def _samples(
                 if ours
                 else (),
                 repair_ended=ours.reason if ours else "",
+                code=answer.code,
+                code_post=after,
             )
         )
     return samples
