@@ -1,0 +1,159 @@
+"""The events that `opencode run --format json` prints. A cost of 0 for steps that used tokens means that opencode had no price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.records.finding import Rejected
+from steelyard.records.run import Amount, Call, Count, Failure, Provenance, Usage
+from steelyard.sources._base import Head, Part, Reading, Source
+from steelyard.sources._documents import label, moment, records
+from steelyard.sources._numbers import run_from, tokens_in, total_of
+
+FORMAT = "opencode"
+
+
+class Cache(msgspec.Struct):
+    """Cached input of a step."""
+
+    read: Count | None = None
+    write: Count | None = None
+
+
+class Tokens(msgspec.Struct):
+    """Counts of a step; the kinds are disjoint already."""
+
+    input: Count | None = None
+    output: Count | None = None
+    reasoning: Count | None = None
+    cache: Cache | None = None
+
+    def disjoint(self) -> Usage:
+        """The same under our names."""
+        return Usage(
+            input_tokens=self.input,
+            output_tokens=self.output,
+            reasoning_tokens=self.reasoning,
+            cache_read_tokens=self.cache.read if self.cache else None,
+            cache_write_5m_tokens=self.cache.write if self.cache else None,
+        )
+
+
+class State(msgspec.Struct):
+    """How a tool call stands."""
+
+    status: str | None = None
+
+
+class StepPart(msgspec.Struct):
+    """What an event is about."""
+
+    id: str | None = None
+    message: str | None = msgspec.field(name="messageID", default=None)
+    call: str | None = msgspec.field(name="callID", default=None)
+    cost: Amount | None = None
+    tokens: Tokens | None = None
+    state: State | None = None
+
+
+class Event(msgspec.Struct):
+    """One line."""
+
+    type: str
+    timestamp: float | None = None
+    session: str | None = msgspec.field(name="sessionID", default=None)
+    part: StepPart | None = None
+    error: Any = None  # Any: the provider's own error object
+
+
+_EVENT = msgspec.json.Decoder(Event)
+
+
+def recognises(head: Head) -> bool:
+    """Events with a `sessionID` and a part or an error."""
+    return head.has("type", "sessionID") and ("part" in head.shape or "error" in head.shape)
+
+
+def read(path: Path) -> Iterator[Reading]:
+    """One part per session in the stream."""
+    runs: dict[str, list[Event]] = {}
+    for item in records(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+        elif item[1].session:
+            runs.setdefault(item[1].session, []).append(item[1])
+    for session, events in runs.items():
+        yield _part(session, events, str(path))
+
+
+def _part(session: str, events: list[Event], path: str) -> Part:
+    steps = {
+        event.part.id or str(number): (event, event.part)
+        for number, event in enumerate(events)
+        if event.type == "step_finish" and event.part is not None
+    }
+    calls = tuple(
+        Call(id=label(part.message), at=moment(event.timestamp), usage=part.tokens.disjoint() if part.tokens else None)
+        for event, part in steps.values()
+    )
+    tools = dict.fromkeys(e.part.call for e in events if e.type == "tool_use" and e.part is not None and e.part.call)
+    cost, sure = _cost([part for _, part in steps.values()])
+    times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
+    trouble = next((event.error for event in events if event.type == "error"), None)
+    usage = total_of(calls)
+    run = run_from(
+        format=FORMAT,
+        path=path,
+        how={"usage": "reported" if usage else "unknown", "cost_usd": sure, "tool_calls": "counted"},
+        id=label(session),
+        task=label(session),
+        agent=FORMAT,
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        outcome="errored" if trouble is not None else "not_scored",
+        failure=None if trouble is None else Failure(cause=_cause(trouble), message=_words(trouble)),
+        usage=usage,
+        calls=calls,
+        cost_usd=cost,
+        tool_calls=len(tools),
+        iterations=len(calls) or None,
+    )
+    return Part(run=run, path=path, role="session", tool_ids=tuple(call for call in tools if call))
+
+
+def _cost(steps: list[StepPart]) -> tuple[float | None, Provenance]:
+    """The steps' costs together; steps with tokens and no price make it a lower bound, or unknown when there is no other."""
+    stated = [step.cost for step in steps if step.cost]
+    unpriced = [step for step in steps if not step.cost and step.tokens and tokens_in(step.tokens.disjoint())]
+    if not stated:
+        return None, "unknown"
+    return sum(stated), "lower_bound" if unpriced else "reported"
+
+
+def _cause(trouble: Any) -> Any:  # Any: the provider's error object, and one of the causes
+    data = trouble.get("data") if isinstance(trouble, dict) else None
+    status = data.get("statusCode") if isinstance(data, dict) else None
+    if isinstance(status, int) and (status == 429 or status >= 500):
+        return "infrastructure"
+    return "cancelled" if isinstance(trouble, dict) and "Abort" in str(trouble.get("name")) else "unknown"
+
+
+def _words(trouble: Any) -> str | None:  # Any: the provider's error object
+    if not isinstance(trouble, dict):
+        return str(trouble)[:500]
+    data = trouble.get("data")
+    said = data.get("message") if isinstance(data, dict) else None
+    return ": ".join(str(part)[:500] for part in (trouble.get("name"), said) if part) or None
+
+
+SOURCE = Source(
+    name=FORMAT,
+    title="`opencode run --format json`",
+    yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
+    recognises=recognises,
+    read=read,
+)
