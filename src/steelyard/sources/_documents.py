@@ -114,7 +114,7 @@ def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a 
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value.strip())
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+            return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):

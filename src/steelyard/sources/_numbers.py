@@ -92,3 +92,19 @@ def run_from(
         values["provenance"] = dict(sorted(provenance.items()))
     values["source"] = Origin(format=format, path=path)
     return convert_run(values)
+
+
+def stated_cost(cost: float | None, usage: Usage | None) -> tuple[float | None, Provenance]:
+    """The cost a tool states; 0 for a run that used tokens means that the tool had no price, so it is unknown."""
+    if cost is None or (cost == 0 and tokens_in(usage) > 0):
+        return None, "unknown"
+    return cost, "reported"
+
+
+def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: Sequence[bool | None]) -> Finding:
+    """A harness's own accuracy beside ours over the scored runs, both with what they divide by."""
+    scored = [verdict for verdict in verdicts if verdict is not None]
+    passed = sum(scored)
+    ours = f"{passed} of {len(scored)} scored runs = {passed / len(scored):.4g}" if scored else "no run is scored"
+    message = f"accuracy as stated: {stated:.6g} over {of} trials ({how}); ours: {ours}"
+    return Finding(code="stated_accuracy", severity="info", message=message, where=where)

@@ -33,29 +33,37 @@ class Tokens(msgspec.Struct):
     """Cumulative counts: cached input is part of input, reasoning of output."""
 
     input_tokens: Count = 0
-    cached_input_tokens: Count = 0
-    cache_write_input_tokens: Count = 0
+    cached_input_tokens: Count | None = None
+    cache_write_input_tokens: Count | None = None
     output_tokens: Count = 0
-    reasoning_output_tokens: Count = 0
+    reasoning_output_tokens: Count | None = None
 
     def minus(self, other: Tokens) -> Tokens | None:
         """What came after `other`; None when the counter was started again."""
-        rest = [mine - its for mine, its in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)]
-        return None if min(rest) < 0 else Tokens(*rest)
+        rest = [_add(mine, its, sign=-1) for mine, its in zip(_values(self), _values(other), strict=True)]
+        return None if any(count is not None and count < 0 for count in rest) else Tokens(*rest)  # type: ignore[arg-type] # input and output are never None
 
     def plus(self, other: Tokens) -> Tokens:
-        """Both together."""
-        return Tokens(*(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)))
+        """Both together; a kind that neither states stays unknown."""
+        return Tokens(*(_add(a, b) for a, b in zip(_values(self), _values(other), strict=True)))  # type: ignore[arg-type] # as above
 
     def disjoint(self) -> Usage:
         """The same as disjoint kinds."""
         return disjoint(
             input_with_cache=self.input_tokens,
             cache_read=self.cached_input_tokens,
-            cache_write=self.cache_write_input_tokens or None,
+            cache_write=self.cache_write_input_tokens,
             output_with_reasoning=self.output_tokens,
             reasoning=self.reasoning_output_tokens,
         )
+
+
+def _values(tokens: Tokens) -> tuple[int | None, ...]:
+    return msgspec.structs.astuple(tokens)
+
+
+def _add(a: int | None, b: int | None, *, sign: int = 1) -> int | None:
+    return None if a is None and b is None else (a or 0) + sign * (b or 0)
 
 
 class Info(msgspec.Struct):
@@ -170,7 +178,7 @@ class Thread:
         step = total if before is None else total.minus(before)
         if step is None:
             step = total
-        if step != Tokens():
+        if any(_values(step)):
             self.total = self.total.plus(step)
             self.calls.append(Call(model=label(self.model), at=at, usage=step.disjoint()))
 
@@ -220,7 +228,7 @@ def _part(thread: Thread, path: str) -> Part:
     run = run_from(
         format=FORMAT,
         path=path,
-        how={"usage": "reported" if usage else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
+        how={"usage": "lower_bound" if notes else "reported" if usage else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
         id=label(thread.id),
         task=label(thread.id),
         experiment=label(PurePath(thread.cwd.replace("\\", "/")).name) if thread.cwd else None,

@@ -92,7 +92,7 @@ def _part(thread: str, events: list[Event], path: str) -> Part:
     run = run_from(
         format=FORMAT,
         path=path,
-        how={"usage": "reported" if usage else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
+        how={"usage": "lower_bound" if notes else "reported" if usage else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
         id=label(thread),
         task=label(thread),
         agent="codex",
