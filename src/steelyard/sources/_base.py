@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Run
-from steelyard.sources._shape import first_records, shape_of
+from steelyard.sources._shape import Records, shape_of
 
 HEAD_BYTES = 65_536
 """How much of a file a source sees to recognise it."""
@@ -75,9 +75,9 @@ class Head:
         return shape_of(self.text) if self.text[:1] in (b"{", b"[") else {}
 
     @cached_property
-    def records(self) -> list[dict[str, Any]]:  # Any: JSON values
-        """The JSON objects that stand on lines of their own within the beginning."""
-        return first_records(self.text, whole=len(self.start) < HEAD_BYTES)
+    def records(self) -> Records:
+        """The JSON objects that stand on lines of their own within the beginning, decoded as they are asked for."""
+        return Records(self.text, whole=len(self.start) < HEAD_BYTES)
 
     def has(self, *paths: str) -> bool:
         """Whether the first JSON value has all these paths."""

@@ -123,7 +123,7 @@ def _model_calls(result: Result) -> list[Call]:
             cache_write_5m_tokens=short,
             cache_write_1h_tokens=long,
         )
-        found.append(Call(model=label(model), usage=usage))
+        found.append(Call(model=label(model), usage=usage, summed=True))
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 import msgspec
 
@@ -63,19 +64,58 @@ def _word(word: bytes) -> Any:  # Any: a JSON scalar
     return _WORDS[word] if word in _WORDS else word[:40].decode("ascii", "replace")
 
 
-def first_records(text: bytes, *, whole: bool) -> list[dict[str, Any]]:  # Any: JSON values
-    """Objects on lines of their own; the last line counts only when it is complete."""
-    lines = text.split(b"\n")
-    if not whole:
-        lines = lines[:-1]
-    found: list[dict[str, Any]] = []
-    for line in lines[:MAX_RECORDS]:
-        if not line.lstrip().startswith(b"{"):
-            continue
-        try:
-            value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found
+class Records(Sequence[dict[str, Any]]):  # Any: JSON values
+    """Objects on lines of their own, decoded when they are asked for; the last line counts only when it is complete."""
+
+    def __init__(self, text: bytes, *, whole: bool) -> None:
+        self._found: list[dict[str, Any]] = []
+        self._coming = self._decoded(text, whole=whole)
+
+    @staticmethod
+    def _decoded(text: bytes, *, whole: bool) -> Iterator[dict[str, Any]]:
+        start = 0
+        for _ in range(MAX_RECORDS):
+            end = text.find(b"\n", start)
+            if end < 0 and (not whole or start >= len(text)):
+                return
+            line = text[start : end if end >= 0 else len(text)]
+            start += len(line) + 1
+            if line.lstrip().startswith(b"{"):
+                try:
+                    value = msgspec.json.decode(line)
+                except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                    continue
+                if isinstance(value, dict):
+                    yield value
+
+    def _upto(self, count: int | None) -> None:
+        while count is None or len(self._found) < count:
+            value = next(self._coming, None)
+            if value is None:
+                return
+            self._found.append(value)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        at = 0
+        while True:
+            self._upto(at + 1)
+            if at >= len(self._found):
+                return
+            yield self._found[at]
+            at += 1
+
+    def __len__(self) -> int:
+        self._upto(None)
+        return len(self._found)
+
+    def __bool__(self) -> bool:
+        self._upto(1)
+        return bool(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        self._upto(index.stop if isinstance(index, slice) else index + 1)
+        return self._found[index]

@@ -160,7 +160,7 @@ class SessionSoFar:
 
 def recognises(head: Head) -> bool:
     """Lines with a `sessionId` and a `parentUuid`, or the snapshot and summary lines that such files open with."""
-    for record in head.records[:20]:
+    for record in head.records:
         if "sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record):
             return True
         if record.get("type") == "file-history-snapshot" and "messageId" in record:

@@ -253,13 +253,13 @@ def _model_calls(ended: Event | None, events: list[Event]) -> tuple[Call, ...]:
     if ended is None or ended.stats is None:
         return ()
     if ended.stats.models:
-        return tuple(Call(model=label(name), usage=m.disjoint()) for name, m in sorted(ended.stats.models.items()))
+        return tuple(Call(model=label(name), usage=m.disjoint(), summed=True) for name, m in sorted(ended.stats.models.items()))
     stats = ended.stats
     if stats.input_tokens is None and stats.output_tokens is None:
         return ()
     model = next((event.model for event in events if event.model), None)
     used = Model(input_tokens=stats.input_tokens, output_tokens=stats.output_tokens, cached=stats.cached)
-    return (Call(model=label(model), usage=used.disjoint()),)
+    return (Call(model=label(model), usage=used.disjoint(), summed=True),)
 
 
 SOURCE = Source(

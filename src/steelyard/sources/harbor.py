@@ -191,7 +191,7 @@ def _part(trial: Trial, path: Path) -> Part:
         outcome=_outcome(trial, passed),
         failure=_failure(trial),
         usage=usage,
-        calls=tuple(Call(model=label(m), usage=_disjoint(c)) for m, c in sorted((result.model_usage or {}).items())),
+        calls=tuple(Call(model=label(m), usage=_disjoint(c), summed=True) for m, c in sorted((result.model_usage or {}).items())),
         cost_usd=cost,
         extra={
             "agent_version": trial.agent_info.version if trial.agent_info else None,

@@ -197,7 +197,7 @@ def _sample(archive: zipfile.ZipFile, name: str, path: Path) -> Sample | Rejecte
 
 
 def _part(log: Log, sample: Sample, path: str) -> Part:
-    calls = tuple(Call(model=label(model), usage=used.disjoint()) for model, used in sorted((sample.model_usage or {}).items()))
+    calls = tuple(Call(model=label(model), usage=used.disjoint(), summed=True) for model, used in sorted((sample.model_usage or {}).items()))
     usage = total_of(calls)
     last = sample.output.usage if sample.output and not calls else None  # older logs count the last answer alone
     if last is not None:
