@@ -53,7 +53,7 @@ def _owners(parts: Sequence[Part]) -> tuple[list[Building], list[Rejected]]:
     found: list[Building] = []
     conflicts: list[Rejected] = []
     for group in groups.values():
-        group.sort(key=lambda one: (one.owns is None, -_richness(one.run), one.path))
+        group.sort(key=lambda one: (one.owns is None, one.line is not None, -_richness(one.run), one.path))
         first = group[0]
         for other in group[1:]:
             if _contradicts(first.run, other.run):
@@ -191,6 +191,9 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
         word = "reported" if sure else (chosen[0].run.provenance or {}).get("usage")
         owner.change(usage=usage, calls=tuple(call for one in chosen for call in one.run.calls or ()) or None)
         owner.how(usage=word)
+    elif run.usage is not None and any(note.code == "token_contradiction" for one in chosen for note in one.notes):
+        owner.change(usage=msgspec.structs.replace(run.usage, input_tokens=None))  # the same counts, seen to be wrong
+        owner.how(usage="lower_bound")
     filling = chosen[0].run
     for one in chosen[1:]:
         filling = _filled(filling, one.run)

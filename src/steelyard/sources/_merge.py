@@ -110,7 +110,6 @@ def _merged(group: Sequence[Building]) -> Building:
         first.tool_ids |= other.tool_ids
         first.notes += other.notes
     totals = [one for one in group if one.run.usage is not None and not one.named]
-    stated = totals or [one for one in group if one.run.cost_usd is not None]
     last = max(group, key=lambda one: (one.run.outcome == "errored", one.run.ended_at or one.run.started_at or _NEVER))
     told = totals[-1].run if totals else last.run
     first.change(
@@ -130,9 +129,20 @@ def _merged(group: Sequence[Building]) -> Building:
         _take_totals(first, totals)
     else:
         _take_calls(first, group)
-        costs = [one.run.cost_usd for one in stated if one.run.cost_usd is not None]
-        first.change(cost_usd=max(costs, default=None))
+        first.change(cost_usd=_cost(group))
     return first
+
+
+def _cost(group: Sequence[Building]) -> float | None:
+    """Costs of parts that tell of different calls add up; of parts that tell of the same ones the fullest counts."""
+    seen: set[str | None] = set()
+    costs: list[float] = []
+    for one in sorted(group, key=lambda one: (-len(one.run.calls or ()), one.path)):
+        ids = {call.id for call in one.run.calls or ()}
+        if one.run.cost_usd is not None and not ids & seen:
+            costs.append(one.run.cost_usd)
+            seen |= ids
+    return sum(costs) if costs else None
 
 
 def _first(values: Iterable[Any]) -> Any:  # Any: values of one field

@@ -1,0 +1,243 @@
+"""Read: from what tools left behind to runs, with a count of what was found, what it cost and what was set aside."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UsageError
+from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
+from steelyard.records.decode import content_digest, content_id
+from steelyard.records.finding import Finding, Rejected
+from steelyard.records.missing import Missing
+from steelyard.records.run import TOKEN_KINDS, Run, as_utc
+from steelyard.sources._base import Entry
+from steelyard.sources._gather import Gathered, Progress, Tally, gather
+from steelyard.workflow._open import PathInput
+
+REJECTED_KEPT = 1_000
+FINDINGS_KEPT = 1_000
+
+
+@dataclass(slots=True)
+class FormatCount:
+    """What one format gave."""
+
+    files: int = 0
+    runs: int = 0
+    calls: int = 0
+    tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS, 0))
+    cost_known_usd: float = 0.0
+    cost_known_runs: int = 0
+    cost_lower_bound_usd: float = 0.0
+    cost_lower_bound_runs: int = 0
+    cost_unknown_runs: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """All kinds together."""
+        return sum(self.tokens.values())
+
+    def add(self, other: FormatCount) -> None:
+        """Both together."""
+        self.tokens = {kind: self.tokens[kind] + other.tokens[kind] for kind in TOKEN_KINDS}
+        for name in ("files", "runs", "calls", *(name for name in self.__slots__ if name.startswith("cost_"))):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The counts for `--json`."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"total_tokens": self.total_tokens}
+
+
+@dataclass(slots=True)
+class ReadSummary:
+    """What a reading found."""
+
+    formats: dict[str, FormatCount]
+    archives: int = 0
+    unknown: tuple[str, ...] = ()
+    looked_in: tuple[str, ...] = ()
+    book: str = DEFAULT_BOOK
+    outside: int = 0
+    """Runs left out by `since` and `until`."""
+    rejected: list[Rejected] = field(default_factory=list)
+    rejected_count: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    findings_count: int = 0
+
+    @property
+    def total(self) -> FormatCount:
+        """All formats together."""
+        total = FormatCount()
+        for count in self.formats.values():
+            total.add(count)
+        return total
+
+    def reasons(self) -> list[tuple[str, int]]:
+        """Why records were set aside, the most frequent reason first."""
+        found = Counter(rejected.reason for rejected in self.rejected)
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The shape that `--json` prints."""
+        return {
+            "formats": {name: count.to_dict() for name, count in self.formats.items()},
+            "total": self.total.to_dict(),
+            "prices": self.book,
+            "archives": self.archives,
+            "not_recognised": list(self.unknown),
+            "looked_in": list(self.looked_in),
+            "left_out_by_time": self.outside,
+            "set_aside": [finding_dict(rejected.as_finding()) for rejected in self.rejected],
+            "set_aside_count": self.rejected_count,
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def finding_dict(finding: Finding) -> dict[str, str | None]:
+    """A finding as JSON."""
+    return {"code": finding.code, "severity": finding.severity, "message": finding.message, "where": finding.where}
+
+
+def default_places() -> list[tuple[str, Path]]:
+    """Where the installed agents keep their logs, of those that are there."""
+    home = Path.home()
+    claude = os.environ.get("CLAUDE_CONFIG_DIR")
+    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    places = [
+        *(("Claude Code", Path(part) / "projects") for part in (claude or "").split(",") if part),
+        ("Claude Code", home / ".claude" / "projects"),
+        ("Claude Code", home / ".config" / "claude" / "projects"),
+        ("Codex", codex / "sessions"),
+        ("Codex", codex / "archived_sessions"),
+        ("Gemini CLI", home / ".gemini" / "tmp"),
+        ("opencode", data / "opencode" / "storage" / "message"),
+    ]
+    if claude:
+        places = [place for place in places if place[0] != "Claude Code" or str(place[1]).startswith(tuple(claude.split(",")))]
+    return [(name, path) for name, path in places if path.is_dir()]
+
+
+class Reading:
+    """Runs as they are read; when the iteration is over, `summary` tells what was found."""
+
+    def __init__(
+        self,
+        paths: Sequence[PathInput] = (),
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        format: str | None = None,  # noqa: A002 # the user's word for it
+        prices: str = DEFAULT_BOOK,
+        progress: Progress | None = None,
+        workers: int | None = None,
+    ) -> None:
+        looked_in: list[str] = []
+        given = [Path(path) for path in paths]
+        if not given:
+            places = default_places()
+            if not places:
+                raise UsageError("no agent's logs were found in their usual places", hint="name a file or a folder to read")
+            given = [path for _, path in places]
+            looked_in = [f"{name}: {path}" for name, path in places]
+        self._tally = Tally()
+        self._book = open_book(prices)
+        self._since = since and as_utc(since)
+        self._until = until and as_utc(until)
+        self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
+        self._seen: dict[tuple[str, bytes], int] = {}
+        self.summary = ReadSummary({}, looked_in=tuple(looked_in), book=prices)
+
+    def __iter__(self) -> Iterator[Run]:
+        for item in self._gathered:
+            if isinstance(item, Entry):
+                run = self._with_id(item)
+                if self._inside(run):
+                    self._count(run)
+                    yield run
+                else:
+                    self.summary.outside += 1
+            else:
+                self._told(item)
+        for name, files in self._tally.files.items():
+            self.summary.formats.setdefault(name, FormatCount()).files = files
+        self.summary.formats = dict(sorted(self.summary.formats.items()))
+        self.summary.archives = self._tally.archives
+        self.summary.unknown = tuple(self._tally.unknown)
+        if self.summary.outside:
+            message = f"{self.summary.outside:,} runs lie outside the asked-for time, or state no time, and were left out"
+            self._told(Finding(code="outside_time", severity="info", message=message))
+
+    def _with_id(self, entry: Entry) -> Run:
+        import msgspec  # a light one; kept here since only records without an id need it
+
+        if entry.run.id is not None:
+            return entry.run
+        digest = content_digest(entry.run)
+        occurrence = self._seen.get((entry.path, digest), 0)
+        self._seen[(entry.path, digest)] = occurrence + 1
+        return msgspec.structs.replace(entry.run, id=content_id(digest, occurrence))
+
+    def _inside(self, run: Run) -> bool:
+        if self._since is None and self._until is None:
+            return True
+        moment = run.started_at or run.ended_at
+        if moment is None:
+            return False
+        at = as_utc(moment)
+        return (self._since is None or at >= self._since) and (self._until is None or at < self._until)
+
+    def _told(self, item: Gathered) -> None:
+        if isinstance(item, Rejected):
+            self.summary.rejected_count += 1
+            if len(self.summary.rejected) < REJECTED_KEPT:
+                self.summary.rejected.append(item)
+        elif isinstance(item, Finding):
+            self.summary.findings_count += 1
+            if len(self.summary.findings) < FINDINGS_KEPT:
+                self.summary.findings.append(item)
+
+    def _count(self, run: Run) -> None:
+        name = (run.source and run.source.format) or "runs"
+        count = self.summary.formats.setdefault(name, FormatCount())
+        count.runs += 1
+        count.calls += sum(1 for call in run.calls or () if not call.summed)
+        usage = run.total_usage
+        if usage is not None:
+            for kind in TOKEN_KINDS:
+                count.tokens[kind] += getattr(usage, kind) or 0
+        _count_cost(run, self._book, count)
+
+
+def _count_cost(run: Run, book: PriceBook, count: FormatCount) -> None:
+    """Known when it is reported, or priced from tokens that are known; a lower bound when either is one."""
+    how = run.provenance or {}
+    cost = run.cost_usd
+    bound = how.get("cost_usd") == "lower_bound"
+    if cost is None:
+        priced = price_run(run, book)
+        if isinstance(priced, Missing):
+            count.cost_unknown_runs += 1
+            return
+        cost, bound = priced, how.get("usage") == "lower_bound"
+    if bound:
+        count.cost_lower_bound_usd += cost
+        count.cost_lower_bound_runs += 1
+    else:
+        count.cost_known_usd += cost
+        count.cost_known_runs += 1
+
+
+def moment_of(text: str, *, option: str) -> datetime:
+    """The time that an option names: a day, or a day and time; without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r} is not a date", hint="write 2026-01-31 or 2026-01-31T12:00:00Z") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
