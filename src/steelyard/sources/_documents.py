@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
-CUT = "the file ends in the middle of this record"
+CUT = "the record breaks off in the middle"
 JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
@@ -86,9 +86,10 @@ def recovered(
     at = 0
     while at < len(text):
         try:
-            value, at = _ANY.raw_decode(text, at)
-            yield number, msgspec.convert(value, decoder.type)
-        except (ValueError, RecursionError) as broken:  # ValidationError is a ValueError too
+            start = at
+            _, at = _ANY.raw_decode(text, start)
+            yield number, decoder.decode(text[start:at])
+        except (ValueError, RecursionError) as broken:  # msgspec's errors are ValueErrors too
             yield rejected_line(path, number, line, broken)
             return
         while at < len(text) and text[at].isspace():
@@ -99,8 +100,9 @@ _ANY = json.JSONDecoder()
 
 
 def rejected_line(path: Path, number: int, line: bytes, error: Exception) -> Rejected:
-    """The line as set aside; a last line without its end was cut."""
-    if not line.endswith(b"\n") and not isinstance(error, msgspec.ValidationError):
+    """The line as set aside; one that was cut off is told apart from one that is wrong."""
+    unended = not line.endswith(b"\n") and not line.rstrip().endswith(b"}")
+    if "truncated" in str(error) or (unended and not isinstance(error, msgspec.ValidationError)):
         return Rejected(path=str(path), line=number, reason=CUT, code="cut_off")
     return Rejected(path=str(path), line=number, reason=problem(error))
 
@@ -113,7 +115,9 @@ def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a 
     """
     try:
         if isinstance(value, str):
-            found = datetime.fromisoformat(value.strip())
+            found = datetime.fromisoformat(value)
+            if found.tzinfo is UTC:
+                return found
             return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)

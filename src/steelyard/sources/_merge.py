@@ -129,7 +129,7 @@ def _merged(group: Sequence[Building]) -> Building:
         _take_totals(first, totals)
     else:
         _take_calls(first, group)
-        first.change(cost_usd=_cost(group))
+        first.change(cost_usd=_cost(group), tool_calls=None)
     return first
 
 
@@ -208,18 +208,21 @@ def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
 
     A copy is told by its own mark, else by the session that started first and, of those, ended first.
     """
-    holders: dict[tuple[str, str], list[int]] = {}
+    first: dict[str, dict[str | None, int]] = {}
+    shared: dict[tuple[str, str], list[int]] = {}
     for index, session in enumerate(sessions):
         if session.named:
+            holder = first.setdefault(session.family, {})
             for call in session.run.calls or ():
-                holders.setdefault((session.family, str(call.id)), []).append(index)
+                home = holder.setdefault(call.id, index)
+                if home != index:
+                    shared.setdefault((session.family, str(call.id)), [home]).append(index)
     lost: dict[int, set[str]] = {}
-    for (_, id_), indices in holders.items():
-        if len(indices) > 1:
-            home = min(indices, key=lambda index: _age(sessions[index], id_))
-            for index in indices:
-                if index != home:
-                    lost.setdefault(index, set()).add(id_)
+    for (_, id_), indices in shared.items():
+        home = min(indices, key=lambda index: _age(sessions[index], id_))
+        for index in indices:
+            if index != home:
+                lost.setdefault(index, set()).add(id_)
     kept: list[Building] = []
     for index, session in enumerate(sessions):
         gone = lost.get(index)
@@ -227,7 +230,7 @@ def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
             rest = tuple(call for call in session.run.calls or () if call.id not in gone)
             if not rest:
                 continue
-            session.change(calls=rest, usage=None)
+            session.change(calls=rest, usage=None, model=None)
             session.doubtful -= gone
         kept.append(session)
     return kept, sum(len(gone) for gone in lost.values())
@@ -247,14 +250,14 @@ def with_totals(session: Building) -> None:
         usage = total_of(run.calls or ())
         session.change(usage=usage)
         session.how(usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None)
-    if run.tool_calls is None and (session.tool_ids or session.format in ("claude-code", "otel")):
+    if run.tool_calls is None and (session.tool_ids or session.format in ("claude-code", "gemini-cli", "opencode", "otel")):
         session.change(tool_calls=len(session.tool_ids))
         session.how(tool_calls="counted")
     if run.model is None:
         session.change(model=busiest_model(run.calls or ()))
     if run.iterations is not None and "iterations" not in (run.provenance or {}):
         session.how(iterations="counted")
-    if run.cost_usd is None:
+    if run.cost_usd is None and "cost_usd" not in (run.provenance or {}):
         session.how(cost_usd="unknown")
     if session.run.usage is None and "usage" not in (session.run.provenance or {}):
         session.how(usage="unknown")

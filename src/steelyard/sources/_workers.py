@@ -61,10 +61,14 @@ def _in_processes(batches: list[list[Job]], count: int) -> Iterator[FileResult]:
         with lock:
             return next(waiting, None)
 
-    threads = [threading.Thread(target=_serve, args=(following, answers), daemon=True) for _ in range(min(count, len(batches)))]
+    others = min(count, len(batches)) - 1
+    threads = [threading.Thread(target=_serve, args=(following, answers), daemon=True) for _ in range(others)]
     for thread in threads:
         thread.start()
     left = len(threads)
+    while (batch := following()) is not None:  # this process is one of the workers
+        for job in batch:
+            yield read_file(job)
     while left:
         answer = answers.get()
         if answer is None:

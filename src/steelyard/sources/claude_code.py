@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import msgspec
 
@@ -18,10 +18,15 @@ from steelyard.records.run import Call
 from steelyard.sources._base import Head, Part, Reading, Source
 from steelyard.sources._claude import SYNTHETIC, ClaudeUsage
 from steelyard.sources._documents import JSON_ERRORS, label, moment, numbered_lines, recovered
-from steelyard.sources._numbers import run_from
+from steelyard.sources._numbers import busiest_model, run_from, total_of
 
 FORMAT = "claude-code"
 CHARACTERS_PER_TOKEN = 4
+CREATING_TOOLS = frozenset({"Write", "NotebookEdit", "MultiEdit", "Edit"})
+WHOLE_BYTES = 64 << 20
+"""Files up to this size are searched as a whole."""
+OPENING_LINES = 4
+"""Lines at the beginning that are all read, for when and where the session began."""
 SHORTFALL = 0.5
 """An output count below this share of the text's own length in tokens cannot be the final one."""
 
@@ -31,14 +36,15 @@ class Block(msgspec.Struct):
 
     type: str | None = None
     id: str | None = None
-    text: str | None = None
-    thinking: str | None = None
+    name: str | None = None
+    text: msgspec.Raw = msgspec.Raw()
+    thinking: msgspec.Raw = msgspec.Raw()
     input: msgspec.Raw = msgspec.Raw()
 
     @property
     def characters(self) -> int:
-        """How much text the model wrote in this block."""
-        return len(self.text or "") + len(self.thinking or "") + len(memoryview(self.input))
+        """How much text the model wrote in this block, as it stands in the file."""
+        return len(memoryview(self.text)) + len(memoryview(self.thinking)) + len(memoryview(self.input))
 
 
 class Message(msgspec.Struct):
@@ -48,7 +54,7 @@ class Message(msgspec.Struct):
     model: str | None = None
     usage: ClaudeUsage | None = None
     stop_reason: str | None = None
-    content: str | list[Block | str] | None = None
+    content: str | list[Block] | None = None
 
 
 class Fork(msgspec.Struct):
@@ -95,10 +101,10 @@ class CallSoFar:
     model: str | None
     at: str | None
     usage: ClaudeUsage | None
-    final: bool = False
-    characters: int = 0
-    copied: bool = False
-    side: bool = False
+    copied: bool
+    side: bool
+    final: bool
+    blocks: list[Block]
 
     @property
     def doubtful(self) -> bool:
@@ -106,56 +112,62 @@ class CallSoFar:
         stated = self.usage.output_tokens if self.usage else None
         if stated is None or self.final:
             return False
-        return stated < SHORTFALL * self.characters / CHARACTERS_PER_TOKEN
+        return stated < SHORTFALL * sum(block.characters for block in self.blocks) / CHARACTERS_PER_TOKEN
 
 
 @dataclass(slots=True)
 class SessionSoFar:
     """One session while its lines are read."""
 
-    calls: dict[str, CallSoFar] = field(default_factory=dict)
-    tools: dict[str, None] = field(default_factory=dict)
-    created: dict[str, None] = field(default_factory=dict)
+    line: int
     first: str | None = None
     last: str | None = None
     cwd: str | None = None
     version: str | None = None
-    line: int = 1
+    calls: dict[str, CallSoFar] = field(default_factory=dict)
+    tools: dict[str, None] = field(default_factory=dict)
+    created: dict[str, None] = field(default_factory=dict)
 
     def saw(self, line: Line) -> None:
         """Takes the time and place of any line."""
-        if line.timestamp:
-            self.first = line.timestamp if self.first is None else min(self.first, line.timestamp)
-            self.last = line.timestamp if self.last is None else max(self.last, line.timestamp)
-        self.cwd = self.cwd or line.cwd
-        self.version = self.version or line.version
+        at = line.timestamp
+        if at is not None:
+            if self.first is None or at < self.first:
+                self.first = at
+            if self.last is None or at > self.last:
+                self.last = at
+        if self.cwd is None:
+            self.cwd = line.cwd
+            self.version = line.version
 
-    def add(self, line: Line, message: Message, number: int) -> None:
-        """Takes one line of a model's message."""
+    def add(self, line: Line, message: Message, lines: Lines) -> bool:
+        """Takes one line of a model's message; whether it calls a tool that may create a file."""
         if message.model == SYNTHETIC:
-            return
-        key = message.id or f"line {number}"
+            return False
+        content = message.content
+        blocks = [Block(text=msgspec.Raw(content.encode()))] if isinstance(content, str) else content or []
+        key = message.id or f"line {lines.number}"
+        usage = message.usage
         call = self.calls.get(key)
         if call is None:
-            call = self.calls[key] = CallSoFar(message.model, line.timestamp, message.usage)
-            call.copied = line.forked is not None
-            call.side = bool(line.sidechain)
-        elif message.usage is not None:
-            before = call.usage.output_tokens if call.usage else None
-            after = message.usage.output_tokens
-            call.final = call.final or (before is not None and after is not None and after > before)
-            if before is None or after is None or after >= before:
-                call.usage = message.usage
-        call.final = call.final or message.stop_reason is not None
-        if isinstance(message.content, str):
-            call.characters += len(message.content)
-            return
-        for block in message.content or ():
-            if isinstance(block, str):
-                continue
-            call.characters += block.characters
-            if block.type == "tool_use" and block.id:
+            final = message.stop_reason is not None
+            forked = line.forked is not None
+            self.calls[key] = CallSoFar(message.model, line.timestamp, usage, forked, bool(line.sidechain), final, blocks)
+        else:
+            call.blocks += blocks
+            if usage is not None:
+                before = call.usage.output_tokens if call.usage else None
+                after = usage.output_tokens
+                if before is None or after is None or after >= before:
+                    call.final = call.final or (before is not None and after is not None and after > before)
+                    call.usage = usage
+            call.final = call.final or message.stop_reason is not None
+        creating = False
+        for block in blocks:
+            if block.id is not None and block.type == "tool_use":
                 self.tools[block.id] = None
+                creating = creating or block.name in CREATING_TOOLS
+        return creating
 
 
 def recognises(head: Head) -> bool:
@@ -173,70 +185,96 @@ def recognises(head: Head) -> bool:
 def read(path: Path) -> Iterator[Reading]:
     """One part per session that the file holds."""
     sessions: dict[str, SessionSoFar] = {}
-    name = str(path)
-    pending: Line | None = None  # a line before the first that names a session
-    latest: bytes = b""
-    for number, line in numbered_lines(path):
-        latest = line
-        if sessions and b'"assistant"' not in line:
-            if b'"create"' in line:
-                _created(line, sessions)
-            elif not line.rstrip().endswith(b"}") or not line.lstrip().startswith(b"{"):
-                yield from _whole(path, number, line, sessions)
-            continue
-        for item in _decoded(path, number, line):
-            if isinstance(item, Rejected):
-                yield item
-            elif item.session:
-                session = sessions.setdefault(item.session, SessionSoFar(line=number))
-                session.saw(item)
-                if pending is not None:
-                    session.saw(pending)
-                    pending = None
-                if item.type == "assistant" and item.message is not None:
-                    session.add(item, item.message, number)
-            elif not sessions:
-                pending = pending or item
-    _last_time(latest, sessions)
+    before: list[Line] = []  # lines before the first that names a session; they tell when it began
+    decode = _LINE.decode
+    lines = Lines(path)
+    for line in lines:
+        try:
+            lines.writing |= _take(decode(line), lines, line, sessions, before)
+        except JSON_ERRORS as error:
+            for item in recovered(path, lines.number, line, _LINE, error):
+                if isinstance(item, Rejected):
+                    yield item
+                else:
+                    lines.writing |= _take(item[1], lines, line, sessions, before)
     for key, session in sessions.items():
-        yield _part(key, session, name)
+        yield _part(key, session, str(path))
 
 
-def _decoded(path: Path, number: int, line: bytes) -> Iterator[Line | Rejected]:
-    try:
-        yield _LINE.decode(line)
-    except JSON_ERRORS as error:
-        for item in recovered(path, number, line, _LINE, error):
-            yield item if isinstance(item, Rejected) else item[1]
+class Lines:
+    """The lines that say something of a run: the first and the last, and those with a model's message or a created file.
+
+    Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
+    noticed; nothing that is counted stands in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = b""
+        self.start = 0
+        self.counted = 0
+        self.writing = False
+        """Whether a tool that may create a file has been called."""
+
+    @property
+    def number(self) -> int:
+        """The number of the line that was given last; counted only when somebody asks."""
+        return self.counted or self.data.count(b"\n", 0, self.start) + 1
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self.path.stat().st_size > WHOLE_BYTES:
+            for self.counted, line in numbered_lines(self.path):
+                yield line
+            return
+        data = self.data = self.path.read_bytes()
+        end = len(data.rstrip())
+        last = data.rfind(b"\n", 0, end) + 1
+        start = 0
+        opening = OPENING_LINES
+        while start <= last < end:
+            if opening:
+                opening -= 1
+            else:
+                hit = data.find(b'"assistant"', start, last)
+                if self.writing:
+                    created = data.find(b'"create"', start, hit if hit >= 0 else last)
+                    hit = created if created >= 0 else hit
+                start = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
+            stop = data.find(b"\n", start, end)
+            if stop < 0:
+                stop = end
+            if stop > start:
+                self.start = start
+                yield data[start:stop]
+            start = stop + 1
 
 
-def _whole(path: Path, number: int, line: bytes, sessions: dict[str, SessionSoFar]) -> Iterator[Rejected]:
-    """What is wrong with a line that does not look whole."""
-    for item in _decoded(path, number, line):
-        if isinstance(item, Rejected):
-            yield item
-        elif item.session in sessions:
-            sessions[item.session].saw(item)
+def _take(item: Line, lines: Lines, line: bytes, sessions: dict[str, SessionSoFar], before: list[Line]) -> bool:
+    """Takes one line into its session; whether it calls a tool that may create a file."""
+    if not item.session:
+        if not sessions:
+            before.append(item)
+        return False
+    session = sessions.get(item.session)
+    if session is None:
+        session = sessions[item.session] = SessionSoFar(line=lines.number)
+        for earlier in before:
+            session.saw(earlier)
+    session.saw(item)
+    if item.message is not None and item.type == "assistant":
+        return session.add(item, item.message, lines)
+    if lines.writing:
+        _created(line, session)
+    return False
 
 
-def _created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+def _created(line: bytes, session: SessionSoFar) -> None:
     try:
         found = _RESULT.decode(line)
     except JSON_ERRORS:
-        return  # a shape of result that says nothing of files; times are taken from the lines around it
+        return  # a shape of result that says nothing of files
     if isinstance(found.result, ToolResult) and found.result.type == "create" and found.result.path:
-        session = sessions.get(found.session or "")
-        if session is not None:
-            session.created[found.result.path] = None
-
-
-def _last_time(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
-    try:
-        found = _LINE.decode(line)
-    except JSON_ERRORS:
-        return  # already reported where it was read
-    if found.session in sessions:
-        sessions[found.session].saw(found)
+        session.created[found.result.path] = None
 
 
 def _part(key: str, session: SessionSoFar, path: str) -> Part:
@@ -244,18 +282,30 @@ def _part(key: str, session: SessionSoFar, path: str) -> Part:
         Call(id=label(id_), model=label(call.model), at=moment(call.at), usage=call.usage.disjoint() if call.usage else None)
         for id_, call in session.calls.items()
     )
+    doubtful = tuple(id_ for id_, call in session.calls.items() if call.doubtful)
     started, ended = _span(session.first, session.last)
+    usage = total_of(calls)
     run = run_from(
         format=FORMAT,
         path=path,
+        how={
+            "usage": "unknown" if usage is None else "lower_bound" if doubtful else "counted",
+            "usage.output_tokens": "lower_bound" if doubtful else None,
+            "cost_usd": "unknown",
+            "tool_calls": "counted",
+            "iterations": "counted",
+        },
         id=label(key),
         task=label(key),
-        experiment=label(PurePath(session.cwd.replace("\\", "/")).name) if session.cwd else None,
+        experiment=label(session.cwd.replace("\\", "/").rpartition("/")[2]) if session.cwd else None,
         agent=FORMAT,
+        model=busiest_model(calls),
         started_at=started,
         ended_at=ended,
         outcome="not_scored",
+        usage=usage,
         calls=calls,
+        tool_calls=len(session.tools),
         iterations=sum(1 for call in session.calls.values() if not call.side) or None,
         files_created=tuple(session.created),
         extra={"agent_version": session.version},
@@ -267,7 +317,7 @@ def _part(key: str, session: SessionSoFar, path: str) -> Part:
         role="session",
         tool_ids=tuple(session.tools),
         copied=tuple(id_ for id_, call in session.calls.items() if call.copied),
-        doubtful=tuple(id_ for id_, call in session.calls.items() if call.doubtful),
+        doubtful=doubtful,
     )
 
 

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
+from steelyard.prices import DEFAULT_BOOK
 from steelyard.records.decode import content_digest, content_id
 from steelyard.records.finding import Finding, Rejected
-from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Run, as_utc
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import Gathered, Progress, Tally, gather
+from steelyard.workflow._costs import Costs
 from steelyard.workflow._open import PathInput
 
 REJECTED_KEPT = 1_000
 FINDINGS_KEPT = 1_000
+PRICED_AT_ONCE = 20_000
 
 
 @dataclass(slots=True)
@@ -48,6 +49,17 @@ class FormatCount:
         self.tokens = {kind: self.tokens[kind] + other.tokens[kind] for kind in TOKEN_KINDS}
         for name in ("files", "runs", "calls", *(name for name in self.__slots__ if name.startswith("cost_"))):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def add_cost(self, cost: float | None, *, bound: bool) -> None:
+        """Counts one run's cost: known, a lower bound, or not known."""
+        if cost is None:
+            self.cost_unknown_runs += 1
+        elif bound:
+            self.cost_lower_bound_usd += cost
+            self.cost_lower_bound_runs += 1
+        else:
+            self.cost_known_usd += cost
+            self.cost_known_runs += 1
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The counts for `--json`."""
@@ -147,7 +159,8 @@ class Reading:
             given = [path for _, path in places]
             looked_in = [f"{name}: {path}" for name, path in places]
         self._tally = Tally()
-        self._book = open_book(prices)
+        self._costs = Costs(prices)
+        self._unpriced: list[Run] = []
         self._since = since and as_utc(since)
         self._until = until and as_utc(until)
         self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
@@ -165,6 +178,7 @@ class Reading:
                     self.summary.outside += 1
             else:
                 self._told(item)
+        self._price()
         for name, files in self._tally.files.items():
             self.summary.formats.setdefault(name, FormatCount()).files = files
         self.summary.formats = dict(sorted(self.summary.formats.items()))
@@ -204,34 +218,32 @@ class Reading:
                 self.summary.findings.append(item)
 
     def _count(self, run: Run) -> None:
-        name = (run.source and run.source.format) or "runs"
-        count = self.summary.formats.setdefault(name, FormatCount())
+        count = self.summary.formats.setdefault(_format(run), FormatCount())
         count.runs += 1
         count.calls += sum(1 for call in run.calls or () if not call.summed)
         usage = run.total_usage
         if usage is not None:
             for kind in TOKEN_KINDS:
                 count.tokens[kind] += getattr(usage, kind) or 0
-        _count_cost(run, self._book, count)
-
-
-def _count_cost(run: Run, book: PriceBook, count: FormatCount) -> None:
-    """Known when it is reported, or priced from tokens that are known; a lower bound when either is one."""
-    how = run.provenance or {}
-    cost = run.cost_usd
-    bound = how.get("cost_usd") == "lower_bound"
-    if cost is None:
-        priced = price_run(run, book)
-        if isinstance(priced, Missing):
+        if run.cost_usd is not None:
+            count.add_cost(run.cost_usd, bound=(run.provenance or {}).get("cost_usd") == "lower_bound")
+        elif usage is None:
             count.cost_unknown_runs += 1
-            return
-        cost, bound = priced, how.get("usage") == "lower_bound"
-    if bound:
-        count.cost_lower_bound_usd += cost
-        count.cost_lower_bound_runs += 1
-    else:
-        count.cost_known_usd += cost
-        count.cost_known_runs += 1
+        else:
+            self._unpriced.append(run)
+            if len(self._unpriced) >= PRICED_AT_ONCE:
+                self._price()
+
+    def _price(self) -> None:
+        """Prices the runs that report no cost; a cost from tokens that are a lower bound is one itself."""
+        for run, cost in zip(self._unpriced, self._costs.of(self._unpriced) if self._unpriced else (), strict=True):
+            bound = (run.provenance or {}).get("usage") == "lower_bound"
+            self.summary.formats[_format(run)].add_cost(cost, bound=bound)
+        self._unpriced = []
+
+
+def _format(run: Run) -> str:
+    return (run.source and run.source.format) or "runs"
 
 
 def moment_of(text: str, *, option: str) -> datetime:
