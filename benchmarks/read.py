@@ -69,7 +69,9 @@ def find_ccusage(folder: Path, given: str | None) -> list[str] | None:
     npm = shutil.which("npm")
     if npm is None:
         return None
-    done = subprocess.run([npm, "install", "--silent", "--prefix", str(folder), CCUSAGE], capture_output=True, check=False)
+    done = subprocess.run(
+        [npm, "install", "--silent", "--prefix", str(folder), CCUSAGE], capture_output=True, check=False
+    )
     program = folder / "node_modules" / ".bin" / "ccusage"
     return [str(program)] if done.returncode == 0 and program.exists() else None
 
@@ -96,7 +98,12 @@ def our_totals(report: dict[str, object]) -> dict[str, int]:
 
 def their_totals(report: dict[str, object]) -> dict[str, int]:
     totals = report["totals"]
-    names = {"input": "inputTokens", "output": "outputTokens", "cache write": "cacheCreationTokens", "cache read": "cacheReadTokens"}
+    names = {
+        "input": "inputTokens",
+        "output": "outputTokens",
+        "cache write": "cacheCreationTokens",
+        "cache read": "cacheReadTokens",
+    }
     return {ours: totals[theirs] for ours, theirs in names.items()}  # type: ignore[index]
 
 

@@ -19,11 +19,13 @@ FLAT_PARTS = ("usage", "failure", "source")
 
 
 def write_runs(runs: Iterable[Run], path: Path) -> int:
-    """Writes the runs and gives their number; the ending says how. A file that cannot be finished is not left behind."""
+    """Writes the runs and gives their number; the ending says how. A half-written file is not left behind."""
     writers: dict[str, Callable[[Iterable[Run], Path], int]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
     write = writers.get(path.suffix.lower())
     if write is None:
-        raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint="end it with .jsonl, .csv or .parquet")
+        raise UsageError(
+            f"cannot tell what to write from the name {path.name!r}", hint="end it with .jsonl, .csv or .parquet"
+        )
     partial = path.with_name(path.name + ".partial")
     try:
         count = write(runs, partial)
@@ -52,7 +54,9 @@ def flat_row(run: Run) -> dict[str, Any]:  # Any: cells of any type
         if value is None or value == ():
             continue
         if name in FLAT_PARTS:
-            row |= {f"{name}.{leaf}": cell for leaf in value.__struct_fields__ if (cell := getattr(value, leaf)) is not None}
+            row |= {
+                f"{name}.{leaf}": cell for leaf in value.__struct_fields__ if (cell := getattr(value, leaf)) is not None
+            }
         elif name == "extra":
             row |= {key: _plain(cell) for key, cell in value.items()}
         else:

@@ -34,9 +34,9 @@ LIMITS = Limits()
 
 
 def archive_kind(start: bytes) -> str | None:
-    """Which packing the first bytes tell of; None when the file is not packed.
+    r"""Which packing the first bytes tell of; None when the file is not packed.
 
-    >>> archive_kind(b"PK\\x03\\x04...")
+    >>> archive_kind(b"PK\x03\x04...")
     'zip'
     """
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -94,10 +94,23 @@ def unpack(path: Path, shown: str, into: Path, *, limits: Limits = LIMITS) -> No
     with path.open("rb") as file:
         kind = archive_kind(file.read(512))
     meter = Meter(shown, path.stat().st_size, limits)
-    unpackers: dict[str, Callable[[Path, Path, Meter], None]] = {"zip": _zip, "tar": _tar, "gz": _stream, "zst": _stream}
+    unpackers: dict[str, Callable[[Path, Path, Meter], None]] = {
+        "zip": _zip,
+        "tar": _tar,
+        "gz": _stream,
+        "zst": _stream,
+    }
     try:
         unpackers[str(kind)](path, into, meter)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        EOFError,
+        zlib.error,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
         # RuntimeError: an encrypted zip; NotImplementedError: a packing method that Python does not know
         raise UnreadableFile(shown, f"the archive is broken or cannot be unpacked: {error}") from error
 
@@ -128,7 +141,7 @@ def bounded_member(archive: zipfile.ZipFile, name: str, *, limit: int) -> bytes:
 
 
 def _directory_bytes(path: Path) -> int:
-    """How long the zip's list of entries is, by its end record; 0 when there is none, which the reader will complain of."""
+    """How long the zip's list of entries is, by its end record; 0 when there is none, which its reader complains of."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - 65_557))
@@ -176,13 +189,15 @@ def _stream(path: Path, into: Path, meter: Meter) -> None:
 
 def _zstd(packed: IO[bytes]) -> Any:  # Any: a reader of a library without types
     try:
-        import zstandard  # only those who have such logs need it
+        import zstandard  # type: ignore[import-not-found,unused-ignore] # only those who have such logs need it
     except ImportError as error:
         raise MissingExtra("zstandard", extra="zstd", purpose="reading .zst files") from error
     return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed, read_across_frames=True)
 
 
-def _write(file: Any, into: Path, place: PurePosixPath, meter: Meter) -> None:  # Any: a binary reader of one of three libraries
+def _write(
+    file: Any, into: Path, place: PurePosixPath, meter: Meter
+) -> None:  # Any: a binary reader of one of three libraries
     target = into / place
     if not target.resolve().is_relative_to(into.resolve()):
         raise meter.refused(f"the entry {str(place)[:200]!r} points outside the archive")

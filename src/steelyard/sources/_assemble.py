@@ -1,4 +1,4 @@
-"""Puts parts together: what a harness, an agent's log, a test report and a recording say of the same run becomes one Run."""
+"""Puts parts together: what harness, agent's log, test report and recording say of the same run becomes one Run."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
 
 
 def _judged(sessions: list[Building], predictions: Sequence[Part], verdicts: Sequence[Part]) -> list[Building]:
-    """Sessions with the verdicts on their tasks; predictions and verdicts that belong to no session stand for themselves."""
+    """Sessions with the verdicts on their tasks; predictions and verdicts of no session stand for themselves."""
     found = list(sessions)
     for part in predictions:
         same = [one for one in found if one.run.task == part.run.task]
@@ -128,7 +128,8 @@ def _judged(sessions: list[Building], predictions: Sequence[Part], verdicts: Seq
         same = [
             one
             for one in found
-            if one.run.task == part.run.task and (part.run.agent is None or one.run.agent in (None, part.run.agent) or one.role == "session")
+            if one.run.task == part.run.task
+            and (part.run.agent is None or one.run.agent in (None, part.run.agent) or one.role == "session")
         ]
         if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
             same[0].run = _verdict(same[0].run, part.run)
@@ -139,8 +140,12 @@ def _judged(sessions: list[Building], predictions: Sequence[Part], verdicts: Seq
 
 def _verdict(run: Run, verdict: Run) -> Run:
     taken = msgspec.structs.replace(run, outcome=None, passed=None)
-    return _filled(taken, msgspec.structs.replace(verdict, provenance=None)) if verdict.passed is None else msgspec.structs.replace(
-        _filled(taken, verdict), provenance={**(run.provenance or {}), "passed": "reported"}
+    return (
+        _filled(taken, msgspec.structs.replace(verdict, provenance=None))
+        if verdict.passed is None
+        else msgspec.structs.replace(
+            _filled(taken, verdict), provenance={**(run.provenance or {}), "passed": "reported"}
+        )
     )
 
 
@@ -186,7 +191,8 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     gap = difference(run.usage, usage)
     if usage is not None and (run.usage is None or sure):
         if gap > HARNESS_DIFFERENCE and sure:
-            message = f"the harness states {tokens_in(run.usage):,} tokens, the agent's own log {tokens_in(usage):,}; the log's are taken"
+            stated = f"the harness states {tokens_in(run.usage):,} tokens, the agent's own log {tokens_in(usage):,}"
+            message = f"{stated}; the log's are taken"
             owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
         word = "reported" if sure else (chosen[0].run.provenance or {}).get("usage")
         owner.change(usage=usage, calls=tuple(call for one in chosen for call in one.run.calls or ()) or None)
@@ -197,7 +203,11 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     filling = chosen[0].run
     for one in chosen[1:]:
         filling = _filled(filling, one.run)
-    told = {k: v for k, v in (filling.provenance or {}).items() if k not in ("usage", "passed") and not k.startswith("usage.")}
+    told = {
+        k: v
+        for k, v in (filling.provenance or {}).items()
+        if k not in ("usage", "passed") and not k.startswith("usage.")
+    }
     if run.cost_usd is None and filling.cost_usd is not None:
         owner.how(cost_usd=told.get("cost_usd"))
     owner.run = _filled(owner.run, msgspec.structs.replace(filling, provenance=told, **dict.fromkeys(_OWN)))

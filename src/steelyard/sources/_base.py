@@ -38,7 +38,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
     """The line, where a file holds several runs."""
     role: Role
-    """`owner`: a harness's record of a trial; what lies in its folder is about the same run. `session`: an agent's own log.
+    """`owner`: a harness's record of a trial; what lies in its folder is about the same run. `session`: an agent's log.
     `prediction`, `verdict`: a patch and what became of it. `tests`, `recording`: about the run they lie beside."""
     owns: str | None = None
     """The folder that an owner's trial left behind; None when there is none."""
@@ -71,7 +71,7 @@ class Head:
 
     @cached_property
     def shape(self) -> dict[str, Any]:  # Any: JSON scalars
-        """Keys of the first JSON value by path (`results[].id`), with the first scalar seen there; works on a cut beginning."""
+        """Keys of the first JSON value by path (`results[].id`), with the first scalar seen there; it may be cut off."""
         return shape_of(self.text) if self.text[:1] in (b"{", b"[") else {}
 
     @cached_property

@@ -49,8 +49,8 @@ def gather(
 ) -> Iterator[Gathered]:
     """The runs of all files below the paths, what was set aside, and findings.
 
-    Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything else is
-    put together when all files have been read, since one run may be told of by several.
+    Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
+    else is put together when all files have been read, since one run may be told of by several.
     """
     if format is not None:
         source_named(format)
@@ -123,8 +123,7 @@ def _told(result: FileResult, file: Found, parts: list[Part]) -> Iterator[Gather
     """What a file gave, under the name that the user knows it by."""
     real = str(file.path)
     renamed = file.depth > 0
-    for part in result.parts:
-        parts.append(_renamed_part(part, file) if renamed else part)
+    parts.extend(_renamed_part(part, file) if renamed else part for part in result.parts)
     for entry in result.entries:
         yield Entry(_renamed_run(entry.run, file), file.shown, entry.line) if renamed else entry
     for rejected in result.rejected:
@@ -132,8 +131,10 @@ def _told(result: FileResult, file: Found, parts: list[Part]) -> Iterator[Gather
     for finding in result.findings:
         yield _renamed_finding(finding, file) if renamed else finding
     if result.kind == "unknown" and file.named:
-        hint = "steelyard sources lists the formats"
-        yield Rejected(path=file.shown, reason="no known format recognises this file", hint=hint, code="unreadable_file")
+        reason = "no known format recognises this file" if file.size else "the file is empty"
+        yield Rejected(
+            path=file.shown, reason=reason, hint="steelyard sources lists the formats", code="unreadable_file"
+        )
 
 
 def _renamed_part(part: Part, file: Found) -> Part:

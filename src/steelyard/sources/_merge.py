@@ -182,7 +182,7 @@ def _summed(calls: Sequence[Call]) -> Call:
 
 
 def _take_calls(first: Building, group: Sequence[Building]) -> None:
-    """Each call once, with the larger of two counts: the smaller is the placeholder of a log that was copied too early."""
+    """Each call once, with the larger of two counts: the smaller is the placeholder of a log copied too early."""
     found: dict[str, tuple[Call, bool]] = {}
     for one in group:
         for number, call in enumerate(one.run.calls or ()):
@@ -246,11 +246,17 @@ def with_totals(session: Building) -> None:
     run = session.run
     if session.named and run.usage is None:
         before = (run.provenance or {}).get("usage")
-        sure: Provenance = "lower_bound" if session.doubtful else before if before in ("reported", "lower_bound") else "counted"
+        sure: Provenance = (
+            "lower_bound" if session.doubtful else before if before in ("reported", "lower_bound") else "counted"
+        )
         usage = total_of(run.calls or ())
         session.change(usage=usage)
-        session.how(usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None)
-    if run.tool_calls is None and (session.tool_ids or session.format in ("claude-code", "gemini-cli", "opencode", "otel")):
+        session.how(
+            usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None
+        )
+    if run.tool_calls is None and (
+        session.tool_ids or session.format in ("claude-code", "gemini-cli", "opencode", "otel")
+    ):
         session.change(tool_calls=len(session.tool_ids))
         session.how(tool_calls="counted")
     if run.model is None:

@@ -80,7 +80,11 @@ def weakest(found: Iterable[Provenance]) -> Provenance:
 
 
 def run_from(
-    *, format: str, path: str, how: Mapping[str, Provenance | None] | None = None, **fields: Any  # noqa: A002
+    *,
+    format: str,
+    path: str,
+    how: Mapping[str, Provenance | None] | None = None,
+    **fields: Any,
 ) -> Run:  # Any: the values of a Run's fields, checked here
     """A Run whose every value is checked, with its origin and how each number came; empty fields are left out."""
     values = {name: value for name, value in fields.items() if value is not None and value != ()}

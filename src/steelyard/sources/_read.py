@@ -60,7 +60,9 @@ def read_file(job: Job) -> FileResult:
     except UnreadableFile as error:
         where, _, line = (error.where or job.path).rpartition(":")
         place = (where, int(line)) if where and line.isdigit() else (error.where or job.path, None)
-        result.rejected.append(Rejected(path=place[0], line=place[1], reason=error.message, hint=error.hint, code=error.kind))
+        result.rejected.append(
+            Rejected(path=place[0], line=place[1], reason=error.message, hint=error.hint, code=error.kind)
+        )
     except (Refused, MissingExtra) as refused:
         reason = refused.reason if isinstance(refused, Refused) else refused.message
         result.rejected.append(Rejected(path=job.path, reason=reason, hint=refused.hint))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,12 @@ def is_table(head: Head) -> bool:
 
 
 def read_table(path: Path) -> Iterator[Reading]:
-    """One part per run; the judges' and criteria's tables say nothing without the runs beside them, and are read with those."""
+    """One part per run; the judges' and criteria's tables say nothing alone, and are read with the runs beside them."""
     if not _columns(head_of(path)) >= RUNS:
         if not any(_columns(head_of(other)) >= RUNS for other in path.parent.glob("*.csv")):
-            yield Rejected(path=str(path), reason="no table of runs lies beside this one", hint="put runs.csv in the same folder")
+            yield Rejected(
+                path=str(path), reason="no table of runs lies beside this one", hint="put runs.csv in the same folder"
+            )
         return
     judgments = _judgments(path.parent)
     for number, row in _rows(path):
@@ -121,7 +124,9 @@ def _part(row: Row, judgments: dict[tuple[str, ...], list[Judgment]], path: Path
     where = f"{path}:{number}"
     notes: tuple[Finding, ...] = ()
     if rate is not None and not 0 <= rate <= 1:
-        notes = (Finding(code="rate_out_of_range", message=f"impl_rate {rate} is not a share; it is left out", where=where),)
+        notes = (
+            Finding(code="rate_out_of_range", message=f"impl_rate {rate} is not a share; it is left out", where=where),
+        )
         rate = None
     run = run_from(
         format="scylla",
@@ -155,7 +160,7 @@ def _number(text: Any) -> float | None:  # Any: a cell, or nothing where the row
         value = float(text)
     except (TypeError, ValueError):
         return None
-    return value if value == value and abs(value) != float("inf") else None
+    return value if math.isfinite(value) else None
 
 
 def _count(text: str) -> int | None:

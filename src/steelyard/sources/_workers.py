@@ -109,7 +109,8 @@ def _start() -> subprocess.Popen[bytes]:
     paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
     command = [sys.executable, "-c", "from steelyard.sources._workers import work; work()"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)  # noqa: S603 # our own code
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)  # noqa: S603 # our own code
 
 
 def _ask(worker: subprocess.Popen[bytes], batch: list[Job]) -> bytes | None:

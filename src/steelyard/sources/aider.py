@@ -1,4 +1,4 @@
-"""Aider: its analytics log (a run per launch), the benchmark's `.aider.results.json`, and per-instance records of its SWE-bench runs."""
+"""Aider: its analytics log (a run per launch), the benchmark's results, and records of its SWE-bench instances."""
 
 from __future__ import annotations
 

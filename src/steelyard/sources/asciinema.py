@@ -1,4 +1,4 @@
-"""Terminal recordings of asciinema: version 1 (one object), 2 (times since the start) and 3 (times since the last event)."""
+"""Terminal recordings of asciinema: version 1 (one object), 2 (absolute times) and 3 (times since the last event)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,12 @@ def _event(path: Path, number: int, line: bytes) -> tuple[float, str] | Rejected
         event = _EVENT.decode(line)
     except JSON_ERRORS as error:
         return rejected_line(path, number, line, error)
-    if len(event) < 2 or isinstance(event[0], bool) or not isinstance(event[0], int | float) or not isinstance(event[1], str):
+    if (
+        len(event) < 2
+        or isinstance(event[0], bool)
+        or not isinstance(event[0], int | float)
+        or not isinstance(event[1], str)
+    ):
         return Rejected(path=str(path), line=number, reason="not an event: [time, code, data] expected")
     if not 0 <= event[0] < 1e9:
         return Rejected(path=str(path), line=number, reason=f"the time {event[0]} is impossible")

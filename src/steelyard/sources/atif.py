@@ -1,4 +1,4 @@
-"""Agent trajectories in the ATIF format (versions 1.x), as Harbor writes them for any agent. Prompt tokens include cached ones."""
+"""Agent trajectories in the ATIF format (versions 1.x), as Harbor writes them. Prompt tokens include cached ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.records.finding import Finding
-from steelyard.records.run import Amount, Call, Count
+from steelyard.records.run import Amount, Call, Count, Usage
 from steelyard.sources._base import Head, Part, Reading, Source
 from steelyard.sources._documents import document, label, moment
 from steelyard.sources._numbers import busiest_model, contradiction, disjoint, run_from, stated_cost, total_of
@@ -98,32 +98,30 @@ def read(path: Path) -> Iterator[Reading]:
             ),
         )
         for owner, agent, step in steps
-        if step.metrics is not None and (step.metrics.prompt_tokens is not None or step.metrics.completion_tokens is not None)
+        if step.metrics is not None
+        and (step.metrics.prompt_tokens is not None or step.metrics.completion_tokens is not None)
     )
     totals = trajectory.final_metrics or Totals()
-    if totals.total_prompt_tokens is not None or totals.total_completion_tokens is not None:
-        usage = disjoint(
-            input_with_cache=totals.total_prompt_tokens,
-            cache_read=totals.total_cached_tokens,
-            output_with_reasoning=totals.total_completion_tokens,
-        )
-        notes = contradiction(name, usage, stated_input=totals.total_prompt_tokens)
-    else:
-        summed = total_of(calls)
-        usage, notes = summed, ()  # type: ignore[assignment] # no tokens are stated at all
-    if notes or any(call.usage is not None and call.usage.input_tokens is None for call in calls):
-        notes = notes or contradiction_in_steps(name)
-        usage = usage and msgspec.structs.replace(usage, input_tokens=None)
+    usage, notes = _usage(totals, calls, name)
     costs = [step.metrics.cost_usd for _, _, step in steps if step.metrics and step.metrics.cost_usd is not None]
-    cost, sure = stated_cost(totals.total_cost_usd if totals.total_cost_usd is not None else sum(costs) if costs else None, usage)
+    cost, sure = stated_cost(
+        totals.total_cost_usd if totals.total_cost_usd is not None else sum(costs) if costs else None, usage
+    )
     tools = {call.tool_call_id or "" for _, _, step in steps for call in step.tool_calls or ()} - {""}
-    turns = sum(1 if step.llm_call_count is None else step.llm_call_count for _, _, step in steps if step.source == "agent")
+    turns = sum(
+        1 if step.llm_call_count is None else step.llm_call_count for _, _, step in steps if step.source == "agent"
+    )
     times = sorted(t for t in (moment(step.timestamp) for _, _, step in steps) if t is not None)
     session = label(trajectory.session_id) or label(trajectory.trajectory_id)
     run = run_from(
         format=FORMAT,
         path=name,
-        how={"usage": "lower_bound" if notes else "reported" if usage else "unknown", "cost_usd": sure, "tool_calls": "counted", "iterations": "counted"},
+        how={
+            "usage": "lower_bound" if notes else "reported" if usage else "unknown",
+            "cost_usd": sure,
+            "tool_calls": "counted",
+            "iterations": "counted",
+        },
         id=session,
         task=session or label(path.parent.name) or FORMAT,
         agent=label(trajectory.agent.name),
@@ -139,6 +137,24 @@ def read(path: Path) -> Iterator[Reading]:
         extra={"agent_version": trajectory.agent.version},
     )
     yield Part(run=run, path=name, role="session", tool_ids=tuple(sorted(tools)), notes=notes)
+
+
+def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | None, tuple[Finding, ...]]:
+    """The stated totals, else the steps' sum; without the uncached input where the counts contradict themselves."""
+    usage = total_of(calls)
+    notes: tuple[Finding, ...] = ()
+    if totals.total_prompt_tokens is not None or totals.total_completion_tokens is not None:
+        usage = disjoint(
+            input_with_cache=totals.total_prompt_tokens,
+            cache_read=totals.total_cached_tokens,
+            output_with_reasoning=totals.total_completion_tokens,
+        )
+        notes = contradiction(path, usage, stated_input=totals.total_prompt_tokens)
+    if usage is not None and any(call.usage is not None and call.usage.input_tokens is None for call in calls):
+        notes = notes or contradiction_in_steps(path)
+    if usage is not None and notes:
+        usage = msgspec.structs.replace(usage, input_tokens=None)
+    return usage, notes
 
 
 def contradiction_in_steps(path: str) -> tuple[Finding, ...]:

@@ -1,7 +1,8 @@
-"""Claude Code's session logs: one JSON line per event under `~/.claude/projects`, subagents in line or in files of their own.
+"""Claude Code's session logs: a JSON line per event, subagents in line or in files of their own.
 
-One model call spans several lines with the same `message.id`; the last line of an id holds its usage. Some versions never
-write the final output count, only the placeholder of the stream's start: such calls are marked, never taken as exact.
+One model call spans several lines with the same `message.id`; the last line of an id holds its usage. Some versions
+never write the final output count, only the placeholder of the stream's start: such calls are marked, never taken as
+exact.
 """
 
 from __future__ import annotations
@@ -152,7 +153,9 @@ class SessionSoFar:
         if call is None:
             final = message.stop_reason is not None
             forked = line.forked is not None
-            self.calls[key] = CallSoFar(message.model, line.timestamp, usage, forked, bool(line.sidechain), final, blocks)
+            self.calls[key] = CallSoFar(
+                message.model, line.timestamp, usage, forked, bool(line.sidechain), final, blocks
+            )
         else:
             call.blocks += blocks
             if usage is not None:
@@ -202,7 +205,7 @@ def read(path: Path) -> Iterator[Reading]:
 
 
 class Lines:
-    """The lines that say something of a run: the first and the last, and those with a model's message or a created file.
+    """The lines that say something of a run: the first, the last, and those with a model's message or a created file.
 
     Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
     noticed; nothing that is counted stands in it.
@@ -223,7 +226,8 @@ class Lines:
 
     def __iter__(self) -> Iterator[bytes]:
         if self.path.stat().st_size > WHOLE_BYTES:
-            for self.counted, line in numbered_lines(self.path):
+            for number, line in numbered_lines(self.path):
+                self.counted = number
                 yield line
             return
         data = self.data = self.path.read_bytes()
@@ -279,7 +283,12 @@ def _created(line: bytes, session: SessionSoFar) -> None:
 
 def _part(key: str, session: SessionSoFar, path: str) -> Part:
     calls = tuple(
-        Call(id=label(id_), model=label(call.model), at=moment(call.at), usage=call.usage.disjoint() if call.usage else None)
+        Call(
+            id=label(id_),
+            model=label(call.model),
+            at=moment(call.at),
+            usage=call.usage.disjoint() if call.usage else None,
+        )
         for id_, call in session.calls.items()
     )
     doubtful = tuple(id_ for id_, call in session.calls.items() if call.doubtful)

@@ -17,9 +17,7 @@ _RESULT = msgspec.json.Decoder(Result)
 
 def recognises(head: Head) -> bool:
     """A lone object of type `result` with a session."""
-    return (
-        head.shape.get("type") == "result" and head.has("session_id", "num_turns") and len(head.records) <= 1
-    )
+    return head.shape.get("type") == "result" and head.has("session_id", "num_turns") and len(head.records) <= 1
 
 
 def read(path: Path) -> Iterator[Reading]:

@@ -1,4 +1,4 @@
-"""The events that `claude -p --output-format stream-json` prints: init, messages, and a result unless the run was killed.
+"""The events of `claude -p --output-format stream-json`: init, messages, and a result unless the run was killed.
 
 The messages carry placeholder output counts, so the result's totals win; without a result the counts are lower bounds.
 """

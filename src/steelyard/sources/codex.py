@@ -1,8 +1,8 @@
 """Codex's rollout logs (`~/.codex/sessions`), of today and of before autumn 2025.
 
-`token_count` events state the thread's cumulative total and repeat it: a call is the difference between two totals, and the
-run's tokens are the last total. A forked thread or a subagent replays its parent's history, counters included, in the moment
-it starts; what is replayed is not counted.
+`token_count` events state the thread's cumulative total and repeat it: a call is the difference between two totals, and
+the run's tokens are the last total. A forked thread or a subagent replays its parent's history, counters included, in
+the moment it starts; what is replayed is not counted.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Tokens(msgspec.Struct):
     def minus(self, other: Tokens) -> Tokens | None:
         """What came after `other`; None when the counter was started again."""
         rest = [_add(mine, its, sign=-1) for mine, its in zip(_values(self), _values(other), strict=True)]
-        return None if any(count is not None and count < 0 for count in rest) else Tokens(*rest)  # type: ignore[arg-type] # input and output are never None
+        return None if any(count is not None and count < 0 for count in rest) else Tokens(*rest)
 
     def plus(self, other: Tokens) -> Tokens:
         """Both together; a kind that neither states stays unknown."""
-        return Tokens(*(_add(a, b) for a, b in zip(_values(self), _values(other), strict=True)))  # type: ignore[arg-type] # as above
+        return Tokens(*(_add(a, b) for a, b in zip(_values(self), _values(other), strict=True)))
 
     def disjoint(self) -> Usage:
         """The same as disjoint kinds."""
@@ -58,11 +58,11 @@ class Tokens(msgspec.Struct):
         )
 
 
-def _values(tokens: Tokens) -> tuple[int | None, ...]:
+def _values(tokens: Tokens) -> tuple[Any, ...]:  # Any: counts, or None for kinds that are not stated
     return msgspec.structs.astuple(tokens)
 
 
-def _add(a: int | None, b: int | None, *, sign: int = 1) -> int | None:
+def _add(a: Any, b: Any, *, sign: int = 1) -> Any:  # Any: as above
     return None if a is None and b is None else (a or 0) + sign * (b or 0)
 
 
@@ -202,7 +202,9 @@ def recognises(head: Head) -> bool:
         return False
     kinds = {record.get("type") for record in head.records[1:]}
     states = any("record_type" in record for record in head.records)
-    return "instructions" in shape and (states or bool(kinds & {"message", "function_call", "reasoning"}) or len(head.records) <= 1)
+    return "instructions" in shape and (
+        states or bool(kinds & {"message", "function_call", "reasoning"}) or len(head.records) <= 1
+    )
 
 
 def read(path: Path) -> Iterator[Reading]:
@@ -215,7 +217,9 @@ def read(path: Path) -> Iterator[Reading]:
         else:
             thread.take(item[1])
     if thread.id is None:
-        yield Rejected(path=name, reason="no session_meta line names the thread", hint="the beginning of the file is missing")
+        yield Rejected(
+            path=name, reason="no session_meta line names the thread", hint="the beginning of the file is missing"
+        )
         return
     yield _part(thread, name)
 
@@ -228,7 +232,11 @@ def _part(thread: Thread, path: str) -> Part:
     run = run_from(
         format=FORMAT,
         path=path,
-        how={"usage": "lower_bound" if notes else "reported" if usage else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
+        how={
+            "usage": "lower_bound" if notes else "reported" if usage else "unknown",
+            "cost_usd": "unknown",
+            "tool_calls": "counted",
+        },
         id=label(thread.id),
         task=label(thread.id),
         experiment=label(PurePath(thread.cwd.replace("\\", "/")).name) if thread.cwd else None,

@@ -1,4 +1,4 @@
-"""The events that `codex exec --json` prints. `turn.completed` states the thread's cumulative total: the last one counts."""
+"""The events that `codex exec --json` prints. `turn.completed` states the cumulative total: the last one counts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ _EVENT = msgspec.json.Decoder(Event)
 def recognises(head: Head) -> bool:
     """A `thread.started` event, or the turns and items that follow it."""
     kinds = {record.get("type") for record in head.records} | {head.shape.get("type")}
-    return "thread.started" in kinds or ("turn.started" in kinds and any(str(kind).startswith("item.") for kind in kinds))
+    return "thread.started" in kinds or (
+        "turn.started" in kinds and any(str(kind).startswith("item.") for kind in kinds)
+    )
 
 
 def read(path: Path) -> Iterator[Reading]:
@@ -92,7 +94,11 @@ def _part(thread: str, events: list[Event], path: str) -> Part:
     run = run_from(
         format=FORMAT,
         path=path,
-        how={"usage": "lower_bound" if notes else "reported" if usage else "unknown", "cost_usd": "unknown", "tool_calls": "counted"},
+        how={
+            "usage": "lower_bound" if notes else "reported" if usage else "unknown",
+            "cost_usd": "unknown",
+            "tool_calls": "counted",
+        },
         id=label(thread),
         task=label(thread),
         agent="codex",
@@ -111,7 +117,10 @@ def _failure(events: list[Event]) -> Failure | None:
     ended = next((event for event in reversed(events) if event.type in {"turn.completed", "turn.failed"}), None)
     if ended is not None and ended.type == "turn.completed":
         return None
-    said = next((e.error.message if e.error else e.message for e in reversed(events) if e.type in {"turn.failed", "error"}), None)
+    said = next(
+        (e.error.message if e.error else e.message for e in reversed(events) if e.type in {"turn.failed", "error"}),
+        None,
+    )
     if ended is None:
         return Failure(cause="unknown", message=said or "the stream ends before the turn does")
     return Failure(cause="unknown", message=said[:500] if said else None)

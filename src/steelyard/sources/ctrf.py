@@ -1,4 +1,4 @@
-"""CTRF test reports. The specification counts milliseconds; writers that count seconds exist, so the unit is told by magnitude."""
+"""CTRF test reports. The specification counts milliseconds, but some writers seconds: magnitude tells them apart."""
 
 from __future__ import annotations
 

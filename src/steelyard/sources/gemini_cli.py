@@ -1,5 +1,7 @@
-"""Gemini CLI: its session document, its session lines (a later record with the same id replaces the earlier), the object of
-`--output-format json` and the events of `stream-json`. Input includes cached input; output excludes thoughts.
+"""Gemini CLI: its session document, its session lines, and what `--output-format json` and `stream-json` print.
+
+In session lines a later record with the same id replaces the earlier. Input includes cached input; output excludes
+thoughts.
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ class Model(msgspec.Struct):
         """Disjoint kinds, of either layout."""
         if self.tokens is not None:
             return self.tokens.disjoint()
-        return disjoint(input_with_cache=self.input_tokens, cache_read=self.cached, output_with_reasoning=self.output_tokens)
+        return disjoint(
+            input_with_cache=self.input_tokens, cache_read=self.cached, output_with_reasoning=self.output_tokens
+        )
 
 
 class Tools(msgspec.Struct):
@@ -176,12 +180,21 @@ def _session_lines(path: Path) -> Iterator[Reading]:
 
 def _session_part(path: Path, session: str, messages: dict[str, Message], times: tuple[str | None, str | None]) -> Part:
     calls = tuple(
-        Call(id=label(message.id), model=label(message.model), at=moment(message.timestamp), usage=message.tokens.disjoint())
+        Call(
+            id=label(message.id),
+            model=label(message.model),
+            at=moment(message.timestamp),
+            usage=message.tokens.disjoint(),
+        )
         for message in messages.values()
         if message.type == "gemini" and message.tokens is not None
     )
-    tools = {tool.id or f"{key} {n}": tool for key, message in messages.items() for n, tool in enumerate(message.tools or ())}
-    moments = sorted(t for t in (*map(moment, times), *(moment(m.timestamp) for m in messages.values())) if t is not None)
+    tools = {
+        tool.id or f"{key} {n}": tool for key, message in messages.items() for n, tool in enumerate(message.tools or ())
+    }
+    moments = sorted(
+        t for t in (*map(moment, times), *(moment(m.timestamp) for m in messages.values())) if t is not None
+    )
     return _part(path, session, calls, tuple(tools), _ends(moments), iterations=len(calls) or None)
 
 
@@ -253,7 +266,9 @@ def _model_calls(ended: Event | None, events: list[Event]) -> tuple[Call, ...]:
     if ended is None or ended.stats is None:
         return ()
     if ended.stats.models:
-        return tuple(Call(model=label(name), usage=m.disjoint(), summed=True) for name, m in sorted(ended.stats.models.items()))
+        return tuple(
+            Call(model=label(name), usage=m.disjoint(), summed=True) for name, m in sorted(ended.stats.models.items())
+        )
     stats = ended.stats
     if stats.input_tokens is None and stats.output_tokens is None:
         return ()

@@ -1,4 +1,4 @@
-"""Harbor's result.json, of a trial (whose folder also holds the agent's logs and the verifier's report) and of a job."""
+"""Harbor's result.json, of a trial (whose folder also holds the agent's logs and the reports) and of a job."""
 
 from __future__ import annotations
 
@@ -191,7 +191,9 @@ def _part(trial: Trial, path: Path) -> Part:
         outcome=_outcome(trial, passed),
         failure=_failure(trial),
         usage=usage,
-        calls=tuple(Call(model=label(m), usage=_disjoint(c), summed=True) for m, c in sorted((result.model_usage or {}).items())),
+        calls=tuple(
+            Call(model=label(m), usage=_disjoint(c), summed=True) for m, c in sorted((result.model_usage or {}).items())
+        ),
         cost_usd=cost,
         extra={
             "agent_version": trial.agent_info.version if trial.agent_info else None,
@@ -204,7 +206,9 @@ def _part(trial: Trial, path: Path) -> Part:
 
 def _disjoint(counts: Counts) -> Any:  # Any: a Usage; the alias keeps the two places alike
     return disjoint(
-        input_with_cache=counts.n_input_tokens, cache_read=counts.n_cache_tokens, output_with_reasoning=counts.n_output_tokens
+        input_with_cache=counts.n_input_tokens,
+        cache_read=counts.n_cache_tokens,
+        output_with_reasoning=counts.n_output_tokens,
     )
 
 
@@ -215,7 +219,9 @@ def _job_name(trial: Trial, path: Path) -> str | None:
 
 def _agent(trial: Trial) -> str | None:
     config = trial.config.agent if trial.config else None
-    return label(trial.agent_info.name if trial.agent_info else None) or label((config.name or config.import_path) if config else None)
+    return label(trial.agent_info.name if trial.agent_info else None) or label(
+        (config.name or config.import_path) if config else None
+    )
 
 
 def _model(trial: Trial) -> str | None:
@@ -254,11 +260,14 @@ def _job(job: Job, path: str) -> Iterator[Finding]:
         mean = next((metric.mean for metric in evaluation.metrics if metric.mean is not None), None)
         if mean is None:
             continue
-        rewards = {float(r): len(trials) for r, trials in evaluation.reward_stats.get("reward", {}).items() if _number(r)}
+        rewards = {
+            float(r): len(trials) for r, trials in evaluation.reward_stats.get("reward", {}).items() if _number(r)
+        }
         scored = sum(rewards.values())
         passed = sum(count for reward, count in rewards.items() if reward >= 1)
         ours = f"{passed} of {scored} scored trials = {passed / scored:.4g}" if scored else "no trial is scored"
-        message = f"{name}: mean reward as stated {mean:.6g} over all {job.n_total_trials} trials (no reward counts as 0); ours: {ours}"
+        stated = f"mean reward as stated {mean:.6g} over all {job.n_total_trials} trials (no reward counts as 0)"
+        message = f"{name}: {stated}; ours: {ours}"
         yield Finding(code="stated_accuracy", severity="info", message=message, where=path)
 
 

@@ -1,4 +1,4 @@
-"""Inspect's evaluation logs: one JSON document, or the zip (`.eval`) with a header and a file per sample. A sample is a run."""
+"""Inspect's evaluation logs: a JSON document, or a zip (`.eval`) with a file a sample. A sample is a run."""
 
 from __future__ import annotations
 
@@ -159,23 +159,22 @@ def read(path: Path) -> Iterator[Reading]:
     """One part per sample, and what the log states of them."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
-    if not zipped:
-        log = document(path, _LOG)
-        samples: list[Sample] = log.samples or []
+    if zipped:
+        log, found = _unzipped(path)
+        samples = [sample for sample in found if isinstance(sample, Sample)]
+        yield from (sample for sample in found if isinstance(sample, Rejected))
     else:
-        log, samples = None, []  # type: ignore[assignment] # filled from the zip below
-        with bounded_zip(path) as archive:
-            log = _header(archive, path)
-            for name in sorted(archive.namelist()):
-                if name.startswith("samples/") and name.endswith(".json"):
-                    found = _sample(archive, name, path)
-                    if isinstance(found, Rejected):
-                        yield found
-                    else:
-                        samples.append(found)
+        log = document(path, _LOG)
+        samples = log.samples or []
     for sample in samples:
         yield _part(log, sample, str(path))
     yield from _summary(log, samples, str(path))
+
+
+def _unzipped(path: Path) -> tuple[Log, list[Sample | Rejected]]:
+    with bounded_zip(path) as archive:
+        names = [name for name in sorted(archive.namelist()) if name.startswith("samples/") and name.endswith(".json")]
+        return _header(archive, path), [_sample(archive, name, path) for name in names]
 
 
 def _header(archive: zipfile.ZipFile, path: Path) -> Log:
@@ -197,7 +196,10 @@ def _sample(archive: zipfile.ZipFile, name: str, path: Path) -> Sample | Rejecte
 
 
 def _part(log: Log, sample: Sample, path: str) -> Part:
-    calls = tuple(Call(model=label(model), usage=used.disjoint(), summed=True) for model, used in sorted((sample.model_usage or {}).items()))
+    calls = tuple(
+        Call(model=label(model), usage=used.disjoint(), summed=True)
+        for model, used in sorted((sample.model_usage or {}).items())
+    )
     usage = total_of(calls)
     last = sample.output.usage if sample.output and not calls else None  # older logs count the last answer alone
     if last is not None:
@@ -246,7 +248,9 @@ def _part(log: Log, sample: Sample, path: str) -> Part:
 def _failure(sample: Sample) -> Failure:
     if sample.error is not None:
         return Failure(cause="unknown", message=(sample.error.message or "")[:500] or None)
-    return Failure(cause="agent", message=f"limit: {sample.limit.type}" if sample.limit and sample.limit.type else "limit")
+    return Failure(
+        cause="agent", message=f"limit: {sample.limit.type}" if sample.limit and sample.limit.type else "limit"
+    )
 
 
 def _verdict(scores: dict[str, Score] | None) -> tuple[bool | None, float | None]:
@@ -271,7 +275,9 @@ def _summary(log: Log, samples: list[Sample], path: str) -> Iterator[Finding]:
         accuracy = summary.metrics.get("accuracy")
         if accuracy is not None and isinstance(accuracy.value, int | float) and total:
             verdicts = [_verdict(sample.scores)[0] for sample in samples]
-            yield stated_accuracy(path, stated=float(accuracy.value), of=total, how="as Inspect reduces epochs", verdicts=verdicts)
+            yield stated_accuracy(
+                path, stated=float(accuracy.value), of=total, how="as Inspect reduces epochs", verdicts=verdicts
+            )
 
 
 SOURCE = Source(

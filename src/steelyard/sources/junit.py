@@ -1,4 +1,4 @@
-"""JUnit XML, as most test runners write it. Cases are counted; the totals that suites state can be wrong and are not used.
+"""JUnit XML, as most test runners write it. Cases are counted; totals that suites state can be wrong and are not used.
 
 Entities that a file declares itself are refused: they are how a small file becomes a large one.
 """
@@ -48,7 +48,9 @@ class Cases:
         if len(self.open) > MAX_DEPTH:
             raise UnreadableFile(str(self.path), f"elements are nested deeper than {MAX_DEPTH}")
         if name == "testcase":
-            self.case = "::".join(part for part in (attributes.get("classname"), attributes.get("name")) if part) or "unnamed"
+            self.case = (
+                "::".join(part for part in (attributes.get("classname"), attributes.get("name")) if part) or "unnamed"
+            )
             self.results = set()
             self._time(attributes.get("time"))
         elif name in ("testsuite", "testsuites"):
@@ -58,7 +60,7 @@ class Cases:
         elif self.case is not None and len(self.open) > 1 and self.open[-2] == "testcase":
             self.results.add(name)
 
-    def end(self, tag: str) -> None:
+    def end(self, _tag: str) -> None:
         """A tag closes."""
         name = self.open.pop()
         if name != "testcase" or self.case is None:
@@ -86,7 +88,11 @@ class Cases:
 
     def refuse(self, *declaration: Any) -> None:  # Any: what expat says of the entity
         """An entity is declared."""
-        raise UnreadableFile(str(self.path), f"the file declares the entity {str(declaration[0])[:40]!r}", hint="it is refused for safety")
+        raise UnreadableFile(
+            str(self.path),
+            f"the file declares the entity {str(declaration[0])[:40]!r}",
+            hint="it is refused for safety",
+        )
 
 
 def recognises(head: Head) -> bool:
@@ -125,8 +131,8 @@ def read(path: Path) -> Iterator[Reading]:
     try:
         with path.open("rb") as file:
             while chunk := file.read(CHUNK):
-                parser.Parse(chunk, False)  # noqa: FBT003 # expat takes no keywords
-            parser.Parse(b"", True)  # noqa: FBT003
+                parser.Parse(chunk, False)  # expat takes no keywords
+            parser.Parse(b"", True)
     except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
         line = parser.CurrentLineNumber
         raise UnreadableFile(f"{path}:{line}", f"not XML: {error}") from error

@@ -1,4 +1,4 @@
-"""mini-swe-agent's trajectories: a bare list of messages (version 0), totals (1), and the provider's usage per message (2)."""
+"""mini-swe-agent's trajectories: bare messages (version 0), totals (1), and the provider's usage per message (2)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,11 @@ def recognises(head: Head) -> bool:
     """Messages with the agent's own info, or a bare conversation whose assistant answers with bash blocks."""
     if head.has("info", "info.mini_version") or str(head.shape.get("trajectory_format", "")).startswith(FORMAT):
         return True
-    return head.shape.get("[].role") == "system" and "[].content" in head.shape and (b"```bash" in head.start or b"mswea_bash_command" in head.start)
+    return (
+        head.shape.get("[].role") == "system"
+        and "[].content" in head.shape
+        and (b"```bash" in head.start or b"mswea_bash_command" in head.start)
+    )
 
 
 def read(path: Path) -> Iterator[Reading]:

@@ -1,4 +1,4 @@
-"""The events that `opencode run --format json` prints. A cost of 0 for steps that used tokens means that opencode had no price."""
+"""The events of `opencode run --format json`. A cost of 0 for steps that used tokens means no price was known."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _part(session: str, events: list[Event], path: str) -> Part:
 
 
 def _cost(steps: list[StepPart]) -> tuple[float | None, Provenance]:
-    """The steps' costs together; steps with tokens and no price make it a lower bound, or unknown when there is no other."""
+    """The steps' costs together: a lower bound beside steps with tokens and no price, unknown when there is no other."""
     stated = [step.cost for step in steps if step.cost]
     unpriced = [step for step in steps if not step.cost and step.tokens and tokens_in(step.tokens.disjoint())]
     if not stated:

@@ -1,4 +1,4 @@
-"""OpenHands: rows of an evaluation's output.jsonl, and exported event lists. A cost of 0 beside tokens means no price was known."""
+"""OpenHands: rows of output.jsonl, and event lists. A cost of 0 beside tokens means that no price was known."""
 
 from __future__ import annotations
 
@@ -201,7 +201,16 @@ def _failure(error: Any) -> Failure | None:  # Any: text, or null
 SOURCE = Source(
     name=FORMAT,
     title="OpenHands evaluation output.jsonl and event lists",
-    yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times", "failure", "passed where reported"),
+    yields=(
+        "calls",
+        "usage by kind",
+        "cost_usd",
+        "tool_calls",
+        "iterations",
+        "times",
+        "failure",
+        "passed where reported",
+    ),
     recognises=recognises,
     read=read,
 )

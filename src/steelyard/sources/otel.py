@@ -1,7 +1,7 @@
 """OpenTelemetry spans of generative AI as OTLP JSON, one document or one a line; OpenInference's names are known too.
 
-A conversation (or, without one, a trace) is a run. Spans of models count; spans of agents around them repeat the same tokens
-and count only where there are no others.
+A conversation (or, without one, a trace) is a run. Spans of models count; spans of agents around them repeat the same
+tokens and count only where there are no others.
 """
 
 from __future__ import annotations
@@ -156,7 +156,9 @@ def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: 
     root = next((span for span in group if not span.parent_span_id), None)
     failed = root is not None and root.status is not None and root.status.code in (2, "STATUS_CODE_ERROR")
     agent = next((a for span in group if (a := label(facts[span.span_id].get("gen_ai.agent.name")))), None)
-    costs = [cost for span in inner or used if isinstance(cost := facts[span.span_id].get("llm.cost.total"), int | float)]
+    costs = [
+        cost for span in inner or used if isinstance(cost := facts[span.span_id].get("llm.cost.total"), int | float)
+    ]
     run = run_from(
         format=FORMAT,
         path=path,
@@ -167,7 +169,9 @@ def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: 
         started_at=starts[0] if starts else None,
         ended_at=ends[-1] if starts and ends and ends[-1] >= starts[0] else None,
         outcome="errored" if failed else "not_scored",
-        failure=Failure(cause="unknown", message=(root.status.message or "")[:500] or None) if failed and root and root.status else None,
+        failure=Failure(cause="unknown", message=(root.status.message or "")[:500] or None)
+        if failed and root and root.status
+        else None,
         calls=calls,
         cost_usd=sum(costs) if costs else None,
         iterations=len(calls) or None,

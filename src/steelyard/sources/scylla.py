@@ -1,5 +1,6 @@
-"""ProjectScylla: run folders (`run_result.json` and what lies around it, in both layouts), an experiment's `result.json`, and the
-exported tables. Its tiers are numbered as `scylla-2026`; a run's `passed` is the judges' vote.
+"""ProjectScylla: run folders in both layouts, an experiment's `result.json`, and the exported tables.
+
+Its tiers are numbered as `scylla-2026`; a run's `passed` is the judges' vote.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -22,7 +24,9 @@ from steelyard.sources._scylla_tables import is_table, read_table
 
 FORMAT = "scylla"
 SCHEME = "scylla-2026"
-_PLACE = re.compile(r"(?P<experiment>[^/]+)/(?:(?:completed|in_progress)/)?(?P<tier>T\d+)/(?P<subtest>[^/]+)/run_(?P<run>\d+)")
+_PLACE = re.compile(
+    r"(?P<experiment>[^/]+)/(?:(?:completed|in_progress)/)?(?P<tier>T\d+)/(?P<subtest>[^/]+)/run_(?P<run>\d+)"
+)
 
 
 class Tokens(msgspec.Struct):
@@ -132,7 +136,12 @@ def _experiment(experiment: Experiment, path: Path) -> Iterator[Reading]:
 
 
 def _part(
-    run: RunResult, path: Path, *, owns: Path | None = None, place: str | None = None, config: ExperimentConfig | None = None
+    run: RunResult,
+    path: Path,
+    *,
+    owns: Path | None = None,
+    place: str | None = None,
+    config: ExperimentConfig | None = None,
 ) -> Part | Rejected:
     found = _PLACE.search((run.workspace_path or run.logs_path or "").replace("\\", "/"))
     found = found or _PLACE.search(place or path.as_posix())
@@ -145,7 +154,9 @@ def _part(
     ended = moment(command.timestamp)  # the log is written when the command has ended
     judgments = tuple(j for j in (_judgment(judge) for judge in run.judges or ()) if j is not None)
     outcome, failure = _outcome(run, usage)
-    model = _option(command.command, "--model") or (config.models[0] if config and config.models and len(config.models) == 1 else None)
+    model = _option(command.command, "--model") or (
+        config.models[0] if config and config.models and len(config.models) == 1 else None
+    )
     record = run_from(
         format=FORMAT,
         path=str(path),
@@ -194,7 +205,9 @@ def _usage(tokens: Tokens | None) -> Usage | None:
 def _outcome(run: RunResult, usage: Usage | None) -> tuple[Outcome, Failure | None]:
     idle = usage is None or not (usage.input_tokens or usage.output_tokens)
     if run.exit_code < 0 and idle:
-        return "errored", Failure(cause="infrastructure", message=f"exit code {run.exit_code} before the agent did anything")
+        return "errored", Failure(
+            cause="infrastructure", message=f"exit code {run.exit_code} before the agent did anything"
+        )
     failure = Failure(cause="agent", message=f"exit code {run.exit_code}") if run.exit_code else None
     valid = run.judges is None or any(judge.is_valid is not False for judge in run.judges)
     if run.judge_passed is None or not valid:
@@ -210,7 +223,9 @@ def _judgment(judge: Judge) -> Judgment | None:
         for name, line in (judge.criteria_scores or {}).items()
         if label(name) and isinstance(line, dict) and _points(line.get("achieved"), line.get("max"))
     )
-    return Judgment(judge=label(judge.model), weighted_score=judge.score, passed=judge.passed, criteria=criteria or None)
+    return Judgment(
+        judge=label(judge.model), weighted_score=judge.score, passed=judge.passed, criteria=criteria or None
+    )
 
 
 def _points(achieved: Any, most: Any) -> bool:  # Any: a number, or "N/A"
@@ -224,11 +239,14 @@ def _command(path: Path) -> Command:
         log = document(path, _COMMANDS)
     except (OSError, UnreadableFile):
         return Command()
-    return next((command for command in log.commands if command.command and PurePath(command.command[0]).name == "claude"), Command())
+    return next(
+        (command for command in log.commands if command.command and PurePath(command.command[0]).name == "claude"),
+        Command(),
+    )
 
 
 def _option(command: list[str], name: str) -> str | None:
-    return next((value for option, value in zip(command, command[1:], strict=False) if option == name), None)
+    return next((value for option, value in pairwise(command) if option == name), None)
 
 
 SOURCE = Source(

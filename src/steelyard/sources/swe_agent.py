@@ -1,4 +1,4 @@
-"""SWE-agent's trajectories (`.traj`). Its token counts are made by a local counter; the cost comes from the provider's usage."""
+"""SWE-agent's trajectories (`.traj`). Its tokens are counted locally; the cost comes from the provider's usage."""
 
 from __future__ import annotations
 

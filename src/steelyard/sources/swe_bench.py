@@ -1,4 +1,4 @@
-"""SWE-bench: predictions (lines, list or object) and reports (of an instance, of a run, and the older list of results)."""
+"""SWE-bench: predictions (lines, list or object) and reports (of an instance, of a run, and the older results)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,11 @@ def _run(path: Path, task: str, **fields: Any) -> Run:  # Any: fields of a Run
     if name is None:
         raise Refused("an instance has no name")
     passed = fields.get("passed")
-    how: dict[str, Any] = {"passed": "unknown" if passed is None else "reported", "cost_usd": "unknown", "usage": "unknown"}
+    how: dict[str, Any] = {
+        "passed": "unknown" if passed is None else "reported",
+        "cost_usd": "unknown",
+        "usage": "unknown",
+    }
     return run_from(format=FORMAT, path=str(path), how=how, task=name, **fields)
 
 
@@ -141,7 +145,9 @@ def _verdict(path: Path, task: str, **fields: Any) -> Part:  # Any: fields of a 
 
 
 def _instance(name: str, instance: Instance, path: Path) -> Part:
-    lists = [instance.tests_status[key] for key in ("FAIL_TO_PASS", "PASS_TO_PASS") if key in (instance.tests_status or {})]
+    lists = [
+        instance.tests_status[key] for key in ("FAIL_TO_PASS", "PASS_TO_PASS") if key in (instance.tests_status or {})
+    ]
     tests = None
     if lists:
         tests = TestResults(
@@ -169,7 +175,9 @@ def _report(report: RunReport, path: Path) -> Iterator[Reading]:
             yield _verdict(path, name, passed=False, outcome="failed", failure=failure)
     for name in report.error_ids:
         if name in errors:
-            yield _verdict(path, name, outcome="errored", failure=Failure(cause="unknown", message="the evaluation broke off"))
+            yield _verdict(
+                path, name, outcome="errored", failure=Failure(cause="unknown", message="the evaluation broke off")
+            )
     if report.total_instances:
         verdicts: list[bool | None] = [True] * len(report.resolved_ids)
         verdicts += [False] * len(set(report.unresolved_ids) | empty)
@@ -188,7 +196,9 @@ def _old(results: OldResults, path: Path) -> Iterator[Reading]:
     for name in results.no_generation:
         yield _verdict(path, name, passed=False, outcome="failed", failure=Failure(cause="agent", message="no patch"))
     for name in results.no_logs:
-        yield _verdict(path, name, outcome="errored", failure=Failure(cause="unknown", message="no logs of the evaluation"))
+        yield _verdict(
+            path, name, outcome="errored", failure=Failure(cause="unknown", message="no logs of the evaluation")
+        )
 
 
 SOURCE = Source(

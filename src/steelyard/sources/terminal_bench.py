@@ -168,7 +168,11 @@ def _accuracy(results: Results, path: Path) -> Iterator[Finding]:
     verdicts: list[Any] = [trial.is_resolved for trial in results.results]
     if results.accuracy is not None and verdicts:
         yield stated_accuracy(
-            str(path), stated=results.accuracy, of=len(verdicts), how="a trial without a verdict counts as not resolved", verdicts=verdicts
+            str(path),
+            stated=results.accuracy,
+            of=len(verdicts),
+            how="a trial without a verdict counts as not resolved",
+            verdicts=verdicts,
         )
 
 

@@ -48,8 +48,8 @@ class Costs:
         by_calls = frozenset(whole)
         for index, run in enumerate(runs):
             if index not in by_calls:
-                cost = price_run(run, self.book)
-                found[index] = None if isinstance(cost, Missing) else cost
+                priced = price_run(run, self.book)
+                found[index] = None if isinstance(priced, Missing) else priced
         return found
 
     def _in_columns(self, runs: Sequence[Run]) -> list[float | None]:
@@ -62,18 +62,26 @@ class Costs:
         priced = price_columns(
             self.book,
             models=[call.model or run.model for _, run, call, _ in calls],
-            at=np.array([None if at is None else as_utc(at).replace(tzinfo=None) for at in moments], dtype="datetime64[us]"),
+            at=np.array(
+                [None if at is None else as_utc(at).replace(tzinfo=None) for at in moments], dtype="datetime64[us]"
+            ),
             tokens={
-                kind: np.array([np.nan if (n := getattr(usage, kind)) is None else n for *_, usage in calls], dtype=np.float64)
+                kind: np.array(
+                    [np.nan if (n := getattr(usage, kind)) is None else n for *_, usage in calls], dtype=np.float64
+                )
                 for kind in TOKEN_KINDS
             },
         )
         rows = np.array([index for index, *_ in calls])
-        totals = np.bincount(rows, weights=priced.cost_usd, minlength=len(runs))  # a cost that is not known is NaN, and stays it
+        totals = np.bincount(
+            rows, weights=priced.cost_usd, minlength=len(runs)
+        )  # a cost that is not known is NaN, and stays it
         return [None if np.isnan(total) else float(total) for total in totals]
 
 
 def _by_calls(run: Run) -> bool:
     """Whether the run's tokens are those of its calls, each of which can be priced by itself."""
     calls = run.calls
-    return bool(calls) and all(call.usage is not None and call.id is not None and not call.summed for call in calls or ())
+    return bool(calls) and all(
+        call.usage is not None and call.id is not None and not call.summed for call in calls or ()
+    )

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.records.decode import content_digest, content_id
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import TOKEN_KINDS, Run, as_utc
+from steelyard.reports.reading import FormatCount, ReadSummary
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import Gathered, Progress, Tally, gather
 from steelyard.workflow._costs import Costs
@@ -23,97 +23,6 @@ from steelyard.workflow._open import PathInput
 REJECTED_KEPT = 1_000
 FINDINGS_KEPT = 1_000
 PRICED_AT_ONCE = 20_000
-
-
-@dataclass(slots=True)
-class FormatCount:
-    """What one format gave."""
-
-    files: int = 0
-    runs: int = 0
-    calls: int = 0
-    tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS, 0))
-    cost_known_usd: float = 0.0
-    cost_known_runs: int = 0
-    cost_lower_bound_usd: float = 0.0
-    cost_lower_bound_runs: int = 0
-    cost_unknown_runs: int = 0
-
-    @property
-    def total_tokens(self) -> int:
-        """All kinds together."""
-        return sum(self.tokens.values())
-
-    def add(self, other: FormatCount) -> None:
-        """Both together."""
-        self.tokens = {kind: self.tokens[kind] + other.tokens[kind] for kind in TOKEN_KINDS}
-        for name in ("files", "runs", "calls", *(name for name in self.__slots__ if name.startswith("cost_"))):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def add_cost(self, cost: float | None, *, bound: bool) -> None:
-        """Counts one run's cost: known, a lower bound, or not known."""
-        if cost is None:
-            self.cost_unknown_runs += 1
-        elif bound:
-            self.cost_lower_bound_usd += cost
-            self.cost_lower_bound_runs += 1
-        else:
-            self.cost_known_usd += cost
-            self.cost_known_runs += 1
-
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The counts for `--json`."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"total_tokens": self.total_tokens}
-
-
-@dataclass(slots=True)
-class ReadSummary:
-    """What a reading found."""
-
-    formats: dict[str, FormatCount]
-    archives: int = 0
-    unknown: tuple[str, ...] = ()
-    looked_in: tuple[str, ...] = ()
-    book: str = DEFAULT_BOOK
-    outside: int = 0
-    """Runs left out by `since` and `until`."""
-    rejected: list[Rejected] = field(default_factory=list)
-    rejected_count: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    findings_count: int = 0
-
-    @property
-    def total(self) -> FormatCount:
-        """All formats together."""
-        total = FormatCount()
-        for count in self.formats.values():
-            total.add(count)
-        return total
-
-    def reasons(self) -> list[tuple[str, int]]:
-        """Why records were set aside, the most frequent reason first."""
-        found = Counter(rejected.reason for rejected in self.rejected)
-        return sorted(found.items(), key=lambda item: (-item[1], item[0]))
-
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The shape that `--json` prints."""
-        return {
-            "formats": {name: count.to_dict() for name, count in self.formats.items()},
-            "total": self.total.to_dict(),
-            "prices": self.book,
-            "archives": self.archives,
-            "not_recognised": list(self.unknown),
-            "looked_in": list(self.looked_in),
-            "left_out_by_time": self.outside,
-            "set_aside": [finding_dict(rejected.as_finding()) for rejected in self.rejected],
-            "set_aside_count": self.rejected_count,
-            "findings": [finding_dict(finding) for finding in self.findings],
-        }
-
-
-def finding_dict(finding: Finding) -> dict[str, str | None]:
-    """A finding as JSON."""
-    return {"code": finding.code, "severity": finding.severity, "message": finding.message, "where": finding.where}
 
 
 def default_places() -> list[tuple[str, Path]]:
@@ -132,7 +41,9 @@ def default_places() -> list[tuple[str, Path]]:
         ("opencode", data / "opencode" / "storage" / "message"),
     ]
     if claude:
-        places = [place for place in places if place[0] != "Claude Code" or str(place[1]).startswith(tuple(claude.split(",")))]
+        places = [
+            place for place in places if place[0] != "Claude Code" or str(place[1]).startswith(tuple(claude.split(",")))
+        ]
     return [(name, path) for name, path in places if path.is_dir()]
 
 
@@ -155,7 +66,9 @@ class Reading:
         if not given:
             places = default_places()
             if not places:
-                raise UsageError("no agent's logs were found in their usual places", hint="name a file or a folder to read")
+                raise UsageError(
+                    "no agent's logs were found in their usual places", hint="name a file or a folder to read"
+                )
             given = [path for _, path in places]
             looked_in = [f"{name}: {path}" for name, path in places]
         self._tally = Tally()
@@ -185,12 +98,12 @@ class Reading:
         self.summary.archives = self._tally.archives
         self.summary.unknown = tuple(self._tally.unknown)
         if self.summary.outside:
-            message = f"{self.summary.outside:,} runs lie outside the asked-for time, or state no time, and were left out"
+            message = (
+                f"{self.summary.outside:,} runs lie outside the asked-for time, or state no time, and were left out"
+            )
             self._told(Finding(code="outside_time", severity="info", message=message))
 
     def _with_id(self, entry: Entry) -> Run:
-        import msgspec  # a light one; kept here since only records without an id need it
-
         if entry.run.id is not None:
             return entry.run
         digest = content_digest(entry.run)

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 
 def read(
-    paths: Annotated[list[Path] | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst).", negative="")] = None,
+    paths: Annotated[
+        list[Path] | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst).", negative="")
+    ] = None,
     /,
     *,
     out: Annotated[Path | None, Parameter(help="Write the runs to this file: .jsonl, .csv or .parquet.")] = None,
-    since: Annotated[str | None, Parameter(help="Only runs that started on this day (or at this time) or later.")] = None,
+    since: Annotated[
+        str | None, Parameter(help="Only runs that started on this day (or at this time) or later.")
+    ] = None,
     until: Annotated[str | None, Parameter(help="Only runs that started before this day (or time).")] = None,
     format: Annotated[str | None, Parameter(help="Only this format (steelyard sources lists them).")] = None,  # noqa: A002
     prices: PricesOption = DEFAULT_BOOK,
@@ -59,7 +63,7 @@ def read(
     if json:
         print_json(summary.to_dict())
     else:
-        from steelyard.reports.reading import reading_tables  # brings rich
+        from steelyard.reports.reading_tables import reading_tables  # brings rich
 
         terminal = console()
         for table in reading_tables(summary):
@@ -76,7 +80,13 @@ def _bytes_progress(*, shown: bool) -> Iterator[Progress | None]:
     if not shown or not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn  # only a terminal needs it
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )  # only a terminal needs it
 
     columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as bars:
