@@ -71,7 +71,7 @@ class Head:
 
     @cached_property
     def shape(self) -> dict[str, Any]:  # Any: JSON scalars
-        """Keys of the first JSON value by path (`results[].id`), with the first scalar seen there; it may be cut off."""
+        """Keys of the first JSON value by path (`results[].id`), with the first scalar seen there; it may be cut."""
         return shape_of(self.text) if self.text[:1] in (b"{", b"[") else {}
 
     @cached_property

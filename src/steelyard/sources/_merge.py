@@ -120,7 +120,7 @@ def _merged(group: Sequence[Building]) -> Building:
         outcome=told.outcome,
         failure=told.failure,
         success=_first(run.success for run in runs),
-        iterations=max((run.iterations for run in runs if run.iterations), default=None),
+        iterations=_iterations(group),
         files_created=tuple(dict.fromkeys(path for run in runs for path in run.files_created or ())) or None,
         extra=_extras(runs),
         provenance={k: v for run in runs for k, v in (run.provenance or {}).items()} or None,
@@ -143,6 +143,14 @@ def _cost(group: Sequence[Building]) -> float | None:
             costs.append(one.run.cost_usd)
             seen |= ids
     return sum(costs) if costs else None
+
+
+def _iterations(group: Sequence[Building]) -> int | None:
+    """The fullest part's; where each part is one call, their number."""
+    counts = [one.run.iterations for one in group if one.run.iterations]
+    if all(len(one.run.calls or ()) == 1 and one.named for one in group):
+        return len({call.id for one in group for call in one.run.calls or ()})
+    return max(counts, default=None)
 
 
 def _first(values: Iterable[Any]) -> Any:  # Any: values of one field

@@ -81,7 +81,7 @@ def weakest(found: Iterable[Provenance]) -> Provenance:
 
 def run_from(
     *,
-    format: str,
+    format: str,  # noqa: A002 # the word that Origin has for it
     path: str,
     how: Mapping[str, Provenance | None] | None = None,
     **fields: Any,

@@ -1,4 +1,7 @@
-"""The events of `opencode run --format json`. A cost of 0 for steps that used tokens means no price was known."""
+"""opencode: the events of `opencode run --format json`, and the messages that it keeps on disk, a file each.
+
+A cost of 0 for steps that used tokens means that no price was known.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import msgspec
 from steelyard.records.finding import Rejected
 from steelyard.records.run import Amount, Call, Count, Failure, Provenance, Usage
 from steelyard.sources._base import Head, Part, Reading, Source
-from steelyard.sources._documents import label, moment, records
+from steelyard.sources._documents import document, label, moment, records
 from steelyard.sources._numbers import run_from, tokens_in, total_of
 
 FORMAT = "opencode"
@@ -70,16 +73,53 @@ class Event(msgspec.Struct):
     error: Any = None  # Any: the provider's own error object
 
 
+class Times(msgspec.Struct):
+    """When a message began and ended, in milliseconds."""
+
+    created: float | None = None
+    completed: float | None = None
+
+
+class Place(msgspec.Struct):
+    """Where the session ran."""
+
+    cwd: str | None = None
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """A message as it is kept on disk; only the assistant's have tokens."""
+
+    id: str
+    session: str = msgspec.field(name="sessionID")
+    role: str
+    time: Times | None = None
+    model: str | None = msgspec.field(name="modelID", default=None)
+    path: Place | None = None
+    cost: Amount | None = None
+    tokens: Tokens | None = None
+    error: Any = None  # Any: the provider's own error object
+
+
 _EVENT = msgspec.json.Decoder(Event)
+_MESSAGE = msgspec.json.Decoder(Message)
 
 
 def recognises(head: Head) -> bool:
-    """Events with a `sessionID` and a part or an error."""
+    """Events with a `sessionID` and a part or an error, or a message with its role and time."""
+    if head.has("sessionID", "role", "time", "id"):
+        return True
     return head.has("type", "sessionID") and ("part" in head.shape or "error" in head.shape)
 
 
 def read(path: Path) -> Iterator[Reading]:
-    """One part per session in the stream."""
+    """One part per session in the stream, or the session's part that one message is."""
+    with path.open("rb") as file:
+        kept = "role" in Head(path, file.read(65_536)).shape
+    if kept:
+        message = document(path, _MESSAGE)
+        if message.role == "assistant" and message.tokens is not None:
+            yield _message(message, message.tokens, str(path))
+        return
     runs: dict[str, list[Event]] = {}
     for item in records(path, _EVENT):
         if isinstance(item, Rejected):
@@ -88,6 +128,31 @@ def read(path: Path) -> Iterator[Reading]:
             runs.setdefault(item[1].session, []).append(item[1])
     for session, events in runs.items():
         yield _part(session, events, str(path))
+
+
+def _message(message: Message, tokens: Tokens, path: str) -> Part:
+    cost, sure = _cost([StepPart(cost=message.cost, tokens=tokens)])
+    times = message.time or Times()
+    where = message.path.cwd if message.path else None
+    run = run_from(
+        format=FORMAT,
+        path=path,
+        how={"usage": "reported", "cost_usd": sure},
+        id=label(message.session),
+        task=label(message.session),
+        experiment=label(where.replace("\\", "/").rpartition("/")[2]) if where else None,
+        agent=FORMAT,
+        started_at=moment(times.created),
+        ended_at=moment(times.completed),
+        outcome="errored" if message.error else "not_scored",
+        failure=Failure(cause=_cause(message.error), message=_words(message.error)) if message.error else None,
+        calls=(
+            Call(id=label(message.id), model=label(message.model), at=moment(times.created), usage=tokens.disjoint()),
+        ),
+        cost_usd=cost,
+        iterations=1,
+    )
+    return Part(run=run, path=path, role="session")
 
 
 def _part(session: str, events: list[Event], path: str) -> Part:
@@ -126,7 +191,7 @@ def _part(session: str, events: list[Event], path: str) -> Part:
 
 
 def _cost(steps: list[StepPart]) -> tuple[float | None, Provenance]:
-    """The steps' costs together: a lower bound beside steps with tokens and no price, unknown when there is no other."""
+    """The steps' costs together: a lower bound beside steps with tokens and no price, unknown when all lack one."""
     stated = [step.cost for step in steps if step.cost]
     unpriced = [step for step in steps if not step.cost and step.tokens and tokens_in(step.tokens.disjoint())]
     if not stated:
@@ -152,7 +217,7 @@ def _words(trouble: Any) -> str | None:  # Any: the provider's error object
 
 SOURCE = Source(
     name=FORMAT,
-    title="`opencode run --format json`",
+    title="`opencode run --format json`, and messages kept on disk",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognises=recognises,
     read=read,

@@ -77,7 +77,11 @@ def _kind(head: Head) -> str | None:
         return "lines"
     if head.has(*(f"[].{name}" for name in patch)):
         return "list"
-    if head.has("resolved_ids") and (head.has("total_instances") or head.has("unresolved_ids")):
+    if (
+        head.has("resolved_ids")
+        and "results" not in shape
+        and (head.has("total_instances") or head.has("unresolved_ids"))
+    ):
         return "report"
     if head.has("no_generation", "resolved"):
         return "old"
@@ -145,9 +149,8 @@ def _verdict(path: Path, task: str, **fields: Any) -> Part:  # Any: fields of a 
 
 
 def _instance(name: str, instance: Instance, path: Path) -> Part:
-    lists = [
-        instance.tests_status[key] for key in ("FAIL_TO_PASS", "PASS_TO_PASS") if key in (instance.tests_status or {})
-    ]
+    status = instance.tests_status or {}
+    lists = [status[key] for key in ("FAIL_TO_PASS", "PASS_TO_PASS") if key in status]
     tests = None
     if lists:
         tests = TestResults(
