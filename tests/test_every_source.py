@@ -82,7 +82,9 @@ def test_a_file_cut_at_any_byte_gives_a_true_prefix_or_an_error(path: Path, tmp_
             allowed.append(again[0])
         assert _unlabelled(runs) in [_unlabelled(one) for one in allowed], f"cut at {end}"
         if not runs and full and not (end == 0 or data[:end].isspace()):
-            assert rejected or findings or path.suffix == ".csv" or data[:end].endswith(b"\n"), f"cut at {end} says nothing"
+            assert rejected or findings or path.suffix == ".csv" or data[:end].endswith(b"\n"), (
+                f"cut at {end} says nothing"
+            )
 
 
 def _cuts(size: int) -> list[int]:
@@ -148,7 +150,9 @@ def mutated(draw: st.DrawFn) -> bytes:
         elif change == "repeat":
             data[at:at] = data[at : at + length] * draw(st.integers(1, 3))
         else:
-            value = draw(st.sampled_from([b"null", b"-1", b"1e400", b'""', b"[]", b"{}", b"true", b"99999999999999999999"]))
+            value = draw(
+                st.sampled_from([b"null", b"-1", b"1e400", b'""', b"[]", b"{}", b"true", b"99999999999999999999"])
+            )
             end = data.find(b",", at)
             start = data.rfind(b":", 0, at) + 1
             if start and end > start:

@@ -128,8 +128,9 @@ def _merged(group: Sequence[Building]) -> Building:
     if totals:
         _take_totals(first, totals)
     else:
+        cost = _cost(group)  # before the first part takes the others' calls
         _take_calls(first, group)
-        first.change(cost_usd=_cost(group), tool_calls=None)
+        first.change(cost_usd=cost, tool_calls=None)
     return first
 
 

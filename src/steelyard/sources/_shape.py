@@ -32,10 +32,11 @@ def shape_of(text: bytes) -> dict[str, Any]:  # Any: JSON scalars
         if mark == b":":
             key = waiting
         elif mark in (b"{", b"["):
-            prefix = _below(places, key)
-            if key is not None and len(places) <= MAX_DEPTH:
+            deep = len(places) > MAX_DEPTH
+            prefix = "" if deep else _below(places, key)
+            if key is not None and not deep:
                 found.setdefault(prefix, None)
-            places.append(prefix + "[]" if mark == b"[" else prefix)
+            places.append(prefix + "[]" if mark == b"[" and not deep else prefix)
             key = None
         elif mark in (b"}", b"]"):
             if places:
