@@ -130,4 +130,6 @@ def label(value: Any) -> str | None:  # Any: whatever a log holds where a name s
     """The text as a name of a record: trimmed, at most 1,024 characters; None when there is none."""
     if not isinstance(value, str):
         return None
+    if 0 < len(value) <= 1024 and value[0] > " " and value[-1] > " ":
+        return value
     return value.strip()[:1024] or None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import astuple
+
 from steelyard.records.decode import convert_run
 from steelyard.records.finding import Finding
-from steelyard.records.run import TOKEN_KINDS, Call, Origin, Provenance, Run, Usage, add_usage
+from steelyard.records.run import TOKEN_KINDS, Call, Origin, Provenance, Run, Usage
 
 WEAKEST_FIRST: tuple[Provenance, ...] = ("unknown", "lower_bound", "counted", "priced", "reported")
 
@@ -65,12 +67,16 @@ def busiest_model(calls: Iterable[Call]) -> str | None:
 
 def tokens_in(usage: Usage | None) -> int:
     """All known tokens together."""
-    return 0 if usage is None else sum(getattr(usage, kind) or 0 for kind in TOKEN_KINDS)
+    return 0 if usage is None else sum(filter(None, astuple(usage)))
 
 
 def total_of(calls: Sequence[Call]) -> Usage | None:
-    """Tokens of all calls by kind."""
-    return add_usage([call.usage for call in calls if call.usage is not None])
+    """Tokens of all calls by kind; a kind that no call states stays unknown."""
+    rows = [astuple(call.usage) for call in calls if call.usage is not None]
+    if not rows:
+        return None
+    columns = ([count for count in column if count is not None] for column in zip(*rows, strict=True))
+    return Usage(**{kind: sum(known) for kind, known in zip(TOKEN_KINDS, columns, strict=True) if known})
 
 
 def weakest(found: Iterable[Provenance]) -> Provenance:

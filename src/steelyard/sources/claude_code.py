@@ -23,7 +23,7 @@ from steelyard.sources._numbers import busiest_model, run_from, total_of
 
 FORMAT = "claude-code"
 CHARACTERS_PER_TOKEN = 4
-CREATING_TOOLS = frozenset({"Write", "NotebookEdit", "MultiEdit", "Edit"})
+CREATING_TOOLS = frozenset({"Write"})
 WHOLE_BYTES = 64 << 20
 """Files up to this size are searched as a whole."""
 OPENING_LINES = 4
@@ -96,81 +96,49 @@ _RESULT = msgspec.json.Decoder(ResultLine)
 
 
 @dataclass(slots=True)
-class CallSoFar:
-    """One model call while its lines are read."""
-
-    model: str | None
-    at: str | None
-    usage: ClaudeUsage | None
-    copied: bool
-    side: bool
-    final: bool
-    blocks: list[Block]
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether the output count is a placeholder from the stream's start."""
-        stated = self.usage.output_tokens if self.usage else None
-        if stated is None or self.final:
-            return False
-        return stated < SHORTFALL * sum(block.characters for block in self.blocks) / CHARACTERS_PER_TOKEN
-
-
-@dataclass(slots=True)
 class SessionSoFar:
-    """One session while its lines are read."""
+    """One session while its lines are read. Nothing is worked out before the end: this is where the time goes."""
 
     line: int
-    first: str | None = None
-    last: str | None = None
-    cwd: str | None = None
-    version: str | None = None
-    calls: dict[str, CallSoFar] = field(default_factory=dict)
-    tools: dict[str, None] = field(default_factory=dict)
+    calls: dict[str, list[Line]] = field(default_factory=dict)
+    """The lines of each message, in order."""
+    others: list[Line] = field(default_factory=list)
     created: dict[str, None] = field(default_factory=dict)
 
-    def saw(self, line: Line) -> None:
-        """Takes the time and place of any line."""
-        at = line.timestamp
-        if at is not None:
-            if self.first is None or at < self.first:
-                self.first = at
-            if self.last is None or at > self.last:
-                self.last = at
-        if self.cwd is None:
-            self.cwd = line.cwd
-            self.version = line.version
 
-    def add(self, line: Line, message: Message, lines: Lines) -> bool:
-        """Takes one line of a model's message; whether it calls a tool that may create a file."""
-        if message.model == SYNTHETIC:
-            return False
-        content = message.content
-        blocks = [Block(text=msgspec.Raw(content.encode()))] if isinstance(content, str) else content or []
-        key = message.id or f"line {lines.number}"
-        usage = message.usage
-        call = self.calls.get(key)
-        if call is None:
-            final = message.stop_reason is not None
-            forked = line.forked is not None
-            self.calls[key] = CallSoFar(
-                message.model, line.timestamp, usage, forked, bool(line.sidechain), final, blocks
-            )
-        else:
-            call.blocks += blocks
+class Made:
+    """One model call, made out from its lines."""
+
+    __slots__ = ("copied", "doubtful", "line", "tools", "usage")
+
+    def __init__(self, lines: list[Line]) -> None:
+        self.line = lines[0]
+        self.copied = self.line.forked is not None
+        self.tools: list[Block] = []
+        self.usage: ClaudeUsage | None = None
+        final = False
+        output: int | None = None
+        characters = 0
+        for line in lines:
+            message = line.message
+            assert message is not None  # only such lines are kept under a call
+            if message.stop_reason is not None:
+                final = True
+            usage = message.usage
             if usage is not None:
-                before = call.usage.output_tokens if call.usage else None
-                after = usage.output_tokens
-                if before is None or after is None or after >= before:
-                    call.final = call.final or (before is not None and after is not None and after > before)
-                    call.usage = usage
-            call.final = call.final or message.stop_reason is not None
-        creating = False
-        for block in blocks:
-            if block.id is not None and block.type == "tool_use":
-                self.tools[block.id] = None
-                creating = creating or block.name in CREATING_TOOLS
-        return creating
+                stated = usage.output_tokens
+                if output is None or stated is None or stated >= output:
+                    final = final or (output is not None and stated is not None and stated > output)
+                    self.usage, output = usage, stated
+            if isinstance(message.content, str):
+                characters += len(message.content)
+            elif message.content is not None:
+                for block in message.content:
+                    characters += block.characters
+                    if block.id is not None and block.type == "tool_use":
+                        self.tools.append(block)
+        self.doubtful = not final and output is not None and output < SHORTFALL * characters / CHARACTERS_PER_TOKEN
+        """Whether the output count is a placeholder from the stream's start."""
 
 
 def recognises(head: Head) -> bool:
@@ -193,19 +161,23 @@ def read(path: Path) -> Iterator[Reading]:
     lines = Lines(path)
     for line in lines:
         try:
-            lines.writing |= _take(decode(line), lines, line, sessions, before)
+            _take(decode(line), lines, sessions, before)
         except JSON_ERRORS as error:
             for item in recovered(path, lines.number, line, _LINE, error):
                 if isinstance(item, Rejected):
                     yield item
                 else:
-                    lines.writing |= _take(item[1], lines, line, sessions, before)
+                    _take(item[1], lines, sessions, before)
+    made = {key: {id_: Made(found) for id_, found in session.calls.items()} for key, session in sessions.items()}
+    tools = (block for calls in made.values() for call in calls.values() for block in call.tools)
+    if any(block.name in CREATING_TOOLS for block in tools):
+        _find_created(lines, sessions)
     for key, session in sessions.items():
-        yield _part(key, session, str(path))
+        yield _part(key, session, made[key], str(path))
 
 
 class Lines:
-    """The lines that say something of a run: the first, the last, and those with a model's message or a created file.
+    """The lines that say something of a run: the first, the last, and those with a model's message.
 
     Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
     noticed; nothing that is counted stands in it.
@@ -216,8 +188,6 @@ class Lines:
         self.data = b""
         self.start = 0
         self.counted = 0
-        self.writing = False
-        """Whether a tool that may create a file has been called."""
 
     @property
     def number(self) -> int:
@@ -235,16 +205,14 @@ class Lines:
         last = data.rfind(b"\n", 0, end) + 1
         start = 0
         opening = OPENING_LINES
+        find = data.find
         while start <= last < end:
             if opening:
                 opening -= 1
             else:
-                hit = data.find(b'"assistant"', start, last)
-                if self.writing:
-                    created = data.find(b'"create"', start, hit if hit >= 0 else last)
-                    hit = created if created >= 0 else hit
+                hit = find(b'"assistant"', start, last)
                 start = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
-            stop = data.find(b"\n", start, end)
+            stop = find(b"\n", start, end)
             if stop < 0:
                 stop = end
             if stop > start:
@@ -252,48 +220,72 @@ class Lines:
                 yield data[start:stop]
             start = stop + 1
 
+    def with_word(self, word: bytes) -> Iterator[bytes]:
+        """The lines that have a word in them."""
+        if not self.data:
+            yield from (line for _, line in numbered_lines(self.path) if word in line)
+            return
+        at = self.data.find(word)
+        while at >= 0:
+            stop = self.data.find(b"\n", at)
+            stop = len(self.data) if stop < 0 else stop
+            yield self.data[self.data.rfind(b"\n", 0, at) + 1 : stop]
+            at = self.data.find(word, stop)
 
-def _take(item: Line, lines: Lines, line: bytes, sessions: dict[str, SessionSoFar], before: list[Line]) -> bool:
-    """Takes one line into its session; whether it calls a tool that may create a file."""
+
+def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: list[Line]) -> None:
+    """Takes one line into its session."""
     if not item.session:
         if not sessions:
             before.append(item)
-        return False
+        return
     session = sessions.get(item.session)
     if session is None:
-        session = sessions[item.session] = SessionSoFar(line=lines.number)
-        for earlier in before:
-            session.saw(earlier)
-    session.saw(item)
-    if item.message is not None and item.type == "assistant":
-        return session.add(item, item.message, lines)
-    if lines.writing:
-        _created(line, session)
-    return False
+        session = sessions[item.session] = SessionSoFar(line=lines.number, others=list(before))
+    message = item.message
+    if message is None or item.type != "assistant" or message.model == SYNTHETIC:
+        session.others.append(item)
+        return
+    id_ = message.id or f"line {lines.number}"
+    known = session.calls.get(id_)
+    if known is None:
+        session.calls[id_] = [item]
+    else:
+        known.append(item)
 
 
-def _created(line: bytes, session: SessionSoFar) -> None:
-    try:
-        found = _RESULT.decode(line)
-    except JSON_ERRORS:
-        return  # a shape of result that says nothing of files
-    if isinstance(found.result, ToolResult) and found.result.type == "create" and found.result.path:
-        session.created[found.result.path] = None
+def _find_created(lines: Lines, sessions: dict[str, SessionSoFar]) -> None:
+    """Notes the files that tools report to have created."""
+    for line in lines.with_word(b'"create"'):
+        try:
+            found = _RESULT.decode(line)
+        except JSON_ERRORS:
+            continue  # a shape of result that says nothing of files
+        session = sessions.get(found.session or "")
+        if (
+            session is not None
+            and isinstance(found.result, ToolResult)
+            and found.result.type == "create"
+            and found.result.path
+        ):
+            session.created[found.result.path] = None
 
 
-def _part(key: str, session: SessionSoFar, path: str) -> Part:
+def _part(key: str, session: SessionSoFar, made: dict[str, Made], path: str) -> Part:
     calls = tuple(
         Call(
             id=label(id_),
-            model=label(call.model),
-            at=moment(call.at),
+            model=label(call.line.message.model) if call.line.message else None,
+            at=moment(call.line.timestamp),
             usage=call.usage.disjoint() if call.usage else None,
         )
-        for id_, call in session.calls.items()
+        for id_, call in made.items()
     )
-    doubtful = tuple(id_ for id_, call in session.calls.items() if call.doubtful)
-    started, ended = _span(session.first, session.last)
+    doubtful = tuple(id_ for id_, call in made.items() if call.doubtful)
+    tools = dict.fromkeys(str(block.id) for call in made.values() for block in call.tools)
+    started, ended = _span(session)
     usage = total_of(calls)
+    first = next((line for line in (*session.others, *(call.line for call in made.values())) if line.cwd), None)
     run = run_from(
         format=FORMAT,
         path=path,
@@ -306,7 +298,7 @@ def _part(key: str, session: SessionSoFar, path: str) -> Part:
         },
         id=label(key),
         task=label(key),
-        experiment=label(session.cwd.replace("\\", "/").rpartition("/")[2]) if session.cwd else None,
+        experiment=label(first.cwd.replace("\\", "/").rpartition("/")[2]) if first and first.cwd else None,
         agent=FORMAT,
         model=busiest_model(calls),
         started_at=started,
@@ -314,24 +306,29 @@ def _part(key: str, session: SessionSoFar, path: str) -> Part:
         outcome="not_scored",
         usage=usage,
         calls=calls,
-        tool_calls=len(session.tools),
-        iterations=sum(1 for call in session.calls.values() if not call.side) or None,
+        tool_calls=len(tools),
+        iterations=sum(1 for call in made.values() if not call.line.sidechain) or None,
         files_created=tuple(session.created),
-        extra={"agent_version": session.version},
+        extra={"agent_version": first.version if first else None},
     )
     return Part(
         run=run,
         path=path,
         line=session.line,
         role="session",
-        tool_ids=tuple(session.tools),
-        copied=tuple(id_ for id_, call in session.calls.items() if call.copied),
+        tool_ids=tuple(tools),
+        copied=tuple(id_ for id_, call in made.items() if call.copied),
         doubtful=doubtful,
     )
 
 
-def _span(first: str | None, last: str | None) -> tuple[datetime | None, datetime | None]:
-    started, ended = moment(first), moment(last)
+def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
+    """The first and the last time of all lines; times of one log are written alike, so they sort as text."""
+    times = [line.timestamp for line in session.others if line.timestamp]
+    times += [line.timestamp for lines in session.calls.values() for line in lines if line.timestamp]
+    if not times:
+        return None, None
+    started, ended = moment(min(times)), moment(max(times))
     if started is not None and ended is not None and ended < started:
         return started, None
     return started, ended

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Sequence
-from typing import Any
+
+from msgspec.structs import astuple
 
 from steelyard.prices import PriceBook, open_book, price_columns, price_run
 from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, Run, as_utc
+from steelyard.records.run import TOKEN_KINDS, Run, Usage, as_utc
 
 
 class Costs:
@@ -24,9 +26,8 @@ class Costs:
     def _open(self) -> None:
         try:
             self._book = open_book(self._prices)
-            import numpy as np  # heavy: imported while the files are read
-
-            np.zeros(1)
+            self._book.price(Usage(input_tokens=0), model="gpt-5", at=None)  # any name: the book reads its prices now
+            importlib.import_module("numpy")  # heavy, like the book's prices: best done while files are read
         except Exception as error:  # noqa: BLE001 # raised again where the book is needed
             self._failure = error
 
@@ -57,25 +58,23 @@ class Costs:
             return []
         import numpy as np  # heavy: only this needs it
 
-        calls = [(index, run, call, call.usage) for index, run in enumerate(runs) for call in run.calls or ()]
-        moments: list[Any] = [run.started_at if call.at is None else call.at for _, run, call, _ in calls]  # Any: times
+        calls = [(run, call) for run in runs for call in run.calls or ()]
+        moments = [run.started_at if call.at is None else call.at for run, call in calls]
+        seconds = np.array([np.nan if at is None else as_utc(at).timestamp() for at in moments])
+        known = ~np.isnan(seconds)
+        at = np.full(len(calls), "NaT", "datetime64[us]")
+        at[known] = np.rint(seconds[known] * 1e6).astype(np.int64).astype("datetime64[us]")
+        counts = np.array([astuple(call.usage) for _, call in calls], dtype=np.float64)  # a count not known is NaN
         priced = price_columns(
             self.book,
-            models=[call.model or run.model for _, run, call, _ in calls],
-            at=np.array(
-                [None if at is None else as_utc(at).replace(tzinfo=None) for at in moments], dtype="datetime64[us]"
-            ),
-            tokens={
-                kind: np.array(
-                    [np.nan if (n := getattr(usage, kind)) is None else n for *_, usage in calls], dtype=np.float64
-                )
-                for kind in TOKEN_KINDS
-            },
+            models=[call.model or run.model for run, call in calls],
+            at=at,
+            tokens=dict(zip(TOKEN_KINDS, counts.T, strict=True)),
         )
-        rows = np.array([index for index, *_ in calls])
+        rows = np.repeat(np.arange(len(runs)), [len(run.calls or ()) for run in runs])
         totals = np.bincount(
             rows, weights=priced.cost_usd, minlength=len(runs)
-        )  # a cost that is not known is NaN, and stays it
+        )  # a cost not known is NaN, and stays it
         return [None if np.isnan(total) else float(total) for total in totals]
 
 
