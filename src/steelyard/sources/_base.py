@@ -100,5 +100,5 @@ class Source:
 
 def head_of(path: Path) -> Head:
     """The beginning of the file."""
-    with path.open("rb") as file:
+    with path.open("rb", buffering=0) as file:
         return Head(path, file.read(HEAD_BYTES))

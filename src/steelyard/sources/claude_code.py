@@ -23,7 +23,8 @@ from steelyard.sources._numbers import busiest_model, run_from, total_of
 
 FORMAT = "claude-code"
 CHARACTERS_PER_TOKEN = 4
-CREATING_TOOLS = frozenset({"Write"})
+WRITING = b'"Write"'
+CREATED = b'"create"'
 WHOLE_BYTES = 64 << 20
 """Files up to this size are searched as a whole."""
 OPENING_LINES = 4
@@ -169,9 +170,8 @@ def read(path: Path) -> Iterator[Reading]:
                 else:
                     _take(item[1], lines, sessions, before)
     made = {key: {id_: Made(found) for id_, found in session.calls.items()} for key, session in sessions.items()}
-    tools = (block for calls in made.values() for call in calls.values() for block in call.tools)
-    if any(block.name in CREATING_TOOLS for block in tools):
-        _find_created(lines, sessions)
+    for line in lines.created:
+        _note_created(line, sessions)
     for key, session in sessions.items():
         yield _part(key, session, made[key], str(path))
 
@@ -188,6 +188,8 @@ class Lines:
         self.data = b""
         self.start = 0
         self.counted = 0
+        self.created: list[bytes] = []
+        """Lines in which a tool may report a file that it created."""
 
     @property
     def number(self) -> int:
@@ -198,6 +200,8 @@ class Lines:
         if self.path.stat().st_size > WHOLE_BYTES:
             for number, line in numbered_lines(self.path):
                 self.counted = number
+                if CREATED in line:
+                    self.created.append(line)
                 yield line
             return
         data = self.data = self.path.read_bytes()
@@ -205,32 +209,35 @@ class Lines:
         last = data.rfind(b"\n", 0, end) + 1
         start = 0
         opening = OPENING_LINES
+        writing = False
         find = data.find
         while start <= last < end:
             if opening:
                 opening -= 1
             else:
                 hit = find(b'"assistant"', start, last)
-                start = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
+                following = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
+                if writing and following > start:  # what the tool gave back stands before the model's next message
+                    self._look_for_created(start, following)
+                    writing = False
+                start = following
             stop = find(b"\n", start, end)
             if stop < 0:
                 stop = end
             if stop > start:
                 self.start = start
-                yield data[start:stop]
+                line = data[start:stop]
+                writing = writing or WRITING in line
+                yield line
             start = stop + 1
 
-    def with_word(self, word: bytes) -> Iterator[bytes]:
-        """The lines that have a word in them."""
-        if not self.data:
-            yield from (line for _, line in numbered_lines(self.path) if word in line)
-            return
-        at = self.data.find(word)
+    def _look_for_created(self, start: int, end: int) -> None:
+        at = self.data.find(CREATED, start, end)
         while at >= 0:
-            stop = self.data.find(b"\n", at)
-            stop = len(self.data) if stop < 0 else stop
-            yield self.data[self.data.rfind(b"\n", 0, at) + 1 : stop]
-            at = self.data.find(word, stop)
+            stop = self.data.find(b"\n", at, end)
+            stop = end if stop < 0 else stop
+            self.created.append(self.data[self.data.rfind(b"\n", 0, at) + 1 : stop])
+            at = self.data.find(CREATED, stop, end)
 
 
 def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: list[Line]) -> None:
@@ -254,21 +261,16 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
         known.append(item)
 
 
-def _find_created(lines: Lines, sessions: dict[str, SessionSoFar]) -> None:
-    """Notes the files that tools report to have created."""
-    for line in lines.with_word(b'"create"'):
-        try:
-            found = _RESULT.decode(line)
-        except JSON_ERRORS:
-            continue  # a shape of result that says nothing of files
-        session = sessions.get(found.session or "")
-        if (
-            session is not None
-            and isinstance(found.result, ToolResult)
-            and found.result.type == "create"
-            and found.result.path
-        ):
-            session.created[found.result.path] = None
+def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+    """Notes the file that a tool reports to have created, if the line is such a report."""
+    try:
+        found = _RESULT.decode(line)
+    except JSON_ERRORS:
+        return  # a shape of result that says nothing of files
+    session = sessions.get(found.session or "")
+    result = found.result
+    if session is not None and isinstance(result, ToolResult) and result.type == "create" and result.path:
+        session.created[result.path] = None
 
 
 def _part(key: str, session: SessionSoFar, made: dict[str, Made], path: str) -> Part:
