@@ -64,7 +64,7 @@ class Costs:
         known = ~np.isnan(seconds)
         at = np.full(len(calls), "NaT", "datetime64[us]")
         at[known] = np.rint(seconds[known] * 1e6).astype(np.int64).astype("datetime64[us]")
-        counts = np.array([astuple(call.usage) for _, call in calls], dtype=np.float64)  # a count not known is NaN
+        counts = np.array([astuple(call.usage or Usage()) for _, call in calls], dtype=np.float64)  # unknown: NaN
         priced = price_columns(
             self.book,
             models=[call.model or run.model for run, call in calls],
