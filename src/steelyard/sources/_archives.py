@@ -182,6 +182,9 @@ def _stream(path: Path, into: Path, meter: Meter) -> None:
         name = name.removesuffix(ending) or name
     with path.open("rb") as packed:
         kind = archive_kind(packed.read(512))
+        if kind == "gz":  # its last four bytes state the size; a lie is found while it is unpacked
+            packed.seek(-4, 2)
+            meter.expects(int.from_bytes(packed.read(4), "little"))
         packed.seek(0)
         file: IO[bytes] | Any = gzip.GzipFile(fileobj=packed) if kind == "gz" else _zstd(packed)
         _write(file, into, meter.entry(name), meter)
