@@ -83,8 +83,6 @@ class CanonFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`stored`, `set now`, `not kept` or `experiment file`."""
     from_run: str | None = None
     normalised: str
-    isolation: str | None = None
-    """What kept the outputs apart while the oracle ran; None when it did not run."""
 
 
 class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +96,8 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
     tau: float
     level: str
     versions: Versions
+    isolation: str | None = None
+    """What kept the outputs from everything else while the oracle ran them; None when it did not run."""
     metrics: dict[str, float | None]
     reasons: dict[str, str]
     """Why a metric is missing, by its name."""
@@ -122,6 +122,7 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
             "tau": self.tau,
             "level": self.level,
             "versions": msgspec.to_builtins(self.versions),
+            "isolation": self.isolation,
             "findings": [msgspec.to_builtins(finding) for finding in self.findings],
         }
         if self.stored is not None:
