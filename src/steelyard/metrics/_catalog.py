@@ -19,7 +19,7 @@ from steelyard.records.facts import FACTS
 from steelyard.settings import METRICS_PATH
 
 OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "submission", "prompt"})
-"""Levels whose inputs are not facts of a Run: components, a task's benchmarks, submissions, a prompt's outputs."""
+"""Levels whose inputs are not facts of a Run: components, benchmarks, a submission's baseline, a prompt's outputs."""
 
 
 class Catalog(Mapping[str, Metric]):

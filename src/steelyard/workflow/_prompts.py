@@ -19,7 +19,8 @@ from steelyard.codes.skyt import Experiment, contract_from_skyt, looks_like_expe
 from steelyard.errors import BadContract, SteelyardError, UnreadableFile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Run
-from steelyard.sources._catalog import source_for
+from steelyard.sources._base import Entry
+from steelyard.sources._gather import gather
 
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 """A larger file is no answer of a model."""
@@ -184,10 +185,10 @@ class _Reader:
         return Answer(text if is_code else extract_code(text, language=language_of(language)).code, path.name)
 
     def _add_records(self, path: Path) -> None:
-        for entry in source_for(path).read(path):
+        for entry in gather([path], workers=1):
             if isinstance(entry, Rejected):
                 self.rejected.append(entry)
-            else:
+            elif isinstance(entry, Entry):
                 self.add_run(entry.run, entry.path, entry.line)
 
     def add_run(self, run: Run, path: str, line: int | None) -> None:
