@@ -188,6 +188,7 @@ def test_csv_logs_carry_all_versions_on_every_row_in_full_precision(repeat: Repe
             assert row["oracle_version"] == result["versions"]["oracle"]
             assert row["distance_version"] == result["versions"]["distance"]
     assert float(rows[0]["mu_pre"]) == result["metrics"]["mu_pre"]
+    assert float(rows[0]["delta_mu"]) == result["metrics"]["delta_mu"] < 0
 
 
 def test_the_terminal_shows_a_table_and_the_distances_as_bars(steelyard: Steelyard) -> None:
