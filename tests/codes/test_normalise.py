@@ -28,7 +28,7 @@ def test_normalising_any_text_twice_is_normalising_it_once(level: Level, text: s
 
 
 @pytest.mark.parametrize("level", ["ast", "names"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(code=programs())
 def test_normalising_a_program_twice_is_normalising_it_once(level: Level, code: str) -> None:
     once = normalise(code, level=level)
@@ -36,14 +36,14 @@ def test_normalising_a_program_twice_is_normalising_it_once(level: Level, code: 
     assert normalise(once.text, level=level) == once
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs())
 def test_the_normal_form_of_a_program_does_what_it_does(code: str) -> None:
     assert behaviour(normalise(code, level="ast").text) == behaviour(code)
     assert behaviour(normalise(code, level="names").text) == behaviour(code)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs())
 def test_names_and_layout_do_not_matter_at_the_names_level(code: str) -> None:
     renamed = code.replace("total", "running").replace("value", "item").replace("    ", "  ")

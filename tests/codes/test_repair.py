@@ -37,7 +37,7 @@ def test_repair_moves_only_nearer_keeps_behaviour_and_is_idempotent(code: str, c
 
 
 @pytest.mark.long
-@settings(max_examples=2000, **QUICK)
+@settings(max_examples=400, **QUICK)
 @given(programs(), programs())
 def test_repair_keeps_behaviour_on_many_programs(code: str, canon: str) -> None:
     assert behaviour(towards(code, canon).code) == behaviour(code)

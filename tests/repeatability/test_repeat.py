@@ -95,7 +95,7 @@ def test_run_records_are_grouped_and_the_first_compliant_output_becomes_the_cano
     assert first["canon"]["origin"] == "set now"
     assert first["canon"]["from_run"] == "r1"
     assert second["canon"] == {**first["canon"], "origin": "stored"}
-    assert first["canon"]["isolation"] in ("bubblewrap", "landlock")
+    assert first["isolation"] in ("bubblewrap", "landlock")
     again = repeat(RUNS, "--contract", CONTRACT)
     assert again[0]["metrics"] == first["metrics"]
     assert again[0]["canon"]["origin"] == "stored"
@@ -154,9 +154,11 @@ def test_a_folder_of_files_is_one_prompt_in_the_order_people_number_them(repeat:
     folder.mkdir()
     for number, line in enumerate(Path(RUNS).read_text().splitlines(), 1):
         (folder / f"answer_{number * 5}.md").write_text(json.loads(line)["output"]["text"])
+    (folder / "notes.db").write_bytes(b"\xff")
     [result] = repeat(str(folder), "--contract", CONTRACT, "--no-store", "--samples")
     assert [sample["run"] for sample in result["samples"]] == [f"answer_{n * 5}.md" for n in range(1, 6)]
     assert result["canon"]["origin"] == "not kept"
+    assert [finding["code"] for finding in result["findings"]] == ["left_out"]
     assert result["metrics"]["r_anchor"] == 0.8  # four of five
     assert not (tmp_path / "steelyard.db").exists()
 
@@ -186,6 +188,7 @@ def test_csv_logs_carry_all_versions_on_every_row_in_full_precision(repeat: Repe
             assert row["oracle_version"] == result["versions"]["oracle"]
             assert row["distance_version"] == result["versions"]["distance"]
     assert float(rows[0]["mu_pre"]) == result["metrics"]["mu_pre"]
+    assert float(rows[0]["delta_mu"]) == result["metrics"]["delta_mu"] < 0
 
 
 def test_the_terminal_shows_a_table_and_the_distances_as_bars(steelyard: Steelyard) -> None:
@@ -258,3 +261,26 @@ def test_wrong_usage_exits_2_with_advice(steelyard: Steelyard, arguments: tuple[
     done = steelyard("repeat", EXPERIMENT, *arguments)
     assert done.status == 2
     assert said in done.stderr
+
+
+def test_without_a_usable_contract_nothing_is_repaired_and_stored_repairs_do_not_stand_in(
+    repeat: Repeat, tmp_path: Path
+) -> None:
+    bare = json.loads(Path(EXPERIMENT).read_text())
+    bare["contract"]["surprise"] = 1
+    (tmp_path / "e.json").write_text(json.dumps(bare))
+    [result] = repeat(str(tmp_path / "e.json"))
+    assert result["metrics"]["r_anchor"] == result["metrics"]["r_anchor_pre"] == 0.25
+    assert result["stored_repairs"]["r_anchor"] == 0.75
+    assert {finding["code"] for finding in result["findings"]} == {"bad_contract", "not_repaired"}
+
+
+def test_records_can_bring_repaired_versions(repeat: Repeat, tmp_path: Path) -> None:
+    texts = [("x = 1", None), ("x = 2", "x = 1"), ("y = 3", "y = 4")]
+    lines = [
+        json.dumps({"task": "clamp", "output": {"text": text} | ({"repaired": fixed} if fixed else {})})
+        for text, fixed in texts
+    ]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines))
+    [result] = repeat(str(tmp_path / "runs.jsonl"), "--no-repair", "--samples")
+    assert [sample["code_post"] for sample in result["samples"]] == ["x = 1", "x = 1", "y = 4"]

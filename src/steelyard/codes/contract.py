@@ -170,12 +170,16 @@ class Contract(_Part, frozen=True, kw_only=True):
 def contract_from(values: dict[str, Any], *, where: str | None = None) -> Contract:  # Any: parsed TOML or JSON
     """The contract that the values describe; BadContract, with the nearest known field, for one that cannot be used."""
     try:
-        return msgspec.convert(values, Contract)
+        contract = msgspec.convert(values, Contract)
+        contract.snapshot()
+    except TypeError as error:  # TOML has dates, which no answer returns
+        raise BadContract("a value of a case is not one that JSON has", where=where, hint=str(error)) from error
     except UnknownName as error:
         raise BadContract(error.message, where=where, hint=error.hint) from error
     except msgspec.ValidationError as error:
         said = str(error).replace("`", "'")
         raise BadContract(said, where=where, hint=_advice(said)) from error
+    return contract
 
 
 def _advice(said: str) -> str | None:

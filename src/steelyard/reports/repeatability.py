@@ -83,8 +83,6 @@ class CanonFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`stored`, `set now`, `not kept` or `experiment file`."""
     from_run: str | None = None
     normalised: str
-    isolation: str | None = None
-    """What kept the outputs apart while the oracle ran; None when it did not run."""
 
 
 class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +96,8 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
     tau: float
     level: str
     versions: Versions
+    isolation: str | None = None
+    """What kept the outputs from everything else while the oracle ran them; None when it did not run."""
     metrics: dict[str, float | None]
     reasons: dict[str, str]
     """Why a metric is missing, by its name."""
@@ -122,6 +122,7 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
             "tau": self.tau,
             "level": self.level,
             "versions": msgspec.to_builtins(self.versions),
+            "isolation": self.isolation,
             "findings": [msgspec.to_builtins(finding) for finding in self.findings],
         }
         if self.stored is not None:
@@ -186,7 +187,7 @@ def _distance_row(result: PromptResult, sample: Sample, stage: str) -> dict[str,
         "run": sample.run,
         "stage": stage,
         "signature": sample.signature_pre if stage == "pre" else sample.signature_post,
-        "d": repr(sample.d_pre if stage == "pre" else sample.d_post),
+        "d": sample.d_pre if stage == "pre" else sample.d_post,
         "compliant": sample.compliant_pre if stage == "pre" else sample.compliant_post,
         "fell_back": sample.fell_back,
         "approximate": sample.approximate,
@@ -201,8 +202,8 @@ def _repair_row(result: PromptResult, sample: Sample) -> dict[str, Any]:
         "run": sample.run,
         "before_signature": sample.signature_pre,
         "after_signature": sample.signature_post,
-        "d_before": repr(sample.d_pre),
-        "d_after": repr(sample.d_post),
+        "d_before": sample.d_pre,
+        "d_after": sample.d_post,
         "steps": ";".join(step.step for step in sample.steps),
         "success": sample.d_post == 0,
         "reason": sample.repair_ended,
@@ -217,7 +218,7 @@ def _summary_row(result: PromptResult) -> dict[str, Any]:
     return {
         "prompt": result.prompt,
         "n": result.n,
-        "tau": repr(result.tau),
-        **{name: None if value is None else repr(value) for name, value in values.items()},
+        "tau": result.tau,
+        **values,
         **result.versions.on_rows(),
     }

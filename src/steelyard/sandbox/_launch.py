@@ -212,7 +212,6 @@ def _limit(spec: dict[str, Any]) -> None:
 def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
     os.setsid()
     os.umask(0o077)
-    os.chdir(spec["cwd"])
     _limit(spec)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     ruleset = _restrict_files(spec) if spec["isolation"] == "landlock" else -1
@@ -220,6 +219,7 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
         os.setgroups([])
         os.setresgid(spec["uid"], spec["uid"], spec["uid"])
         os.setresuid(spec["uid"], spec["uid"], spec["uid"])
+    os.chdir(spec["cwd"])
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if ruleset >= 0:
         if _libc.syscall(446, ruleset, ctypes.c_uint32(0)) != 0:

@@ -42,11 +42,11 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
     line = [program, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
     line += ["--unshare-uts", "--unshare-cgroup-try"]
     # As root no user namespace is made: the launcher inside moves to a uid of its own, which NPROC then counts alone.
-    line += (
-        ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
-        if _is_root()
-        else ["--unshare-user"]
-    )
+    # It keeps the three rights that this takes.
+    if _is_root():
+        line += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
+    else:
+        line += ["--unshare-user"]
     line += ["--proc", "/proc", "--dev", "/dev"]
     for folder in SYSTEM_FOLDERS:
         if Path(folder).is_symlink():

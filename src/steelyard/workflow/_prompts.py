@@ -24,6 +24,7 @@ from steelyard.sources._gather import gather
 
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 """A larger file is no answer of a model."""
+_ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
 _RECORD_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 KEYS = ("task", "agent", "model", "tier", "experiment")
 
@@ -61,6 +62,7 @@ class Contracts:
 
     def __init__(self, path: Path | None) -> None:
         self._by_id: dict[str, Contract] = {}
+        self._path = path
         if path is None:
             return
         files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -71,6 +73,10 @@ class Contracts:
             if contract.id in self._by_id:
                 raise BadContract(f"the id {contract.id!r} is taken by another contract too", where=str(file))
             self._by_id[contract.id] = contract
+
+    def came_from(self, path: Path) -> bool:
+        """Whether the file is the contract itself."""
+        return self._path is not None and path.resolve() == self._path.resolve()
 
     def only(self) -> Contract | None:
         """The contract when exactly one was given."""
@@ -134,16 +140,24 @@ class _Reader:
             self.rejected.append(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
 
     def _add_folder(self, folder: Path) -> None:
-        answers = []
+        answers, left_out = [], []
         for path in sorted(folder.iterdir(), key=_natural):
             if path.name.startswith("."):
                 continue
-            if path.is_dir() or path.suffix.lower() in _RECORD_ENDINGS:
+            if path.is_dir() or (path.suffix.lower() in _RECORD_ENDINGS and not self.contracts.came_from(path)):
                 self.add_path(path)
-            else:
+            elif path.suffix.lower() in _ANSWER_ENDINGS or language_of(path.suffix) is not None:
                 answers.append(path)
+            else:
+                left_out.append(path.name)
         if answers:
-            self._prompts.append(self._folder(folder.resolve().name, answers))
+            prompt = self._folder(folder.resolve().name, answers)
+            if left_out:
+                message = f"{len(left_out)} files are neither programs nor answers: {', '.join(left_out[:5])}"
+                prompt = replace(
+                    prompt, findings=(Finding(code="left_out", severity="info", message=message, where=str(folder)),)
+                )
+            self._prompts.append(prompt)
 
     def _folder(self, name: str, paths: list[Path]) -> Prompt:
         contract = self.contracts.named(name, tasks=1)
@@ -269,8 +283,3 @@ def _natural(path: Path) -> tuple[tuple[int, int, str], ...]:
     """The order in which people number files: output_2 before output_10."""
     parts: Iterator[str] = iter(re.split(r"(\d+)", path.name))
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)
-
-
-def with_findings(prompt: Prompt, *findings: Finding) -> Prompt:
-    """The prompt with more findings."""
-    return replace(prompt, findings=(*prompt.findings, *findings))

@@ -141,7 +141,7 @@ class _Worker:
         else:
             canon = choose_canon(prompt, verdicts, bench, shelf)
         repaired = self._repaired(codes, canon, oracle, bench) if self.options.repair else {}
-        samples = _samples(prompt, bench, canon, verdicts, repaired, oracle)
+        samples = _samples(prompt, bench, canon, verdicts, repaired, oracle, repairs=self.options.repair)
         texts = [bench.form(code).text for code in codes]
         compared = _compared(samples, texts, has_canon=canon is not None)
         metrics, reasons = plain(values := prompt_metrics(compared, tau=self.tau))
@@ -156,10 +156,15 @@ class _Worker:
             metrics=metrics,
             reasons=reasons,
             intervals=prompt_intervals(compared, values),
-            canon=_canon_facts(canon, verdicts),
+            isolation=next((verdict.isolation for verdict in verdicts if verdict.isolation), None),
+            canon=_canon_facts(canon),
             samples=tuple(samples),
-            stored=self._stored(prompt, bench, canon, compared) if repaired else None,
-            findings=(*prompt.findings, *(canon.findings if canon else ()), *_findings(samples, values, canon, prompt)),
+            stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
+            findings=(
+                *prompt.findings,
+                *(canon.findings if canon else ()),
+                *_findings(samples, values, canon, prompt, repairs=self.options.repair),
+            ),
         )
 
     def _oracle(self, prompt: Prompt) -> Oracle | None:
@@ -222,14 +227,16 @@ def _samples(
     verdicts: Sequence[Verdict],
     repaired: dict[str, Repaired],
     oracle: Oracle | None,
+    *,
+    repairs: bool,
 ) -> list[Sample]:
     goal = None if canon is None else canon.normalised
     samples = []
     for number, answer in enumerate(prompt.answers, 1):
         ours = repaired.get(answer.code)
-        after = ours.code if ours is not None else answer.repaired if answer.repaired is not None else answer.code
-        if ours is None and oracle is not None and prompt.is_experiment:
-            after = answer.code  # asked to repair, and could not: another tool's repair does not stand in for ours
+        # Where we were asked to repair and could not, another tool's repair does not stand in for ours.
+        stored = answer.code if repairs or answer.repaired is None else answer.repaired
+        after = stored if ours is None else ours.code
         before, later = bench.distance(answer.code, goal), bench.distance(after, goal)
         verdict = verdicts[number - 1] if verdicts else None
         samples.append(
@@ -257,21 +264,21 @@ def _samples(
     return samples
 
 
-def _canon_facts(canon: ChosenCanon | None, verdicts: Sequence[Verdict]) -> CanonFacts | None:
+def _canon_facts(canon: ChosenCanon | None) -> CanonFacts | None:
     if canon is None:
         return None
-    isolation = next((verdict.isolation for verdict in verdicts if verdict.isolation), None)
     return CanonFacts(
-        signature=canon.signature,
-        origin=canon.origin,
-        from_run=canon.from_run,
-        normalised=canon.normalised,
-        isolation=isolation,
+        signature=canon.signature, origin=canon.origin, from_run=canon.from_run, normalised=canon.normalised
     )
 
 
 def _findings(
-    samples: Sequence[Sample], metrics: Mapping[str, float | Missing], canon: ChosenCanon | None, prompt: Prompt
+    samples: Sequence[Sample],
+    metrics: Mapping[str, float | Missing],
+    canon: ChosenCanon | None,
+    prompt: Prompt,
+    *,
+    repairs: bool,
 ) -> Iterator[Finding]:
     where = prompt.name
     if canon is None:
@@ -279,6 +286,9 @@ def _findings(
         if prompt.is_experiment:
             why = "the file has none"
         yield Finding(code="no_canon", message=f"no canon: {why}; every distance is 1", where=where)
+    elif repairs and prompt.contract is None and samples:
+        message = "there is no contract to check repairs by, so nothing is repaired"
+        yield Finding(code="not_repaired", message=message, where=where)
     fallen = sum(sample.fell_back for sample in samples)
     if fallen:
         message = f"{fallen} of {len(samples)} outputs do not parse; their plain text was compared"
