@@ -19,7 +19,8 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.board import KnownTask, load_boards, save_boards
 from steelyard.arena.criteria import check_all
-from steelyard.arena.pipeline import Entry, Outcome, Policy, accept, known_digests
+from steelyard.arena.known import Policy
+from steelyard.arena.pipeline import Entry, Outcome, accept, known_digests
 from steelyard.arena.rescoring import count_scores, tally_scores
 from steelyard.arena.rules import Rules, read_rules
 from steelyard.arena.scoring import FACTS

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
-from steelyard.arena.pipeline import Policy
+from steelyard.arena.known import Policy
 from steelyard.arena.standings import iso, ranked
 from steelyard.arena.tasks import known_task, load_tasks
 from steelyard.arena.view import View, view_task

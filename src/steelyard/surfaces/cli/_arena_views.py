@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from steelyard.arena.arena import Arena
+    from steelyard.arena.known import Policy
     from steelyard.arena.leaders import Board, By
-    from steelyard.arena.pipeline import Policy
 
 
 def standings(
