@@ -15,7 +15,7 @@ import msgspec
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.board import Board, KnownTask, load_boards, save_boards
-from steelyard.arena.cents import points
+from steelyard.arena.cents import points_column
 from steelyard.arena.known import DEFAULTED, Policy, defaulted_of, known_receipts
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.rescoring import Scores, Yardstick, count_scores, score_all, tally_scores
@@ -210,7 +210,7 @@ def _receipts(connection: Connection, batch: Batch, *, rules: Rules, policy: Pol
         places += _places(connection, batch, board, span)
         own = [batch.columns[name][span.start : span.stop] for name in SUSPECT]
         flags += flags_of(rules.outliers, board.tokens.median(), *own)
-    scores = {name: [points(value) for value in batch.now_scores[name]] for name in KEPT}
+    scores = {name: points_column(batch.now_scores[name]) for name in KEPT}
     made = map(
         Receipt,
         batch.columns["id"],
