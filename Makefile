@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench long lock clean
+.PHONY: help demo test test-postgres check docs bench long lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,9 @@ demo: $(STAMP) ## set everything up and weigh seven tiers of synthetic runs
 
 test: $(STAMP) ## set everything up and run the tests
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long"
+
+test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL that is installed, started and removed again
+	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/arena
 
 check: $(STAMP) ## lint, types, and generated documentation up to date
 	$(BIN)/ruff check .

@@ -88,6 +88,12 @@ class Row:
         slack = 0.0 if self.scenario.kind in ("interval", "test") else self.noise
         return least - slack - 1e-12 <= self.share <= most + slack + 1e-12
 
+    @property
+    def near(self) -> bool:
+        """Whether the promise may be kept for all that so short a simulation can tell."""
+        least, most = PROMISES[self.scenario.kind]
+        return least - self.noise - 1e-12 <= self.share <= most + self.noise + 1e-12
+
 
 def _holds(interval: Interval, truth: float) -> bool:
     return interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
@@ -495,7 +501,7 @@ def write(page: Path, rows: list[Row], *, day: str) -> None:
     page.write_text(f"{head}{begin}\n{made}{end}{tail}", encoding="utf-8")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description="Coverage of every interval and size of every test.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the trials")
     parser.add_argument("--write", type=Path, help="the page that keeps the table")
@@ -508,7 +514,7 @@ def main() -> None:
         started = time.perf_counter()
         row = run(scenario, quick=options.quick)
         rows.append(row)
-        mark = "ok  " if row.holds else "FAIL"
+        mark = "ok  " if row.holds or (options.quick and row.near) else "FAIL"
         print(
             f"{mark} {row.share * 100:6.2f} %  {scenario.kind:17} {scenario.method:22} {scenario.regime}"
             f"  ({time.perf_counter() - started:.1f} s)",
@@ -516,8 +522,8 @@ def main() -> None:
         )
     if options.write:
         write(options.write, rows, day=datetime.now(UTC).date().isoformat())
-    sys.exit(0 if all(row.holds for row in rows) else 1)
+    return 0 if all(row.holds or (options.quick and row.near) for row in rows) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -20,6 +20,7 @@ from steelyard.records.facts import FACTS
 from steelyard.records.run import Run
 from steelyard.records.schema import field_meanings
 from steelyard.reports.terminal import measurement_tables
+from steelyard.sources._catalog import sources
 from steelyard.workflow.measure import measure
 
 HERE = Path(__file__).parent
@@ -108,8 +109,25 @@ def readme_page() -> str:
     return before + "```\n" + "\n".join(lines) + "\n```\n" + after
 
 
+def formats_page() -> str:
+    """Every format that can be read, and what a run gets from it."""
+    lines = [
+        NOTE,
+        "# Formats",
+        "",
+        "What `steelyard read` recognises, by content and not by name. [Reading logs](sources.md) says",
+        "",
+    ]
+    lines[3] += " how runs are put together and how sure each number is."
+    lines += ["| format | what it is | what a run gets from it |", "|---|---|---|"]
+    for source in sorted(sources().values(), key=lambda one: one.name):
+        lines.append(f"| `{source.name}` | {source.title} | {', '.join(source.yields)} |")
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "../README.md": readme_page,
+    "formats.md": formats_page,
     "metrics.md": metrics_page,
     "records.md": records_page,
     "profiles.md": profiles_page,

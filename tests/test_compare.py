@@ -201,6 +201,32 @@ def test_no_common_task_is_told_not_compared() -> None:
     assert "cannot be compared: no task in common" in found.sentence
 
 
+def test_runs_on_both_sides_are_a_finding() -> None:
+    runs = made_runs({"one": 0.5}, tasks=12)
+    runs += [msgspec.structs.replace(run, id=f"{run.id}n", model="n") for run in runs]
+    result = sy.compare(runs, a="agent=one", b="agent=one,model=n", metrics=["pass_rate"])
+    assert [finding.code for finding in result.findings] == ["pooled", "overlap"]
+
+
+def test_nothing_in_common_exits_1(tmp_path: Path) -> None:
+    runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
+    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "--a", "agent=x", "--b", "agent=y")
+    assert done.status == 1
+    assert "0 tasks in common" in done.stdout
+
+
+def test_names_are_text_and_never_markup_or_control(tmp_path: Path) -> None:
+    runs = [
+        Run(id=f"{agent}{i}", task=f"[bold]{i}[/x]\x1b[31m", agent=agent, passed=(agent == "[red]b") or i < 3)
+        for agent in ("[/]a", "[red]b")
+        for i in range(12)
+    ]
+    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "--a", "agent=[/]a", "--b", "agent=[red]b")
+    assert done.status == 0
+    assert "[red]b passes 75.0 points more than [/]a" in done.stdout
+    assert "\x1b[31m" not in done.stdout
+
+
 def test_pooled_configurations_are_a_finding() -> None:
     runs = made_runs({"one": 0.5, "two": 0.5}, tasks=5)
     runs += [msgspec.structs.replace(run, id=f"{run.id}n", model="n") for run in runs if run.agent == "two"]

@@ -11,7 +11,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import write
-from steelyard.errors import NothingUsable
+from steelyard.errors import BadInput, NothingUsable
 from steelyard.records.run import Criterion, Judgment, Run
 from steelyard.statistics.agreement import krippendorff_alpha
 
@@ -96,7 +96,7 @@ def test_split_votes_and_kappas() -> None:
     result = sy.judges(runs)
     assert (result.overall.split, result.overall.voted) == (1, 4)
     # seen 3/4; by chance 1/2 x 1/4 + 1/2 x 3/4 = 1/2
-    assert result.kappas[("a", "b")] == pytest.approx(0.5)
+    assert result.kappas[("a", "b")] == (pytest.approx(0.5), 4)
 
 
 def test_one_judge_cannot_agree_and_says_so(tmp_path: Path) -> None:
@@ -123,6 +123,11 @@ def test_a_run_read_twice_counts_once_and_a_conflict_is_set_aside(tmp_path: Path
 def test_order_of_rows_changes_no_byte() -> None:
     runs = panel()
     assert json.dumps(sy.judges(runs).to_dict()) == json.dumps(sy.judges(runs[::-1]).to_dict())
+
+
+def test_a_new_judge_for_every_run_is_refused() -> None:
+    with pytest.raises(BadInput, match="201 different judges"):
+        sy.judges([run(str(i), "t", {f"judge-{i}": 0.5}) for i in range(201)])
 
 
 def test_runs_without_judgments_are_an_error() -> None:

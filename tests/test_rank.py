@@ -7,13 +7,16 @@ import random
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
+from scipy import stats
 
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.records.run import Run
+from steelyard.standings.ranking import _t_tests
 from steelyard.statistics.passes import pass_at_k
 
 
@@ -100,11 +103,42 @@ def test_pass_at_k_stands_beside_and_k_one_is_the_pass_rate() -> None:
     assert place.passes[1][0].estimate == pytest.approx(place.score.estimate)
 
 
+def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> None:
+    runs = made_runs({"one": 0.5, "two": 0.5}, tasks=12)
+    again = [Run(id=f"again-{i}", task="task-000", agent="one", passed=True) for i in range(50)]
+    place = next(
+        one for one in sy.rank([*runs, *again], by=["agent"], on="pass_rate").places if one.key["agent"] == "one"
+    )
+    own = [run for run in runs if run.agent == "one"]
+    first = sum(run.passed for run in own if run.task == "task-000")
+    rest = sum(run.passed for run in own if run.task != "task-000")
+    assert place.score.estimate == pytest.approx(((first + 50) / 51 + rest) / 12)
+    assert (place.score.method, place.score.n) == ("student", 12)
+
+
 def test_many_agents_are_told_apart_without_a_limit_of_draws() -> None:
     skills = {f"agent-{i:02}": 0.2 + 0.6 * (i >= 12) for i in range(24)}  # 276 pairs
     result = sy.rank(made_runs(skills, tasks=60, attempts=3), by=["agent"], on="pass_rate")
     assert result.test == "paired-t"
     assert all(band[1] <= 12 for name, band in bands_of(result).items() if name >= "agent-12")
+
+
+def test_more_than_can_be_ranked_are_refused() -> None:
+    runs = [Run(id=str(i), task="t", agent=f"a{i}", passed=True) for i in range(2_001)]
+    with pytest.raises(UsageError, match="at most 2,000"):
+        sy.rank(runs, by=["agent"], on="pass_rate")
+
+
+def test_t_tests_of_all_pairs_agree_with_scipy() -> None:
+    scores = np.random.default_rng(0).normal(size=(40, 5))
+    scores[:, 4] = scores[:, 3] + 1  # the same difference on every task
+    gaps, p_values = _t_tests(scores)
+    for i in range(4):
+        for j in range(4):
+            if i != j:
+                assert p_values[i, j] == pytest.approx(stats.ttest_rel(scores[:, i], scores[:, j]).pvalue, rel=1e-6)
+    assert p_values[3, 4] == 2.0**-39
+    assert gaps[4, 3] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,18 @@ if TYPE_CHECKING:
     from steelyard.workflow.judges import judges
     from steelyard.workflow.measure import measure
     from steelyard.workflow.rank import rank
+    from steelyard.workflow.repeat import RepeatOptions, repeat
+    from steelyard.workflow.speedup import TaskFiles, speedup
 
 _HOMES = {
     "Finding": "steelyard.records.finding:Finding",
     "Missing": "steelyard.records.missing:Missing",
     "Profile": "steelyard.profiles:Profile",
+    "RepeatOptions": "steelyard.workflow.repeat:RepeatOptions",
     "Run": "steelyard.records.run:Run",
     "SteelyardError": "steelyard.errors:SteelyardError",
     "Task": "steelyard.records.task:Task",
+    "TaskFiles": "steelyard.workflow.speedup:TaskFiles",
     "compare": "steelyard.workflow.compare:compare",
     "demo_runs": "steelyard.demo:demo_runs",
     "explain": "steelyard.workflow.explain:explain_run",
@@ -46,6 +50,8 @@ _HOMES = {
     "measure": "steelyard.workflow.measure:measure",
     "rank": "steelyard.workflow.rank:rank",
     "read": "steelyard.workflow._open:open_runs",
+    "repeat": "steelyard.workflow.repeat:repeat",
+    "speedup": "steelyard.workflow.speedup:speedup",
 }
 """Where each public name lives; it is imported when it is first used, so `import steelyard` costs nothing."""
 
@@ -53,9 +59,11 @@ __all__ = [
     "Finding",
     "Missing",
     "Profile",
+    "RepeatOptions",
     "Run",
     "SteelyardError",
     "Task",
+    "TaskFiles",
     "__version__",
     "compare",
     "demo_runs",
@@ -66,6 +74,8 @@ __all__ = [
     "measure",
     "rank",
     "read",
+    "repeat",
+    "speedup",
 ]
 
 

@@ -9,6 +9,9 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 ├── BadInput                   the input is wrong (exit 1)
 │   ├── BadRecord              one record, with file and line
 │   ├── UnreadableFile         a whole file
+│   ├── BadContract            a contract that cannot be used
+│   ├── CanonExists            a prompt whose canon is set already
+│   ├── CanonVersions          a canon made under other versions than the outputs it is compared with
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
 ├── BadDeclaration             a metric that contradicts itself or the catalogue (a programming error, found at import)
@@ -139,6 +142,38 @@ class UnreadableFile(BadInput):
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
         super().__init__(reason, where=path, hint=hint)
+
+
+class BadContract(BadInput):
+    """A contract that cannot be used."""
+
+    kind = "bad_contract"
+
+    def __init__(self, reason: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(reason, where=where, hint=hint)
+
+
+class CanonExists(BadInput):
+    """A prompt has one canon, and it is never replaced."""
+
+    kind = "canon_exists"
+    http_status = 409
+
+    def __init__(self, prompt: str, *, signature: str) -> None:
+        hint = "steelyard canon retire keeps it in the history and makes room for another"
+        super().__init__(f"the prompt {prompt!r} has a canon already, {signature[:16]}", hint=hint)
+
+
+class CanonVersions(BadInput):
+    """Texts of two versions are never compared."""
+
+    kind = "canon_versions"
+    http_status = 409
+
+    def __init__(self, prompt: str, differing: Iterable[tuple[str, str, str]]) -> None:
+        shown = "; ".join(f"{what}: the canon has {theirs}, the outputs {ours}" for what, theirs, ours in differing)
+        hint = "use the level and versions of the canon, or retire it"
+        super().__init__(f"the canon of {prompt!r} was made under other versions: {shown}", hint=hint)
 
 
 class NothingUsable(BadInput):

@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.errors import UsageError
 from steelyard.statistics.bootstrap import bootstrap_mean, bootstrap_ratio, draws, resampled_sums
-from steelyard.statistics.grouped import auto_means
+from steelyard.statistics.grouped import auto_means, auto_medians
 from steelyard.statistics.means import (
     clustered,
     codes_of,
@@ -227,6 +227,18 @@ def test_many_groups_at_once_give_what_each_gives_alone(rows):
     assert together[2].method == share.method
     assert (together[2].low, together[2].high) == pytest.approx((share.low, share.high), abs=1e-8)
     assert (together[1].estimate, together[1].reason) == (None, "there is no value")
+
+
+@given(clustered_data)
+def test_medians_of_many_groups_at_once_are_what_each_gives_alone(rows):
+    tasks, values = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    groups = np.array([task % 2 for task in tasks], dtype=np.int64)
+    together = auto_medians(values, groups, tasks.astype(np.int64), size=3)
+    for group in (0, 1):
+        own, labels = values[groups == group], tasks[groups == group]
+        single = len(set(labels)) == len(labels)
+        assert together[group] == (median_exact(own) if single else median_clustered(own, labels))
+    assert together[2].estimate is None
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,16 @@ import math
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import cohens_kappa as their_cohen
 from statsmodels.stats.inter_rater import fleiss_kappa as their_fleiss
 
 from steelyard.errors import UsageError
 from steelyard.statistics.agreement import cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
-from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, task_wins
+from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, task_wins, total_wins
 from steelyard.statistics.pareto import front_shares, on_front
 from steelyard.statistics.passes import pass_all_k, pass_at_k, passes_over_tasks
 
@@ -73,6 +74,21 @@ def test_alpha_does_not_depend_on_the_order_of_units_or_judges(rows, random):
         assert krippendorff_alpha(table, scale=scale) == krippendorff_alpha(table[units][:, judges], scale=scale)
 
 
+@given(ratings)
+def test_leaving_out_one_unit_at_a_time_is_what_the_jackknife_says(rows):
+    table = np.array(rows)
+    kept = table[np.count_nonzero(~np.isnan(table), axis=1) >= 2]
+    for scale in ("nominal", "interval"):
+        found = krippendorff_alpha(table, scale=scale)
+        left = [krippendorff_alpha(np.delete(kept, unit, axis=0), scale=scale).estimate for unit in range(len(kept))]
+        if found.low is None:
+            assert len(kept) < 3 or None in left
+            continue
+        g = len(kept)
+        error = np.sqrt((g - 1) / g * np.sum((np.array(left) - np.mean(left)) ** 2))
+        assert found.estimate - found.low == pytest.approx(stats.t.ppf(0.975, g - 1) * error, abs=1e-9)
+
+
 def test_alpha_of_one_verdict_is_missing_with_a_reason():
     interval = krippendorff_alpha(np.ones((5, 3)))
     assert interval.estimate is None
@@ -113,7 +129,8 @@ def _games(seed=0, agents=4, tasks=80):
 
 
 def test_bradley_terry_agrees_with_a_logistic_regression_of_statsmodels():
-    wins = task_wins(_games()).sum(axis=0)
+    wins = total_wins(_games())
+    assert np.array_equal(wins, task_wins(_games()).sum(axis=0))
     rows, outcome = [], []
     for i, j in itertools.combinations(range(4), 2):
         row = np.zeros(4)
@@ -170,6 +187,7 @@ def test_ranked_pairs_leave_a_perfect_circle_open():
     assert (best.tolist(), worst.tolist()) == ([1, 1, 1], [3, 3, 3])
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.permutations(range(5)))
 def test_names_and_order_decide_no_rank(seed, order):
     scores = np.random.default_rng(seed).integers(0, 3, (12, 5)).astype(float)

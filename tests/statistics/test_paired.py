@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
@@ -150,6 +150,7 @@ def test_effect_sizes_have_words_and_gaps_have_none_without_spread():
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
+@settings(max_examples=30)
 @given(p_values)
 def test_holm_and_benjamini_hochberg_agree_with_statsmodels(given_values):
     assert holm(given_values) == pytest.approx(multipletests(given_values, method="holm")[1], abs=1e-12)

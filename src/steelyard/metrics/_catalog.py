@@ -18,8 +18,8 @@ from steelyard.metrics._declare import Metric, per_run_twin
 from steelyard.records.facts import FACTS
 from steelyard.settings import METRICS_PATH
 
-OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "submission"})
-"""Levels whose inputs are not facts of a Run: components, a task's benchmarks, a submission with its baseline."""
+OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "submission", "prompt"})
+"""Levels whose inputs are not facts of a Run: components, benchmarks, a submission's baseline, a prompt's outputs."""
 
 
 class Catalog(Mapping[str, Metric]):

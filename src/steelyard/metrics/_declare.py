@@ -11,7 +11,7 @@ from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics._words import Value, as_column
 from steelyard.records.missing import Missing
 
-Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission"]
+Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
 Better = Literal["higher", "lower", "neither"]
 Reducer = Literal["mean", "median", "sum", "count", "min", "max"]
 Scope = Literal["own", "base", "all"]

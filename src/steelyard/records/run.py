@@ -80,6 +80,8 @@ class Call(Record, frozen=True, kw_only=True):
     """When the call was made; a time without a zone is read as UTC."""
     usage: Usage | None = None
     """Tokens of this call."""
+    summed: bool = False
+    """True when this sums up all calls of the model, so that no context size can be told from it."""
 
 
 class Criterion(Record, frozen=True, kw_only=True):

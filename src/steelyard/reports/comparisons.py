@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from steelyard.metrics._catalog import catalog
 from steelyard.reports.terminal import ARROWS, DASH
@@ -18,20 +19,34 @@ from steelyard.standings.verdicts import amount, level_of
 FLIPS_SHOWN = 8
 
 
+def clean(text: str) -> str:
+    """The text without control characters: names come from logs and must not drive the terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def add_row(table: Table, *cells: str) -> None:
+    """One row of plain text: square brackets in names are no markup."""
+    table.add_row(*(Text(clean(cell)) for cell in cells))
+
+
 def plain_table(title: str) -> Table:
     """An empty table in the house style."""
     width = min(len(title), 150)  # a narrow table would break its title
     return Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False, min_width=width
+        title=Text(clean(title), style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        min_width=width,
     )
 
 
 def comparison_lines(result: Comparison) -> Iterator[str]:
     """The sentences, and before them what each pair has in common."""
     for pair in result.pairs:
-        yield coverage_text(result.a.label, pair)
+        yield clean(coverage_text(result.a.label, pair))
         for judged in pair.metrics:
-            yield f"  {judged.sentence}"
+            yield f"  {clean(judged.sentence)}"
 
 
 def coverage_text(a: str, pair: Pair) -> str:
@@ -48,11 +63,12 @@ def comparison_tables(result: Comparison) -> Iterator[Table]:
     for pair in result.pairs:
         table = plain_table(f"{pair.b.label} (B) against {result.a.label} (A)")
         table.add_column("metric")
-        for title in ("A", "B", "B - A", "interval", "p", "effect", "tasks"):
+        p_title = "p" if result.correction == "none" else f"p, {result.correction}"
+        for title in ("A", "B", "B - A", "interval", p_title, "Cliff's δ", "tasks"):
             table.add_column(title, justify="right")
         table.add_column("B is")
         for judged in pair.metrics:
-            table.add_row(*_cells(judged))
+            add_row(table, *_cells(judged))
         yield table
         yield from _flip_table(pair, a=result.a.label)
 
@@ -94,9 +110,9 @@ def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
     table.add_column("B", justify="right")
     for flips in (found.gained, found.lost):
         for flip in flips[:FLIPS_SHOWN]:
-            table.add_row(flip.task, level_of(flip.a, "share"), level_of(flip.b, "share"))
+            add_row(table, flip.task, level_of(flip.a, "share"), level_of(flip.b, "share"))
         if len(flips) > FLIPS_SHOWN:
-            table.add_row(_more(flips), "", "")
+            add_row(table, _more(flips), "", "")
     yield table
 
 
@@ -123,7 +139,8 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
         table.add_column(title, justify="right")
     table.add_column("runs", justify="right")
     for place in result.places:
-        table.add_row(
+        add_row(
+            table,
             place.band,
             *(DASH if value is None else str(value) for value in place.key.values()),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
@@ -158,14 +175,14 @@ def _passes_table(result: Ranking) -> Iterator[Table]:
         for k in tried:
             some, every = (interval.estimate or 0.0 for interval in place.passes[k])
             cells.append(f"{100 * some:.1f} / {100 * every:.1f}")
-        table.add_row(*cells)
+        add_row(table, *cells)
     yield table
 
 
 def ranking_lines(result: Ranking) -> Iterator[str]:
     """Who leads, in a sentence, and what the marks mean."""
     leaders = [place for place in result.places if place.best == 1]
-    names = [" ".join(str(value) for value in place.key.values()) for place in leaders]
+    names = [clean(" ".join(str(value) for value in place.key.values())) for place in leaders]
     if len(result.places) == 1:
         yield f"{names[0]} is the only one, so there is nobody to lead."
     elif len(leaders) == 1:

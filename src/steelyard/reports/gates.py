@@ -7,7 +7,7 @@ import re
 from rich.table import Table
 
 from steelyard.metrics._catalog import catalog
-from steelyard.reports.comparisons import plain_table, range_text
+from steelyard.reports.comparisons import add_row, clean, plain_table, range_text
 from steelyard.reports.terminal import DASH
 from steelyard.standings.gating import Check, Gate
 from steelyard.standings.verdicts import amount, level_of
@@ -22,7 +22,7 @@ def gate_table(result: Gate) -> Table:
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in ("rule", "result") else "right")
     for check in result.checks:
-        table.add_row(*_cells(check))
+        add_row(table, *_cells(check))
     return table
 
 
@@ -63,6 +63,5 @@ def gate_markdown(result: Gate) -> str:
 
 def _escaped(text: str) -> str:
     """Text that Markdown and HTML leave alone."""
-    plain = "".join(char if char.isprintable() else " " for char in text)
-    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_|\[\]#!~@])", r"\\\1", plain)

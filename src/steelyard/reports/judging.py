@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from steelyard.reports.comparisons import plain_table
+from steelyard.reports.comparisons import add_row, clean, plain_table
 from steelyard.reports.terminal import DASH
 from steelyard.standings.intervals import Interval
 from steelyard.standings.judging import Agreement, JudgeRecord, Judges
@@ -18,6 +18,10 @@ WORDS = ((0.8, "agree well"), (0.667, "agree enough for tentative conclusions"),
 
 def judge_lines(result: Judges) -> Iterator[str]:
     """Agreement, strictness, sums and contradictions, a sentence each."""
+    yield from (clean(line) for line in _lines(result))
+
+
+def _lines(result: Judges) -> Iterator[str]:
     yield _agreement_sentence(result)
     for one in result.judges:
         text = _strictness(one)
@@ -77,7 +81,8 @@ def judge_tables(result: Judges) -> Iterator[Table]:
     for title in ("runs", "mean score", "severity", "interval", "stated - recomputed", "differing", "contradictions"):
         table.add_column(title, justify="right")
     for one in result.judges:
-        table.add_row(
+        add_row(
+            table,
             one.judge,
             f"{one.runs:,}",
             _number(one.mean),
@@ -97,8 +102,9 @@ def _pairs(result: Judges) -> Table:
     table = plain_table("Pass or fail: Cohen's kappa of each pair")
     table.add_column("judges")
     table.add_column("kappa", justify="right")
-    for (first, second), kappa in result.kappas.items():
-        table.add_row(f"{first}, {second}", _number(kappa))
+    table.add_column("runs", justify="right")
+    for (first, second), (kappa, n) in result.kappas.items():
+        add_row(table, f"{first}, {second}", _number(kappa), f"{n:,}")
     return table
 
 
@@ -109,9 +115,9 @@ def _tasks(result: Judges) -> Table:
         table.add_column(title, justify="right")
     shown = list(result.tasks.items())[:TASKS_SHOWN]
     for task, found in [*shown, ("all", result.overall)]:
-        table.add_row(task, *_agreement_cells(found))
+        add_row(table, task, *_agreement_cells(found))
     if len(result.tasks) > TASKS_SHOWN:
-        table.add_row(f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
+        add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
     return table
 
 

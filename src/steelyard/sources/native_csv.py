@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard.errors import UnreadableFile
 from steelyard.records.decode import Refused
-from steelyard.records.finding import Rejected
+from steelyard.records.finding import Finding, Rejected
 from steelyard.sources._base import Entry, Head, Source
 from steelyard.sources._flat import column_problem, run_of_row
 
@@ -18,10 +18,10 @@ MAX_CELL_CHARACTERS = 16 * 1024 * 1024
 def recognises(head: Head) -> bool:
     """A first line of comma-separated names with `task` among them."""
     first = head.start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
-    return b"task" in [cell.strip(b' "\r') for cell in first.split(b",")]
+    return not first.startswith((b"{", b"[")) and b"task" in [cell.strip(b' "\r') for cell in first.split(b",")]
 
 
-def read(path: Path) -> Iterator[Entry | Rejected]:
+def read(path: Path) -> Iterator[Entry | Rejected | Finding]:
     """Each row's Run, or why it was set aside."""
     name = str(path)
     csv.field_size_limit(MAX_CELL_CHARACTERS)
@@ -38,9 +38,20 @@ def read(path: Path) -> Iterator[Entry | Rejected]:
                 yield Rejected(path=name, line=rows.line_num + 1, reason=f"not CSV: {error}; the rest was not read")
                 return
             if row is None:
-                return
+                break
             if row:
                 yield _entry(header, row, name, rows.line_num)
+        if not _ends_with_line_end(path):
+            message = "the last row has no line end: if the file was cut off, its last cell is short"
+            yield Finding(code="no_line_end", severity="info", message=message, where=f"{name}:{rows.line_num}")
+
+
+def _ends_with_line_end(path: Path) -> bool:
+    with path.open("rb") as file:
+        if file.seek(0, 2) == 0:
+            return True
+        file.seek(-1, 2)
+        return file.read() in (b"\n", b"\r")
 
 
 def _entry(header: list[str], row: list[str], path: str, line: int) -> Entry | Rejected:

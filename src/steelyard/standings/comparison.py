@@ -68,6 +68,11 @@ class Comparison:
     findings: tuple[Finding, ...] = field(default=())
     rejected_count: int = 0
 
+    @property
+    def empty(self) -> bool:
+        """Whether no metric could be compared on any task."""
+        return not any(judged.found.tasks for pair in self.pairs for judged in pair.metrics)
+
     def __str__(self) -> str:
         return "\n".join(judged.sentence for pair in self.pairs for judged in pair.metrics)
 

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.errors import UnknownName
 from steelyard.metrics._catalog import catalog
 from steelyard.records.missing import Missing
-from steelyard.standings.intervals import RATIOS
+from steelyard.standings.intervals import RATIOS, inside
 from steelyard.standings.samples import Mask, Samples, TaskMeans
 from steelyard.statistics.effects import cliffs_delta, standardised
 from steelyard.statistics.paired import (
@@ -114,6 +114,10 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Opti
     scale = np.maximum(np.abs(side_a.mean[common]), np.abs(side_b.mean[common]))
     gaps = np.where(np.abs(gaps) <= 1e-12 * scale, 0.0, gaps)
     interval, test = _judged(samples, metric, side_a, side_b, gaps, common, options)
+    span = _span(metric)
+    if span is not None:
+        reach = max(span, float(np.max(np.abs(gaps), initial=0.0)))  # a scaled side may go a little beyond
+        interval = inside(interval, (-reach, reach))
     spread = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
     gained, lost = _flips(samples.task_names, side_a.mean, side_b.mean, common)
     return Difference(

@@ -55,7 +55,7 @@ def enter(
         raise NothingUsable(f"nobody can be ranked on {metric}: {held.reason}")
     if np.isinf(held).any():
         raise NothingUsable(f"nobody can be ranked on {metric}: some runs have an infinite value")
-    means = [samples.by_task(metric, codes == place) for place in range(len(keys))]
+    means = samples.by_group(metric, codes, len(keys))
     findings, kept = _kept(samples, keys, means, metric, by=by, min_coverage=min_coverage)
     if not kept:
         raise NothingUsable(f"nobody has a {metric} on enough tasks", hint="lower --min-coverage")
@@ -134,9 +134,10 @@ def places(
     """The places, the best first; among equals in the order of their keys."""
     order_by, best, worst = standing
     ranks = competition_ranks(order_by)
-    shown = scores_of(samples, field.groups, field.size, metric, field.common, level=options.level)
-    passed = [samples.by_task("pass_rate", field.groups == place) for place in range(field.size)]
-    cost = [samples.by_task("cost_usd", field.groups == place) for place in range(field.size)]
+    shown = scores_of(samples, field.groups, metric, field.scores, field.common, level=options.level)
+    passed = samples.by_group("pass_rate", field.groups, field.size)
+    cost = samples.by_group("cost_usd", field.groups, field.size)
+    counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
     front = _front(field, metric, cost, options)
     found = []
     for place, key in enumerate(field.keys):
@@ -154,7 +155,7 @@ def places(
                 on_front=front[place][0] if place in front else None,
                 front_share=front[place][1] if place in front else None,
                 passes=passes_of(passed[place], field.common, level=options.level),
-                runs=int(np.count_nonzero((field.groups == place) & field.common[samples.tasks])),
+                runs=int(counted[place]),
             )
         )
     return tuple(sorted(found, key=lambda one: (one.rank, [str(value) for value in one.key.values()])))

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.errors import UnknownName
 from steelyard.statistics.bootstrap import bootstrap_mean
-from steelyard.statistics.grouped import auto_means
+from steelyard.statistics.grouped import auto_means, auto_medians
 from steelyard.statistics.means import clustered, median_clustered, median_exact, student, wilson_clustered
 from steelyard.statistics.proportions import clopper_pearson, wilson
 from steelyard.statistics.ratios import fieller, ratio_bootstrap
@@ -67,7 +67,7 @@ def group_intervals(
     values, groups, tasks = values[kept], groups[kept], tasks[kept]
     if method == "auto":
         whole = {"mean": _finite(values, groups, tasks, size=size, level=level)}
-        return whole | {"median": _each(_auto_median, values, groups, tasks, size=size, level=level)}
+        return whole | {"median": auto_medians(values, groups, tasks, size=size, level=level)}
     if method in ("median-exact", "median-clustered"):
         chosen = _median_exact if method == "median-exact" else _median_clustered
         return {"median": _each(chosen, values, groups, tasks, size=size, level=level)}
@@ -117,11 +117,6 @@ def _each(
     ends = np.cumsum(np.bincount(groups, minlength=size))
     starts = np.concatenate(([0], ends[:-1]))
     return [one(values[start:end], tasks[start:end], level) for start, end in zip(starts, ends, strict=True)]
-
-
-def _auto_median(values: Floats, tasks: Ints, level: float) -> Interval:
-    single = len(np.unique(tasks)) == len(tasks)
-    return _median_exact(values, tasks, level) if single else _median_clustered(values, tasks, level)
 
 
 def _median_exact(values: Floats, _tasks: Ints, level: float) -> Interval:

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.errors import BadInput
 from steelyard.records.finding import Finding
 from steelyard.standings.shown import finding_dict, numbers
 from steelyard.statistics.agreement import cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
 from steelyard.statistics.results import LEVEL, Floats, Interval
+
+MOST_JUDGES = 200
+"""How many judges can be compared; more are a mistake in the names."""
 
 LISTED = 20
 """How many contradictions of a kind are listed; all are counted."""
@@ -84,8 +88,8 @@ class Judges:
     overall: Agreement
     tasks: dict[str, Agreement]
     judges: tuple[JudgeRecord, ...]
-    kappas: dict[tuple[str, str], float | None]
-    """Cohen's kappa of the votes of each pair of judges."""
+    kappas: dict[tuple[str, str], tuple[float | None, int]]
+    """Cohen's kappa of the votes of each pair of judges, and on how many runs both voted."""
     contradictions: tuple[Finding, ...]
     runs: int
     threshold: float
@@ -106,7 +110,9 @@ class Judges:
             "overall": _agreement_dict(self.overall),
             "tasks": {task: _agreement_dict(found) for task, found in self.tasks.items()},
             "judges": {one.judge: _judge_dict(one) for one in self.judges},
-            "kappas": [{"judges": list(pair), "cohens_kappa": value} for pair, value in self.kappas.items()],
+            "kappas": [
+                {"judges": list(pair), "cohens_kappa": kappa, "n": n} for pair, (kappa, n) in self.kappas.items()
+            ],
             "contradictions": [finding_dict(finding) for finding in self.contradictions],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
@@ -151,20 +157,24 @@ def examine(
     """Everything that can be said of the judges of these runs; a unit is a run, runs of a task stay together."""
     ordered = sorted(runs, key=lambda one: (one.task, one.run))
     names = sorted({rating.judge for one in ordered for rating in one.ratings})
+    if len(names) > MOST_JUDGES:
+        raise BadInput(f"{len(names):,} different judges are named; at most {MOST_JUDGES} can be compared")
     scores, votes = _tables(ordered, names)
-    labels = np.array([one.task for one in ordered], dtype=object)
+    place = {task: index for index, task in enumerate(dict.fromkeys(one.task for one in ordered))}
+    codes = np.array([place[one.task] for one in ordered], dtype=np.int64)
+    ends = np.cumsum(np.bincount(codes))
+    # runs are ordered by task, so each task is a slice
     tasks = {
-        task: _agreement(scores[labels == task], votes[labels == task], None, level)
-        for task in dict.fromkeys(one.task for one in ordered)
+        task: _agreement(scores[start:end], votes[start:end], None, level)
+        for task, start, end in zip(place, [0, *ends[:-1].tolist()], ends.tolist(), strict=True)
     }
-    codes = np.array([list(tasks).index(one.task) for one in ordered], dtype=np.int64)
     contradictions, against = _contradictions(ordered, threshold)
     return Judges(
         overall=_agreement(scores, votes, codes, level),
         tasks=tasks,
         judges=_records(ordered, names, scores, codes, against, tolerance=tolerance, level=level),
         kappas={
-            (names[i], names[j]): cohens_kappa(votes[:, i], votes[:, j])
+            (names[i], names[j]): (cohens_kappa(votes[:, i], votes[:, j]), _both(votes[:, i], votes[:, j]))
             for i, j in itertools.combinations(range(len(names)), 2)
         },
         contradictions=tuple(contradictions),
@@ -176,6 +186,10 @@ def examine(
         findings=tuple(findings),
         rejected_count=rejected_count,
     )
+
+
+def _both(first: Floats, second: Floats) -> int:
+    return int(np.count_nonzero(~np.isnan(first) & ~np.isnan(second)))
 
 
 def _tables(runs: Sequence[JudgedRun], names: Sequence[str]) -> tuple[Floats, Floats]:

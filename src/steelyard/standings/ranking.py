@@ -10,21 +10,29 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
+from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
 from steelyard.records.finding import Finding
 from steelyard.records.missing import Missing
 from steelyard.standings.differences import Options
-from steelyard.standings.intervals import Interval, group_intervals, inside
+from steelyard.standings.intervals import Interval, inside
 from steelyard.standings.samples import Mask, Samples, TaskMeans
 from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.statistics.grouped import auto_means
 from steelyard.statistics.multiplicity import holm
 from steelyard.statistics.paired import sign_flip_many
-from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, task_wins
+from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, total_wins
 from steelyard.statistics.pareto import front_shares, on_front
 from steelyard.statistics.passes import passes_over_tasks
 from steelyard.statistics.results import Floats, Ints
 
 Order = Literal["mean", "bradley-terry", "ranked-pairs"]
+
+MOST_RANKED: dict[Order, int] = {"mean": 2_000, "bradley-terry": 200, "ranked-pairs": 500}
+"""How many can be ranked: the work grows with the pairs, for ranked pairs with the cube."""
+
+MOST_CELLS = 20_000_000
+"""Results of pairs on tasks that are held at a time."""
 
 PAIRS_BY_SIGNS = 200
 """Up to so many pairs are tested by flipping signs; above, random signs cannot reach the small p-values needed."""
@@ -91,6 +99,7 @@ class Ranking:
             "tasks": {"common": self.tasks, "all": self.all_tasks},
             "level": self.options.level,
             "seed": self.options.seed,
+            "resamples": self.options.resamples,
             "places": [_place_dict(place) for place in self.places],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
@@ -123,12 +132,18 @@ def common_tasks(means: Sequence[TaskMeans]) -> Mask:
 
 def bands(scores: Floats, *, order: Order, options: Options) -> tuple[Floats, Ints, Ints, str]:
     """What to order by (higher first), best and worst places, and the name of the test behind them."""
-    wins = task_wins(scores)
+    tasks, agents = scores.shape
+    if agents > MOST_RANKED[order]:
+        raise UsageError(
+            f"{agents:,} cannot be ranked by {order}", hint=f"at most {MOST_RANKED[order]:,}; group by fewer keys"
+        )
     if order == "ranked-pairs":
-        best, worst = ranked_pairs(wins.sum(axis=0))
+        best, worst = ranked_pairs(total_wins(scores))
         return -(best + worst).astype(float), best, worst, "none: the places that the majorities leave open"
     if order == "bradley-terry":
-        strengths = bradley_terry(wins.sum(axis=0), prior=1.0).values
+        if tasks * agents**2 > MOST_CELLS:
+            raise UsageError(f"{agents:,} on {tasks:,} tasks are too many for bradley-terry", hint="--order mean")
+        strengths = bradley_terry(total_wins(scores), prior=1.0).values
         assert strengths is not None  # a tied game a pair connects all
         best, worst = rank_intervals(scores, level=options.level, seed=options.seed)
         return np.round(strengths, 9), best, worst, "bootstrap of strengths, Bonferroni"
@@ -144,28 +159,40 @@ def _surely_better(scores: Floats, options: Options) -> tuple[Mask, str]:
     sure = np.zeros((agents, agents), dtype=bool)
     if not pairs or len(scores) < 2:
         return sure, "none"
-    gaps = np.column_stack([scores[:, one] - scores[:, other] for one, other in pairs])
-    if len(pairs) <= PAIRS_BY_SIGNS:
-        draws = max(options.resamples, 50 * len(pairs))
-        p_values, test = sign_flip_many(gaps, resamples=draws, seed=options.seed)[0], "sign-flip"
-    else:
-        p_values, test = _t_p_values(gaps), "paired-t"
-    shown = holm(p_values) <= 1 - options.level
-    for (one, other), total, yes in zip(pairs, gaps.sum(axis=0), shown, strict=True):
+    if len(pairs) > PAIRS_BY_SIGNS:
+        gaps, p_values = _t_tests(scores)
+        return (gaps > 0) & (_holm_square(p_values) <= 1 - options.level), "paired-t"
+    columns = np.column_stack([scores[:, one] - scores[:, other] for one, other in pairs])
+    draws = max(options.resamples, 50 * len(pairs))
+    p_flipped, _ = sign_flip_many(columns, resamples=draws, seed=options.seed)
+    shown = holm(p_flipped) <= 1 - options.level
+    for (one, other), total, yes in zip(pairs, columns.sum(axis=0), shown, strict=True):
         if yes and total != 0:
             sure[(one, other) if total > 0 else (other, one)] = True
-    return sure, test
+    return sure, "sign-flip"
 
 
-def _t_p_values(gaps: Floats) -> Floats:
-    n = len(gaps)
-    error = gaps.std(axis=0, ddof=1) / np.sqrt(n)
-    mean = gaps.mean(axis=0)
-    flat = error <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
-    statistic = np.abs(mean) / np.where(flat, 1.0, error)
+def _t_tests(scores: Floats) -> tuple[Floats, Floats]:
+    """Mean differences and p-values of paired t tests of all pairs, from the covariances alone."""
+    n = len(scores)
+    mean = np.array([float(np.sort(column).mean()) for column in scores.T])
+    gaps = mean[:, None] - mean[None, :]
+    spread = np.cov(scores, rowvar=False)
+    own = np.diag(spread)
+    variance = own[:, None] + own[None, :] - 2 * spread
+    flat = variance <= 1e-12 * (own[:, None] + own[None, :])
+    statistic = np.abs(gaps) / np.sqrt(np.where(flat, 1.0, variance) / n)
     # the same difference on every task: what a test of signs would say
-    constant = np.where(mean == 0, 1.0, 2.0 ** (1 - n))
-    return np.asarray(np.where(flat, constant, 2 * special.stdtr(n - 1, -statistic)), dtype=float)
+    constant = np.where(gaps == 0, 1.0, 2.0 ** (1 - n))
+    return gaps, np.asarray(np.where(flat, constant, 2 * special.stdtr(n - 1, -statistic)), dtype=float)
+
+
+def _holm_square(p_values: Floats) -> Floats:
+    """Holm over the pairs of a symmetric table."""
+    upper = np.triu_indices(len(p_values), 1)
+    adjusted = np.ones_like(p_values)
+    adjusted[upper] = holm(p_values[upper])
+    return np.minimum(adjusted, adjusted.T)
 
 
 def competition_ranks(order_by: Floats) -> Ints:
@@ -178,20 +205,35 @@ def competition_ranks(order_by: Floats) -> Ints:
     return np.array([1 + int(np.count_nonzero(rounded > one)) for one in rounded], dtype=np.int64)
 
 
-def scores_of(samples: Samples, groups: Ints, size: int, metric: str, common: Mask, *, level: float) -> list[Interval]:
-    """Each competitor's mean on the common tasks, every task counting the same, with the interval of the mean."""
+def scores_of(
+    samples: Samples, groups: Ints, metric: str, scores: Floats, common: Mask, *, level: float
+) -> list[Interval]:
+    """Each competitor's mean over the common tasks, every task counting the same, with its interval.
+
+    Where all tasks were tried equally often that is the mean over runs, and its interval knows shares; else the task
+    means are taken as they are.
+    """
     held = samples.known(metric)
     assert not isinstance(held, Missing)
-    rows = common[samples.tasks] & (groups >= 0)
-    found = group_intervals(held[rows], groups[rows], samples.tasks[rows], size=size, method="auto", level=level)
-    return [inside(interval, catalog()[metric].bounds) for interval in found["mean"]]
+    tasks, size = scores.shape
+    rows = common[samples.tasks] & (groups >= 0) & ~np.isnan(held)
+    of_runs = auto_means(held[rows], groups[rows], samples.tasks[rows], size=size, level=level)
+    place = np.tile(np.arange(size, dtype=np.int64), tasks)
+    task = np.repeat(np.arange(tasks, dtype=np.int64), size)
+    of_tasks = auto_means(scores.ravel(), place, task, size=size, level=level)
+    bounds = catalog()[metric].bounds
+    attempts = np.bincount(groups[rows] * len(common) + samples.tasks[rows], minlength=size * len(common))
+    even = [bool(np.ptp(own[common]) == 0) for own in attempts.reshape(size, len(common))]
+    return [inside(of_runs[i] if even[i] else of_tasks[i], bounds) for i in range(size)]
 
 
 def fronts(scores: Floats, costs: Floats, *, options: Options) -> tuple[Mask, Floats]:
     """Who is on the front, and how often when tasks are drawn anew."""
     mean_scores = np.array([float(np.sort(column).mean()) for column in scores.T])
     mean_costs = np.array([float(np.sort(column).mean()) for column in costs.T])
-    shares = front_shares(scores, costs, resamples=options.resamples, seed=options.seed)
+    # every draw compares all pairs: with very many of them fewer draws do
+    draws = min(options.resamples, max(200, MOST_CELLS // scores.shape[1] ** 2))
+    shares = front_shares(scores, costs, resamples=draws, seed=options.seed)
     return on_front(mean_scores, mean_costs), shares
 
 

@@ -57,19 +57,29 @@ class Samples:
 
     def by_task(self, metric: str, rows: Mask) -> TaskMeans:
         """Task means of these runs."""
-        held = self.values[metric]
-        size = len(self.task_names)
+        return self.by_group(metric, np.where(rows, 0, -1), 1)[0]
+
+    def by_group(self, metric: str, groups: Ints, size: int) -> list[TaskMeans]:
+        """Task means of each group of runs; -1 stands for no group."""
+        held, tasks = self.values[metric], len(self.task_names)
+        inside = groups >= 0
+        cells = (groups * tasks + self.tasks)[inside]
+        space = size * tasks
         if isinstance(held, Missing):
-            counts = np.bincount(self.tasks[rows], minlength=size)
-            return TaskMeans(np.full(size, np.nan), np.zeros(size, dtype=np.int64), counts.astype(np.int64))
-        values, tasks = held[rows], self.tasks[rows]
-        known = ~np.isnan(values)
-        counts = np.bincount(tasks[known], minlength=size)
-        order = np.lexsort((values[known], tasks[known]))
-        sums = np.bincount(tasks[known][order], weights=values[known][order], minlength=size)
+            known, cells_known, sums = np.zeros(len(cells), dtype=bool), cells[:0], np.zeros(space)
+        else:
+            values = held[inside]
+            known = ~np.isnan(values)
+            order = np.lexsort((values[known], cells[known]))
+            cells_known = cells[known]
+            sums = np.bincount(cells_known[order], weights=values[known][order], minlength=space).astype(float)
+        counts = np.bincount(cells_known, minlength=space)
+        missing = np.bincount(cells[~known], minlength=space)
         mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-        missing = np.bincount(tasks[~known], minlength=size)
-        return TaskMeans(mean, counts.astype(np.int64), missing.astype(np.int64))
+        return [
+            TaskMeans(mean[part], counts[part].astype(np.int64), missing[part].astype(np.int64))
+            for part in (slice(group * tasks, (group + 1) * tasks) for group in range(size))
+        ]
 
     def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
         """The same runs with one metric of some of them multiplied."""

@@ -105,7 +105,7 @@ def _head(found: Difference, a: str, b: str) -> str:
 
 def _no_range(found: Difference) -> str:
     if found.value == 0:
-        return "no difference"
+        return "no difference is seen"
     return f"whether that is more than chance cannot be told: {found.interval.reason}"
 
 
@@ -119,7 +119,7 @@ def _ending(found: Difference, told: Verdict, *, a: str, b: str, adjusted: float
             return f"{a} and {b} differ"
         case "no difference":
             seen = amount(found.detectable, catalog()[found.metric].unit) if found.detectable else None
-            return "no difference" + (f"; so many tasks would show one of {seen} or more" if seen else "")
+            return "no difference is seen" + (f"; so many tasks would show one of {seen} or more" if seen else "")
         case "not shown" if found.interval.excludes(0.0) and (found.test.p_value or 0) > 1 - found.interval.level:
             return f"not shown: so few tasks may agree by chance (p {_p(found.test.p_value or 0)})" + _needed(
                 found, comparisons

@@ -73,7 +73,7 @@ def _interval_pieces(table: Floats) -> _Pieces:
     total = float(sizes.sum())
     seen = float(np.sum(2 * (sizes * squares - sums**2) / (sizes - 1))) / total
     expected = 2 * (total * float(squares.sum()) - float(sums.sum()) ** 2) / (total * (total - 1))
-    return _Pieces(seen, expected)
+    return _Pieces(seen, expected if np.nanmax(table) > np.nanmin(table) else 0.0)
 
 
 def krippendorff_alpha(
@@ -110,7 +110,9 @@ def krippendorff_alpha(
 
 def _left_out(table: Floats, groups: Ints, scale: Scale) -> list[float | None]:
     codes = codes_of(groups)
-    if scale != "interval":
+    if scale == "nominal":
+        return _left_out_nominal(table, codes)
+    if scale == "ordinal":
         return [_pieces(table[codes != group], scale).alpha for group in range(int(codes.max()) + 1)]
     known = ~np.isnan(table)
     sizes = known.sum(axis=1).astype(float)
@@ -119,9 +121,24 @@ def _left_out(table: Floats, groups: Ints, scale: Scale) -> list[float | None]:
     within = 2 * (sizes * squares - sums**2) / (sizes - 1)
     parts = [np.bincount(codes, weights=part) for part in (sizes, sums, squares, within)]
     total, added, squared, seen = (part.sum() - part for part in parts)
-    expected = 2 * (total * squared - added**2) / np.maximum(total * (total - 1), 1.0)
-    usable = expected > 1e-300
+    apart = total * squared - added**2
+    expected = 2 * apart / np.maximum(total * (total - 1), 1.0)
+    usable = apart > 1e-12 * total * squared  # what remains of equal ratings is rounding
     alphas = 1 - seen / np.maximum(total, 1.0) / np.where(usable, expected, 1.0)
+    return [float(alpha) if good else None for alpha, good in zip(alphas, usable, strict=True)]
+
+
+def _left_out_nominal(table: Floats, codes: Ints) -> list[float | None]:
+    _, counts = _value_counts(table)
+    sizes = counts.sum(axis=1)
+    seen = (sizes**2 - np.sum(counts**2, axis=1)) / (sizes - 1)
+    seen_rest = seen.sum() - np.bincount(codes, weights=seen)
+    own = np.stack([np.bincount(codes, weights=column) for column in counts.T], axis=1)
+    margins = own.sum(axis=0) - own
+    total = margins.sum(axis=1)
+    expected = (total**2 - np.sum(margins**2, axis=1)) / np.maximum(total - 1, 1.0)
+    usable = expected > 0
+    alphas = 1 - seen_rest / np.where(usable, expected, 1.0)
     return [float(alpha) if good else None for alpha, good in zip(alphas, usable, strict=True)]
 
 

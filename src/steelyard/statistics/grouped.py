@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.statistics.means import effective_size, student_quantile
+from steelyard.statistics.means import (
+    effective_size,
+    exact_median,
+    median_rank,
+    student_quantile,
+    woodruff_median,
+)
 from steelyard.statistics.proportions import normal_quantile, wilson_bounds
 from steelyard.statistics.results import LEVEL, Floats, Interval, Ints, no_interval, too_few
 
@@ -82,3 +88,43 @@ def _interval(held: Grouped, place: int, low: float, high: float, *, level: floa
     if clusters < 2:
         return no_interval(too_few(n), method=method, n=n, clusters=clusters, level=level, estimate=estimate)
     return Interval(estimate=estimate, low=low, high=high, method=method, n=n, clusters=clusters, level=level)
+
+
+def auto_medians(
+    values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int, level: float = LEVEL
+) -> list[Interval]:
+    """For each group the interval of its median: exact with one value a task, else Woodruff's."""
+    numbers = np.asarray(values, dtype=float)
+    order = np.lexsort((numbers, groups))
+    ordered = numbers[order]
+    n = np.bincount(groups, minlength=size)
+    starts = np.cumsum(n) - n
+    filled = n > 0
+    median = np.full(size, np.nan)
+    lower, upper = (ordered[(starts + shift)[filled]] for shift in ((n - 1) // 2, n // 2))
+    # halves first: the sum of two large values may not exist; the same infinity on both sides is itself
+    with np.errstate(invalid="ignore"):
+        median[filled] = np.where(lower == upper, lower, lower / 2 + upper / 2)
+    below = (numbers < median[groups]) + 0.5 * (numbers == median[groups])
+    held = by_group(below, groups, tasks, size=size)
+    ranks = {int(count): median_rank(int(count), level) for count in np.unique(n)}
+    usable = held.clusters > 1
+    error = np.where(usable, held.standard_error, 1.0)
+    effective = effective_size(np.full(size, 0.5), error, np.maximum(held.clusters, 1.0))
+    critical = student_quantile(level, np.where(usable, held.clusters - 1, 1.0))
+    low, high = wilson_bounds(np.full(size, 0.5), effective, critical)
+    found = []
+    for place in range(size):
+        count, clusters = int(n[place]), int(held.clusters[place])
+        own = ordered[starts[place] : starts[place] + count]
+        estimate = float(median[place]) if count else None
+        if count == clusters:
+            found.append(exact_median(own, estimate, ranks[count], level=level))
+        elif clusters < 2:
+            reason = too_few(count)
+            method = "median-clustered"
+            found.append(no_interval(reason, method=method, n=count, clusters=clusters, level=level, estimate=estimate))
+        else:
+            limits = float(low[place]), float(high[place])
+            found.append(woodruff_median(own, estimate, limits, clusters=clusters, level=level))
+    return found

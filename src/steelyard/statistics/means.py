@@ -147,26 +147,42 @@ def wilson_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
     )
 
 
+def median_rank(n: int, level: float) -> int:
+    """How far from either end the limits of an exact interval of the median lie; 0 when n is too small for one.
+
+    The largest r with P(Binomial(n, 1/2) < r) at most half of what may fail.
+    """
+    tail = (1 - check_level(level)) / 2
+    least, beyond = 0, n // 2 + 1
+    while beyond - least > 1:
+        middle = (least + beyond) // 2
+        if special.bdtr(middle - 1, n, 0.5) <= tail:
+            least = middle
+        else:
+            beyond = middle
+    return least
+
+
 def median_exact(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     """Interval for a median between two of the ordered values; it holds at least as often as its level says.
 
     Needs six independent values at 95 %: with fewer even the smallest and the largest do not hold it often enough.
     """
     numbers = np.sort(np.asarray(values, dtype=float))
-    n = len(numbers)
-    estimate = float(np.median(numbers)) if n else None
-    tail = (1 - check_level(level)) / 2
-    ranks = np.arange(n + 1)
-    # the largest r with P(Binomial(n, 1/2) < r) <= tail: the r-th value from either end
-    allowed = special.bdtr(ranks[:-1], n, 0.5) <= tail
-    rank = int(np.count_nonzero(allowed))
-    if n == 0 or rank == 0:
+    estimate = float(np.median(numbers)) if len(numbers) else None
+    return exact_median(numbers, estimate, median_rank(len(numbers), level), level=level)
+
+
+def exact_median(ordered: Floats, estimate: float | None, rank: int, *, level: float) -> Interval:
+    """The exact interval of sorted values, given how far from the ends it lies."""
+    n = len(ordered)
+    if rank == 0:
         reason = "there is no value" if n == 0 else f"{n} values are too few for an interval of the median"
         return no_interval(reason, method="median-exact", n=n, clusters=n, level=level, estimate=estimate)
     return Interval(
         estimate=estimate,
-        low=float(numbers[rank - 1]),
-        high=float(numbers[n - rank]),
+        low=float(ordered[rank - 1]),
+        high=float(ordered[n - rank]),
         method="median-exact",
         n=n,
         clusters=n,
@@ -192,16 +208,24 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
     held = cluster(below, labels)
     size = effective_size(np.array(0.5), np.array(held.standard_error), np.array(float(groups)))
     low, high = wilson_bounds(np.array(0.5), size, student_quantile(level, groups - 1))
-    ordered = np.sort(numbers)
-    first = max(int(np.floor(low * len(ordered))) - 1, 0)
-    last = min(int(np.ceil(high * len(ordered))), len(ordered) - 1)
+    return woodruff_median(np.sort(numbers), estimate, (float(low), float(high)), clusters=groups, level=level)
+
+
+def woodruff_median(
+    ordered: Floats, estimate: float | None, shares: tuple[float, float], *, clusters: int, level: float
+) -> Interval:
+    """The values of a sorted sample at the limits of the share below its median."""
+    n = len(ordered)
+    # a share that is 1/2 on paper may be a little more
+    first = max(int(np.floor(shares[0] * n + 1e-9)) - 1, 0)
+    last = min(int(np.ceil(shares[1] * n - 1e-9)), n - 1)
     return Interval(
         estimate=estimate,
         low=float(ordered[first]),
         high=float(ordered[last]),
         method="median-clustered",
-        n=len(numbers),
-        clusters=groups,
+        n=n,
+        clusters=clusters,
         level=level,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from steelyard.errors import UsageError
 from steelyard.statistics.means import student
@@ -16,6 +17,7 @@ def _check(attempts: int, passed: int, k: int) -> None:
         raise UsageError(f"{passed} of {attempts} attempts with k = {k} is not possible")
 
 
+@lru_cache(maxsize=4096)  # tasks repeat the same few counts
 def pass_at_k(attempts: int, passed: int, k: int) -> float | None:
     """Chance that at least one of k attempts drawn from these passes: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021).
 
@@ -30,6 +32,7 @@ def pass_at_k(attempts: int, passed: int, k: int) -> float | None:
     return float(1 - Fraction(math.comb(attempts - passed, k), math.comb(attempts, k)))
 
 
+@lru_cache(maxsize=4096)
 def pass_all_k(attempts: int, passed: int, k: int) -> float | None:
     """Chance that all of k attempts drawn from these pass, pass^k: C(c, k) / C(n, k) (Yao et al. 2024).
 

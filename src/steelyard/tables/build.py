@@ -16,7 +16,7 @@ from steelyard.prices import PriceBook, price_columns
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import TOKEN_KINDS
-from steelyard.sources._base import Entry, Source
+from steelyard.sources._base import Entry, Reading, Source
 from steelyard.sources._flat import column_problem, run_of_row
 from steelyard.tables._batches import batch_frame, batches
 from steelyard.tables._columns import PATH
@@ -61,6 +61,7 @@ class TableBuilder:
         self._unpriced: Counter[str] = Counter()
         self._seen: dict[int, list[Path]] = {}
         self._files_again: list[str] = []
+        self._notes: list[Finding] = []
 
     def add_file(self, path: Path, source: Source) -> None:
         """Read one file by its source; a file with the same bytes as an earlier one is counted once."""
@@ -80,18 +81,21 @@ class TableBuilder:
         same_size.append(path)
         return again
 
-    def add_entries(self, entries: Iterable[Entry | Rejected], *, name: str) -> None:
-        """Read records; those set aside are listed and counted."""
+    def add_entries(self, entries: Iterable[Reading], *, name: str) -> None:
+        """Read records; those set aside are listed and counted, findings are kept."""
         for batch in batches(self._accepted(entries)):
             self._spool.add(batch_frame(batch, self._book, self._unpriced))
             if self._progress:
                 self._progress(name, len(batch))
 
-    def _accepted(self, entries: Iterable[Entry | Rejected]) -> Iterator[Entry]:
+    def _accepted(self, entries: Iterable[Reading]) -> Iterator[Entry]:
         for entry in entries:
             if isinstance(entry, Rejected):
                 self.reject(entry)
+            elif isinstance(entry, Finding):
+                self._notes.append(entry)
             else:
+                assert isinstance(entry, Entry), "parts of runs are put together before they come here"
                 yield entry
 
     def reject(self, rejected: Rejected) -> None:
@@ -151,6 +155,7 @@ class TableBuilder:
             )
             for path in self._files_again
         ]
+        findings += self._notes
         frames = [*([] if spooled is None else [spooled]), *self._flat]
         if not frames:
             frames = [pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})]

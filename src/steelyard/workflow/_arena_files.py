@@ -19,7 +19,8 @@ from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.records.submission import Submission, convert_submission, decode_submission, submission_from_run
 from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_task
-from steelyard.sources._catalog import source_for
+from steelyard.sources._base import Entry
+from steelyard.sources._gather import gather
 
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_FILE = 2**30
@@ -160,9 +161,10 @@ def submissions_from_runs(
 ) -> Iterator[Placed | Rejected]:
     """The runs in a file of any format that `read` knows, as submissions."""
     seen: dict[bytes, int] = {}
-    for entry in source_for(path).read(path):
-        if isinstance(entry, Rejected):
-            yield entry
+    for entry in gather([path]):
+        if not isinstance(entry, Entry):
+            if isinstance(entry, Rejected):
+                yield entry
             continue
         run = entry.run
         if run.id is None:

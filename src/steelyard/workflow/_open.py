@@ -11,8 +11,10 @@ from steelyard.errors import UnreadableFile
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records.finding import Rejected
 from steelyard.records.run import Run
-from steelyard.sources._base import Entry
-from steelyard.sources._catalog import source_for
+from steelyard.sources._base import Entry, Source, head_of
+from steelyard.sources._catalog import source_named
+from steelyard.sources._gather import gather
+from steelyard.sources._read import recognised
 
 if TYPE_CHECKING:
     from steelyard.tables.build import RunTable
@@ -36,18 +38,29 @@ def open_runs(
     if isinstance(inputs, (str, PathLike)):
         inputs = [inputs]
     records: list[Run] = []
+    logs: list[Path] = []
     for given in inputs:
         if isinstance(given, Run):
             records.append(given)
             continue
         path = Path(given)
         try:
-            if not path.is_file():
-                raise UnreadableFile(str(path), "it is a folder" if path.is_dir() else "there is no such file")
-            builder.add_file(path, source_for(path))
+            if path.is_file() and (source := own_records_source(path)) is not None:
+                builder.add_file(path, source)
+            else:
+                logs.append(path)
         except UnreadableFile as error:
             builder.reject(Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file"))
         except OSError as error:
             builder.reject(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
+    if logs:
+        gathered = gather(logs, own_records=lambda path, name: builder.add_file(path, source_named(name)))
+        builder.add_entries(gathered, name=str(logs[0]))
     builder.add_entries((Entry(run, "records", number) for number, run in enumerate(records, 1)), name="records")
     return builder.finish()
+
+
+def own_records_source(path: Path) -> Source | None:
+    """The source of a file of our own records; None for the logs and archives of others."""
+    source = recognised(head_of(path))
+    return source if source is not None and source.priority == "last" else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from steelyard.engines._keys import Key
 from steelyard.engines.local import LocalEngine
@@ -74,15 +75,19 @@ def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
     rows = np.ones(table.n, dtype=bool)
     names = table.frame.collect_schema().names()
     for key, value in chosen.items():
-        held = table.frame.select(key).collect().to_series().to_list() if key in names else []
-        texts = ["" if one is None else str(one) for one in held]
-        if value not in texts:
-            raise UnknownName(key, value, sorted({text for text in texts if text}), where=where)
-        rows &= np.array([text == value for text in texts], dtype=bool)
+        held = _texts(table, key) if key in names else pl.Series(key, [], dtype=pl.String)
+        same = (held == value).fill_null(value=False).to_numpy()
+        if not same.any():
+            raise UnknownName(key, value, held.drop_nulls().unique().sort().to_list(), where=where)
+        rows &= same
     if not rows.any():
         asked = ", ".join(f"{key} {value}" for key, value in chosen.items())
         raise UsageError(f"no run has {asked} together", where=where)
     return rows
+
+
+def _texts(table: RunTable, key: str) -> pl.Series:
+    return table.frame.select(pl.col(key).cast(pl.String)).collect().to_series()
 
 
 def groups_of(table: RunTable, by: Sequence[str], *, profile: Profile) -> tuple[list[Key], np.ndarray]:
@@ -98,8 +103,7 @@ def pooled(table: RunTable, rows: Mask, chosen: Filter) -> str | None:
     for key in ("agent", "model", "tier", "experiment"):
         if key in chosen or key not in names:
             continue
-        held = table.frame.select(key).collect().to_series().to_list()
-        values = {value for value, kept in zip(held, rows.tolist(), strict=True) if kept}
-        if len(values) > 1:
-            mixed.append(f"{len(values)} {key}s")
+        values = _texts(table, key).filter(pl.Series(rows)).n_unique()
+        if values > 1:
+            mixed.append(f"{values} {key}s")
     return " and ".join(mixed) or None

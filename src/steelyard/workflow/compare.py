@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pass", "duration_seconds")
 """What is compared unless the caller names metrics."""
 
+FEW_TASKS = 10
+
 
 def compare(
     runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
@@ -76,7 +78,7 @@ def compare(
         correction=correction,
         comparisons=tests,
         profile=chosen_profile.name,
-        findings=(*table_findings(table), *_pooling(table, sides, masks)),
+        findings=(*table_findings(table), *_pooling(table, sides, masks), *_overlaps(sides, masks), *_few_tasks(pairs)),
         rejected_count=table.rejected_count,
     )
 
@@ -116,6 +118,31 @@ def _pooling(table: RunTable, sides: Sequence[Side], masks: Sequence[Mask]) -> l
             message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
             found.append(Finding(code="pooled", message=message))
     return found
+
+
+def _overlaps(sides: Sequence[Side], masks: Sequence[Mask]) -> list[Finding]:
+    """Sides that share runs: their difference is smaller than that of separate runs would be."""
+    found = []
+    for side, mask in zip(sides[1:], masks[1:], strict=True):
+        shared = int((masks[0] & mask).sum())
+        if shared:
+            message = f"{shared:,} runs stand on both sides, so the two are more alike than separate runs would be"
+            found.append(Finding(code="overlap", message=message, where=side.label))
+    return found
+
+
+def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
+    """Pairs whose tasks are so few that intervals rest on the shape of the data."""
+    return [
+        Finding(
+            code="few_tasks",
+            severity="info",
+            message=f"{pair.coverage.common} tasks in common: below {FEW_TASKS} intervals are rough, little is shown",
+            where=pair.b.label,
+        )
+        for pair in pairs
+        if pair.coverage.common < FEW_TASKS
+    ]
 
 
 def make_options(*, level: float, seed: int | None, resamples: int | None, method: str = "auto") -> Options:

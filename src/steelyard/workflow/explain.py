@@ -14,12 +14,11 @@ from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.decode import content_digest, content_id
 from steelyard.records.facts import FACTS, run_facts
-from steelyard.records.finding import Rejected
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.reports.measurement import json_number
 from steelyard.sources._base import Entry
-from steelyard.sources._catalog import source_for
+from steelyard.sources._gather import gather
 from steelyard.workflow._open import PathInput
 from steelyard.workflow.measure import check_profile, measure
 
@@ -144,11 +143,11 @@ def _find(path: Path, wanted: str) -> tuple[Entry, str]:
 
 
 def _with_ids(path: Path) -> Iterator[tuple[str, Entry]]:
-    if not path.is_file():
-        raise UnreadableFile(str(path), "there is no such file")
+    if not path.exists():
+        raise UnreadableFile(str(path), "there is no such file or folder")
     seen: dict[bytes, int] = {}
-    for entry in source_for(path).read(path):
-        if isinstance(entry, Rejected):
+    for entry in gather([path]):
+        if not isinstance(entry, Entry):
             continue
         if entry.run.id is not None:
             yield entry.run.id, entry

@@ -8,13 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.errors import NothingUsable, UnreadableFile
+from steelyard.errors import NothingUsable
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.decode import content_digest, content_id
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Judgment, Run
 from steelyard.sources._base import Entry
-from steelyard.sources._catalog import source_for
+from steelyard.sources._gather import gather
 from steelyard.workflow._open import PathInput, Progress
 
 if TYPE_CHECKING:
@@ -104,17 +104,13 @@ class _Reader:
             if isinstance(given, Run):
                 yield Entry(given, "records", number)
                 continue
-            try:
-                for one in source_for(Path(given)).read(Path(given)):
-                    if isinstance(one, Rejected):
-                        self._reject(one)
-                        continue
+            for one in gather([Path(given)]):
+                if isinstance(one, Rejected):
+                    self._reject(one)
+                elif isinstance(one, Entry):
                     if self._progress:
                         self._progress(str(given), 1)
                     yield one
-            except UnreadableFile as error:
-                rejected = Rejected(path=str(given), reason=error.message, hint=error.hint, code="unreadable_file")
-                self._reject(rejected)
 
     def _reject(self, rejected: Rejected) -> None:
         self.rejected_count += 1

@@ -7,7 +7,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-Files = Annotated[list[Path], Parameter(help="Run records: JSON lines, CSV or Parquet.", negative="")]
+Files = Annotated[
+    list[Path],
+    Parameter(help="Run records (JSON lines, CSV, Parquet), or logs: files, folders, archives.", negative=""),
+]
 By = Annotated[str, Parameter(help="What to group by, separated by commas: tier, agent, model, task, experiment, ...")]
 ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
 PricesOption = Annotated[str, Parameter(help="The price book: maintained, seed, or a TOML file.")]

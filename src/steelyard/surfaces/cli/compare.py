@@ -75,4 +75,4 @@ def compare(
             terminal.print(table)
     if not quiet:
         print_findings(result.findings)
-    return 1 if result.rejected_count and not skip_bad else 0
+    return 1 if result.empty or (result.rejected_count and not skip_bad) else 0

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli._options import (
     Files,
@@ -19,6 +20,9 @@ from steelyard.surfaces.cli._options import (
 )
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
 from steelyard.workflow.gate import gate as hold
+
+if TYPE_CHECKING:
+    from steelyard.standings.gating import Gate
 
 
 def gate(
@@ -68,20 +72,28 @@ def gate(
             progress=progress,
         )
     if summary is not None:
-        from steelyard.reports.gates import gate_markdown  # brings rich
-
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(gate_markdown(result))
+        _add_summary(result, summary)
     if json:
         print_json(result.to_dict())
     else:
-        from steelyard.reports.gates import gate_table  # brings rich
+        from steelyard.reports.comparisons import clean  # brings rich
+        from steelyard.reports.gates import gate_table
 
         terminal = console()
         terminal.print(gate_table(result))
         for check in result.checks:
-            terminal.print(check.sentence, markup=False, soft_wrap=True)
+            terminal.print(clean(check.sentence), markup=False, soft_wrap=True)
     if not quiet:
         print_findings(result.findings)
     set_aside = 1 if result.rejected_count and not skip_bad else 0
     return result.exit_code or set_aside
+
+
+def _add_summary(result: Gate, path: Path) -> None:
+    from steelyard.reports.gates import gate_markdown  # brings rich
+
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(gate_markdown(result))
+    except OSError as error:
+        raise UsageError(f"the summary cannot be written: {error.strerror}", where=str(path)) from error

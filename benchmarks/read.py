@@ -1,0 +1,152 @@
+"""Reading 500 MB of Claude Code logs: ours against the npm program ccusage on the same files in the same run.
+
+python -m benchmarks.read [--quick] [--megabytes N] [--ccusage PROGRAM]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+REAL = ROOT.parent / "shared" / "samples" / "claude-code"
+OURS = ROOT / "tests" / "samples" / "sources"
+CCUSAGE = "ccusage@20.0.24"
+_IDS = re.compile(rb"(msg_|req_|toolu_)[A-Za-z0-9]+")
+_UUIDS = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def samples() -> list[Path]:
+    """Real sessions where there are some, else the small ones that ship."""
+    real = sorted(REAL.glob("*.jsonl")) if REAL.is_dir() else []
+    return real or sorted(OURS.glob("claude-code*.jsonl"))
+
+
+def copies(files: list[Path], megabytes: int) -> Iterator[bytes]:
+    """The samples again and again, with new ids each time, until there is enough."""
+    texts = [path.read_bytes() for path in files]
+    made = 0
+    for number in itertools.count():
+        for text in texts:
+            if made >= megabytes * 1_000_000:
+                return
+            changed = _IDS.sub(lambda match, n=number: match[0] + b"x%d" % n, text)
+            space = uuid.UUID(int=number + 1)
+            changed = _UUIDS.sub(lambda match, s=space: str(uuid.uuid5(s, match[0].decode())).encode(), changed)
+            made += len(changed)
+            yield changed
+
+
+def make_logs(folder: Path, megabytes: int) -> tuple[int, int]:
+    """Writes the logs as Claude Code lays them out; number of files and bytes."""
+    files = size = 0
+    for number, text in enumerate(copies(samples(), megabytes)):
+        place = folder / "projects" / f"-work-project-{number % 40}"
+        place.mkdir(parents=True, exist_ok=True)
+        session = re.search(rb'"sessionId":"([^"]+)"', text)
+        name = session[1].decode() if session else str(uuid.uuid5(uuid.NAMESPACE_URL, str(number)))
+        (place / f"{name}.jsonl").write_bytes(text)
+        files += 1
+        size += len(text)
+    return files, size
+
+
+def find_ccusage(folder: Path, given: str | None) -> list[str] | None:
+    """The program, installed for this run where npm is at hand; None where it cannot be had."""
+    if given:
+        return [given]
+    npm = shutil.which("npm")
+    if npm is None:
+        return None
+    done = subprocess.run(
+        [npm, "install", "--silent", "--prefix", str(folder), CCUSAGE], capture_output=True, check=False
+    )
+    program = folder / "node_modules" / ".bin" / "ccusage"
+    return [str(program)] if done.returncode == 0 and program.exists() else None
+
+
+def timed(command: list[str], environment: dict[str, str]) -> tuple[float, dict[str, object]]:
+    """Wall seconds and the JSON that the command prints."""
+    start = time.perf_counter()
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, check=False)
+    seconds = time.perf_counter() - start
+    if not done.stdout:
+        raise SystemExit(f"{command[0]} failed: {done.stderr.decode()[-500:]}")
+    return seconds, json.loads(done.stdout)
+
+
+def our_totals(report: dict[str, object]) -> dict[str, int]:
+    tokens = report["total"]["tokens"]  # type: ignore[index]
+    return {
+        "input": tokens["input_tokens"],
+        "output": tokens["output_tokens"] + tokens["reasoning_tokens"],
+        "cache write": tokens["cache_write_5m_tokens"] + tokens["cache_write_1h_tokens"],
+        "cache read": tokens["cache_read_tokens"],
+    }
+
+
+def their_totals(report: dict[str, object]) -> dict[str, int]:
+    totals = report["totals"]
+    names = {
+        "input": "inputTokens",
+        "output": "outputTokens",
+        "cache write": "cacheCreationTokens",
+        "cache read": "cacheReadTokens",
+    }
+    return {ours: totals[theirs] for ours, theirs in names.items()}  # type: ignore[index]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="50 MB and one repeat")
+    parser.add_argument("--megabytes", type=int, default=500)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--ccusage", help="the ccusage program, where it is installed already")
+    options = parser.parse_args(arguments)
+    megabytes, repeats = (50, 1) if options.quick else (options.megabytes, options.repeats)
+    with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as scratch:
+        logs = Path(scratch, "claude")
+        files, size = make_logs(logs, megabytes)
+        print(f"{files:,} Claude Code sessions, {size / 1e6:,.0f} MB; best of {repeats}, {os.cpu_count()} cores")
+        rivals = {"steelyard read": [sys.executable, "-m", "steelyard", "read", str(logs), "--json", "--quiet"]}
+        ccusage = find_ccusage(Path(scratch, "npm"), options.ccusage)
+        if ccusage:
+            rivals[CCUSAGE] = [*ccusage, "claude", "daily", "--json", "--offline"]
+        else:
+            print(f"{CCUSAGE} could not be installed here: only our own time is shown")
+        environment = {"CLAUDE_CONFIG_DIR": str(logs), "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
+        best: dict[str, float] = {}
+        reports: dict[str, dict[str, object]] = {}
+        for name, command in [*rivals.items()] * repeats:
+            seconds, reports[name] = timed(command, environment)
+            best[name] = min(best.get(name, seconds), seconds)
+        show(best, reports, size)
+    return 0
+
+
+def show(best: dict[str, float], reports: dict[str, dict[str, object]], size: int) -> None:
+    print(f"\n{'program':<20} {'seconds':>8} {'MB/s':>8} {'ratio':>7}")
+    ours = best["steelyard read"]
+    for name, seconds in best.items():
+        print(f"{name:<20} {seconds:>8.2f} {size / 1e6 / seconds:>8.0f} {seconds / ours:>7.2f}")
+    totals = {name: our_totals(r) if name == "steelyard read" else their_totals(r) for name, r in reports.items()}
+    print(f"\n{'tokens':<14}" + "".join(f"{name:>20}" for name in totals))
+    for kind in ("input", "output", "cache write", "cache read"):
+        print(f"{kind:<14}" + "".join(f"{found[kind]:>20,}" for found in totals.values()))
+    if len(totals) > 1:
+        print("equal totals" if len({tuple(found.items()) for found in totals.values()}) == 1 else "the totals DIFFER")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""What repeatability does to source text: extract, normalise, sign, compare, check, repair."""

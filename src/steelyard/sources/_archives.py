@@ -1,0 +1,211 @@
+"""Unpacking what is not trusted: bounded in entries, ratio, size and depth, and never outside its own folder."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from steelyard.errors import MissingExtra, UnreadableFile
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much an archive may expand to before it is refused."""
+
+    entries: int = 200_000
+    bytes_in_all: int = 8 << 30
+    ratio: int = 100
+    """Bytes out for each byte in, once `free_bytes` are out: logs compress 5 to 30 times, bombs 1,000 times."""
+    free_bytes: int = 16 << 20
+    depth: int = 2
+    """Archives within archives."""
+
+
+LIMITS = Limits()
+
+
+def archive_kind(start: bytes) -> str | None:
+    r"""Which packing the first bytes tell of; None when the file is not packed.
+
+    >>> archive_kind(b"PK\x03\x04...")
+    'zip'
+    """
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "zip"
+    if start.startswith(b"\x1f\x8b"):
+        return "gz"
+    if start.startswith(b"\x28\xb5\x2f\xfd"):
+        return "zst"
+    if start[257:262] == b"ustar":
+        return "tar"
+    return None
+
+
+class Meter:
+    """Counts what comes out of an archive and refuses it when it is too much."""
+
+    def __init__(self, path: str, packed: int, limits: Limits) -> None:
+        self.path = path
+        self.limits = limits
+        self.out = 0
+        self.entries = 0
+        self.allowed = min(limits.bytes_in_all, max(limits.free_bytes, packed * limits.ratio))
+
+    def entry(self, name: str) -> PurePosixPath:
+        """One more entry; its safe relative path."""
+        self.entries += 1
+        if self.entries > self.limits.entries:
+            raise self.refused(f"more than {self.limits.entries:,} entries")
+        place = PurePosixPath(name.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts or ":" in (place.parts[0] if place.parts else "") or "\0" in name:
+            raise self.refused(f"the entry {name[:200]!r} points outside the archive")
+        return place
+
+    def expects(self, size: int) -> None:
+        """Refuses before unpacking what an entry's own header says is too much."""
+        if self.out + size > self.allowed:
+            raise self.refused(f"it expands to more than {self.allowed:,} bytes")
+
+    def took(self, size: int) -> None:
+        """Bytes that came out."""
+        self.out += size
+        if self.out > self.allowed:
+            raise self.refused(f"it expands to more than {self.allowed:,} bytes")
+
+    def refused(self, reason: str) -> UnreadableFile:
+        """The error that names the archive."""
+        return UnreadableFile(self.path, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
+
+
+def unpack(path: Path, shown: str, into: Path, *, limits: Limits = LIMITS) -> None:
+    """Writes what the archive holds under `into`; refuses the whole archive when a bound is passed.
+
+    `shown` is how the archive is named to the user.
+    """
+    with path.open("rb") as file:
+        kind = archive_kind(file.read(512))
+    meter = Meter(shown, path.stat().st_size, limits)
+    unpackers: dict[str, Callable[[Path, Path, Meter], None]] = {
+        "zip": _zip,
+        "tar": _tar,
+        "gz": _stream,
+        "zst": _stream,
+    }
+    try:
+        unpackers[str(kind)](path, into, meter)
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        EOFError,
+        zlib.error,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
+        # RuntimeError: an encrypted zip; NotImplementedError: a packing method that Python does not know
+        raise UnreadableFile(shown, f"the archive is broken or cannot be unpacked: {error}") from error
+
+
+def bounded_zip(path: Path, *, limits: Limits = LIMITS) -> zipfile.ZipFile:
+    """The zip, once its list of entries is known to be short enough to hold in memory."""
+    size = _directory_bytes(path)
+    if size > limits.entries * 128:
+        raise UnreadableFile(str(path), f"archive refused: its list of entries takes {size:,} bytes")
+    try:
+        return zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+        raise UnreadableFile(str(path), f"not a readable zip: {error}") from error
+
+
+def bounded_member(archive: zipfile.ZipFile, name: str, *, limit: int) -> bytes:
+    """One entry's bytes; refused past the limit, whatever its header says."""
+    shown = f"{archive.filename}!/{name}"
+    allowed = min(limit, max(LIMITS.free_bytes, archive.getinfo(name).compress_size * LIMITS.ratio))
+    try:
+        with archive.open(name) as file:
+            found = file.read(allowed + 1)
+    except (zipfile.BadZipFile, EOFError, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
+        raise UnreadableFile(shown, f"the entry cannot be unpacked: {error}") from error
+    if len(found) > allowed:
+        raise UnreadableFile(shown, f"archive refused: the entry expands to more than {allowed:,} bytes")
+    return found
+
+
+def _directory_bytes(path: Path) -> int:
+    """How long the zip's list of entries is, by its end record; 0 when there is none, which its reader complains of."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 65_557))
+        tail = file.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) < at + 22:
+        return 0
+    (stated,) = struct.unpack_from("<L", tail, at + 12)
+    return size if stated == 0xFFFFFFFF else int(stated)  # zip64 keeps the length elsewhere; the file's size bounds it
+
+
+def _zip(path: Path, into: Path, meter: Meter) -> None:
+    with bounded_zip(path, limits=meter.limits) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir()]
+        places = [(info, meter.entry(info.filename)) for info in infos]
+        meter.expects(sum(info.file_size for info in infos))
+        for info, place in places:
+            with archive.open(info) as file:
+                _write(file, into, place, meter)
+
+
+def _tar(path: Path, into: Path, meter: Meter) -> None:
+    with tarfile.open(path, "r:") as archive:
+        for member in archive:
+            place = meter.entry(member.name)
+            if not member.isreg():
+                continue  # links and devices lead outside; folders are made as files need them
+            meter.expects(member.size)
+            file = archive.extractfile(member)
+            if file is not None:
+                _write(file, into, place, meter)
+
+
+def _stream(path: Path, into: Path, meter: Meter) -> None:
+    """One packed file. A tar inside is unpacked by the next step, which sees it as a file of its own."""
+    name = path.name
+    for ending in (".gz", ".zst", ".tgz"):
+        name = name.removesuffix(ending) or name
+    with path.open("rb") as packed:
+        kind = archive_kind(packed.read(512))
+        if kind == "gz":  # its last four bytes state the size; a lie is found while it is unpacked
+            packed.seek(-4, 2)
+            meter.expects(int.from_bytes(packed.read(4), "little"))
+        packed.seek(0)
+        file: IO[bytes] | Any = gzip.GzipFile(fileobj=packed) if kind == "gz" else _zstd(packed)
+        _write(file, into, meter.entry(name), meter)
+
+
+def _zstd(packed: IO[bytes]) -> Any:  # Any: a reader of a library without types
+    try:
+        import zstandard  # type: ignore[import-not-found,unused-ignore] # only those who have such logs need it
+    except ImportError as error:
+        raise MissingExtra("zstandard", extra="zstd", purpose="reading .zst files") from error
+    return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed, read_across_frames=True)
+
+
+def _write(
+    file: Any, into: Path, place: PurePosixPath, meter: Meter
+) -> None:  # Any: a binary reader of one of three libraries
+    target = into / place
+    if not target.resolve().is_relative_to(into.resolve()):
+        raise meter.refused(f"the entry {str(place)[:200]!r} points outside the archive")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as out:
+        while chunk := file.read(CHUNK):
+            meter.took(len(chunk))
+            out.write(chunk)

@@ -1,0 +1,270 @@
+"""Puts parts together: what harness, agent's log, test report and recording say of the same run becomes one Run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from steelyard.records.decode import content_digest, content_id
+from steelyard.records.finding import Finding, Rejected
+from steelyard.records.run import Run, TestResults, add_usage
+from steelyard.sources._base import Entry, Part
+from steelyard.sources._merge import Building, difference, merged_sessions, share_calls, with_totals
+from steelyard.sources._numbers import tokens_in, total_of
+
+PREFERRED = ("claude", "codex", "gemini-cli", "opencode")
+"""Families whose logs the agent itself wrote; a trajectory that a harness derived from them is asked after them."""
+HARNESS_DIFFERENCE = 0.01
+"""From this share on, a harness's count that differs from the agent's own is a finding."""
+
+_OWN = ("id", "outcome", "failure", "passed", "usage", "calls", "source", "experiment")
+"""What a trial's own record says, or leaves open, whatever the agent's log says."""
+
+
+def assemble(parts: Iterable[Part]) -> Iterator[Entry | Rejected | Finding]:
+    """Every run once, in the order of their places, and what should be known of them."""
+    ordered = sorted(parts, key=lambda part: (part.path, part.line or 0, part.run.id or "", part.run.task))
+    roles: dict[str, list[Part]] = {}
+    for part in ordered:
+        roles.setdefault(part.role, []).append(part)
+    owners, conflicts = _owners(roles.get("owner", []))
+    yield from conflicts
+    sessions, copies = share_calls(merged_sessions(roles.get("session", [])))
+    if copies:
+        message = f"{copies:,} calls stand in more than one session; each is counted once, where it was made"
+        yield Finding(code="copied_calls", severity="info", message=message)
+    sessions = _with_subagents(sessions)
+    for session in sessions:
+        with_totals(session)
+    sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []))
+    sessions = _folded(owners, sessions)
+    beside = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
+    alone = [report for report in beside if not _attached(report, owners, sessions)]
+    yield from _entries([*owners, *sessions, *alone])
+
+
+def _owners(parts: Sequence[Part]) -> tuple[list[Building], list[Rejected]]:
+    """Trials by id. The same trial in two files is one; the file that says most leads, and what others add is taken."""
+    groups: dict[tuple[str, str], list[Building]] = {}
+    for number, part in enumerate(parts):
+        building = Building.of(part)
+        groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
+    found: list[Building] = []
+    conflicts: list[Rejected] = []
+    for group in groups.values():
+        group.sort(key=lambda one: (one.owns is None, one.line is not None, -_richness(one.run), one.path))
+        first = group[0]
+        for other in group[1:]:
+            if _contradicts(first.run, other.run):
+                reason = f"id {first.run.id!r} stands with another verdict or cost in {first.path}"
+                conflicts.append(Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict"))
+            else:
+                first.run = _filled(first.run, other.run)
+                first.owns = first.owns or other.owns
+        found.append(first)
+    return sorted(found, key=lambda one: (one.path, one.line or 0)), conflicts
+
+
+def _richness(run: Run) -> int:
+    return sum(1 for name in run.__struct_fields__ if getattr(run, name) not in (None, ()))
+
+
+def _contradicts(a: Run, b: Run) -> bool:
+    verdicts = a.passed is not None and b.passed is not None and a.passed != b.passed
+    costs = a.cost_usd is not None and b.cost_usd is not None and abs(a.cost_usd - b.cost_usd) > 1e-9
+    return verdicts or costs
+
+
+def _filled(run: Run, other: Run) -> Run:
+    """The run with the other's values where it has none."""
+    fields = {
+        name: getattr(other, name)
+        for name in run.__struct_fields__
+        if getattr(run, name) in (None, ()) and getattr(other, name) is not None
+    }
+    if run.judgments and other.judgments and not any(one.criteria for one in run.judgments):
+        fields["judgments"] = other.judgments if any(one.criteria for one in other.judgments) else run.judgments
+    provenance = {**(other.provenance or {}), **(run.provenance or {})}
+    extra = {**(other.extra or {}), **(run.extra or {})}
+    return msgspec.structs.replace(run, **fields | {"provenance": provenance or None, "extra": extra or None})
+
+
+def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
+    """Subagents that have logs of their own become part of the session that started them."""
+    by_id = {(one.family, one.run.id): one for one in sessions}
+    found: list[Building] = []
+    for session in sessions:
+        home, seen = session, {id(session)}
+        while home.parent is not None and (home.family, home.parent) in by_id:
+            home = by_id[(home.family, home.parent)]
+            if id(home) in seen:
+                break  # logs that name each other as parents
+            seen.add(id(home))
+        if home is session:
+            found.append(session)
+            continue
+        calls = (*(home.run.calls or ()), *(session.run.calls or ()))
+        home.tool_ids |= session.tool_ids
+        home.notes += session.notes
+        both = [run.usage for run in (home.run, session.run) if run.usage is not None]
+        home.change(
+            calls=calls or None,
+            usage=add_usage(both) if both else None,
+            tool_calls=(home.run.tool_calls or 0) + (session.run.tool_calls or 0),
+            ended_at=max((t for t in (home.run.ended_at, session.run.ended_at) if t), default=None),
+        )
+    return found
+
+
+def _judged(sessions: list[Building], predictions: Sequence[Part], verdicts: Sequence[Part]) -> list[Building]:
+    """Sessions with the verdicts on their tasks; predictions and verdicts of no session stand for themselves."""
+    found = list(sessions)
+    for part in predictions:
+        same = [one for one in found if one.run.task == part.run.task]
+        if not same or any(one.role == "prediction" and one.run.agent != part.run.agent for one in same):
+            found.append(Building.of(part))
+    for part in verdicts:
+        same = [
+            one
+            for one in found
+            if one.run.task == part.run.task
+            and (part.run.agent is None or one.run.agent in (None, part.run.agent) or one.role == "session")
+        ]
+        if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
+            same[0].run = _verdict(same[0].run, part.run)
+        else:
+            found.append(Building.of(part))
+    return found
+
+
+def _verdict(run: Run, verdict: Run) -> Run:
+    taken = msgspec.structs.replace(run, outcome=None, passed=None)
+    return (
+        _filled(taken, msgspec.structs.replace(verdict, provenance=None))
+        if verdict.passed is None
+        else msgspec.structs.replace(
+            _filled(taken, verdict), provenance={**(run.provenance or {}), "passed": "reported"}
+        )
+    )
+
+
+def _folded(owners: Sequence[Building], sessions: Sequence[Building]) -> list[Building]:
+    """Sessions that lie in an owner's folder tell of its trial; the others are runs themselves."""
+    places = _places(owners)
+    inner: dict[int, list[Building]] = {}
+    alone: list[Building] = []
+    for session in sessions:
+        owner = _above(places, session.folder)
+        if owner is None:
+            alone.append(session)
+        else:
+            inner.setdefault(id(owner), []).append(session)
+    for owner in owners:
+        if id(owner) in inner:
+            _fold(owner, inner[id(owner)])
+    return alone
+
+
+def _places(owners: Sequence[Building]) -> dict[str, Building]:
+    return {owner.owns: owner for owner in owners if owner.owns}
+
+
+def _above(places: dict[str, Building], folder: str) -> Building | None:
+    """The owner of the nearest folder around."""
+    while folder:
+        if folder in places:
+            return places[folder]
+        folder = folder.rpartition("/")[0]
+    return None
+
+
+def _fold(owner: Building, sessions: Sequence[Building]) -> None:
+    """Takes from the agent's own log what the harness does not know, and its tokens where it states them itself."""
+    families = sorted({one.family for one in sessions}, key=lambda name: (_rank(name), name))
+    chosen = [one for one in sessions if one.family == families[0]]
+    for one in chosen:
+        owner.notes += one.notes
+    run = owner.run
+    usage = add_usage([one.run.usage for one in chosen if one.run.usage is not None]) if chosen else None
+    sure = all((one.run.provenance or {}).get("usage") == "reported" for one in chosen)
+    gap = difference(run.usage, usage)
+    if usage is not None and (run.usage is None or sure):
+        if gap > HARNESS_DIFFERENCE and sure:
+            stated = f"the harness states {tokens_in(run.usage):,} tokens, the agent's own log {tokens_in(usage):,}"
+            message = f"{stated}; the log's are taken"
+            owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
+        word = "reported" if sure else (chosen[0].run.provenance or {}).get("usage")
+        owner.change(usage=usage, calls=tuple(call for one in chosen for call in one.run.calls or ()) or None)
+        owner.how(usage=word)
+    elif run.usage is not None and any(note.code == "token_contradiction" for one in chosen for note in one.notes):
+        owner.change(usage=msgspec.structs.replace(run.usage, input_tokens=None))  # the same counts, seen to be wrong
+        owner.how(usage="lower_bound")
+    filling = chosen[0].run
+    for one in chosen[1:]:
+        filling = _filled(filling, one.run)
+    told = {
+        k: v
+        for k, v in (filling.provenance or {}).items()
+        if k not in ("usage", "passed") and not k.startswith("usage.")
+    }
+    if run.cost_usd is None and filling.cost_usd is not None:
+        owner.how(cost_usd=told.get("cost_usd"))
+    owner.run = _filled(owner.run, msgspec.structs.replace(filling, provenance=told, **dict.fromkeys(_OWN)))
+    if owner.run.tool_calls is not None and len(chosen) > 1:
+        owner.change(tool_calls=sum(one.run.tool_calls or 0 for one in chosen))
+
+
+def _rank(family: str) -> int:
+    return PREFERRED.index(family) if family in PREFERRED else len(PREFERRED) + (family == "atif")
+
+
+def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[Building]) -> bool:
+    """Gives a test report or a recording to the run it lies beside; False when there is none, or more than one."""
+    home = _above(_places(owners), report.folder)
+    if home is None:
+        beside = [one for one in (*owners, *sessions) if one.folder == report.folder]
+        if len(beside) != 1:
+            if beside:
+                message = f"it lies beside {len(beside)} runs and is counted with none of them"
+                report.notes.append(Finding(code="not_attached", severity="info", message=message, where=report.path))
+            return False
+        home = beside[0]
+    name = report.path.rpartition("/")[2]
+    if report.role == "tests":
+        if home.run.tests is None or home.format in ("junit", "ctrf", "pytest-json-report"):
+            home.change(tests=_together(home.run.tests, report.run.tests))
+            home.how(tests="reported")
+            if home.run.passed is None and home.run.outcome in (None, "not_scored"):
+                home.change(outcome=report.run.outcome)
+        return True
+    extra = dict(home.run.extra or {})
+    recordings = dict(extra.get("x_recordings") or {})
+    recordings[name] = {key.removeprefix("x_"): value for key, value in (report.run.extra or {}).items()}
+    home.change(extra=extra | {"x_recordings": dict(sorted(recordings.items()))})
+    if home.run.started_at is None and home.run.ended_at is None and name != "tests.cast":
+        home.change(started_at=report.run.started_at, ended_at=report.run.ended_at)
+    return True
+
+
+def _together(a: TestResults | None, b: TestResults | None) -> TestResults | None:
+    if a is None or b is None:
+        return a or b
+    pairs = ((getattr(a, name) or (), getattr(b, name) or ()) for name in ("passed", "failed", "errors"))
+    passed, failed, errors = (tuple(dict.fromkeys((*first, *second))) for first, second in pairs)
+    return TestResults(passed=passed, failed=failed, errors=errors)
+
+
+def _entries(buildings: Iterable[Building]) -> Iterator[Entry | Finding]:
+    seen: dict[tuple[str, bytes], int] = {}
+    for building in sorted(buildings, key=lambda one: (one.path, one.line or 0, one.run.id or "")):
+        yield from building.notes
+        run = building.run
+        if run.usage is None and run.calls and not building.named:
+            run = msgspec.structs.replace(run, usage=total_of(run.calls))
+        if run.id is None:
+            digest = content_digest(run)
+            occurrence = seen.get((building.path, digest), 0)
+            seen[(building.path, digest)] = occurrence + 1
+            run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
+        yield Entry(run, building.path, building.line)

@@ -1,0 +1,99 @@
+"""Reads one file by whichever source recognises it, into a result that can travel between processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.records.decode import Refused
+from steelyard.records.finding import Finding, Rejected
+from steelyard.sources._archives import archive_kind
+from steelyard.sources._base import Entry, Head, Part, Source, head_of
+from steelyard.sources._catalog import source_named, sources
+
+Kind = Literal["read", "archive", "own", "unknown"]
+
+
+class Job(msgspec.Struct, frozen=True, array_like=True):
+    """A file to be read."""
+
+    number: int
+    path: str
+    named: bool
+    format: str | None = None
+
+
+class FileResult(msgspec.Struct, array_like=True):
+    """What became of a file: read, packed, one of our own records' files (which are streamed), or not known."""
+
+    number: int
+    kind: Kind
+    format: str | None = None
+    parts: list[Part] = []
+    entries: list[Entry] = []
+    rejected: list[Rejected] = []
+    findings: list[Finding] = []
+
+
+_latest: list[Source] = []
+"""The source of the file before: neighbours are often of one kind, and no two sources recognise the same file."""
+
+
+def read_file(job: Job) -> FileResult:
+    """The file's parts; whatever is wrong with it is told as rejected, never raised."""
+    path = Path(job.path)
+    result = FileResult(job.number, "read")
+    try:
+        head = head_of(path)
+        source = source_named(job.format) if job.format and job.named else recognised(head, named=job.named)
+        if source is None or (job.format and source.name != job.format):
+            return FileResult(job.number, "archive" if archive_kind(head.start) else "unknown")
+        result.format = source.name
+        if source.priority == "last":
+            result.kind = "own"
+            return result
+        for item in source.read(path):
+            _sort(item, result)
+    except UnreadableFile as error:
+        where, _, line = (error.where or job.path).rpartition(":")
+        place = (where, int(line)) if where and line.isdigit() else (error.where or job.path, None)
+        result.rejected.append(
+            Rejected(path=place[0], line=place[1], reason=error.message, hint=error.hint, code=error.kind)
+        )
+    except (Refused, MissingExtra) as refused:
+        reason = refused.reason if isinstance(refused, Refused) else refused.message
+        result.rejected.append(Rejected(path=job.path, reason=reason, hint=refused.hint))
+    except OSError as error:
+        result.rejected.append(Rejected(path=job.path, reason=error.strerror or str(error), code="unreadable_file"))
+    return result
+
+
+def _sort(item: Entry | Part | Rejected | Finding, result: FileResult) -> None:
+    if isinstance(item, Part):
+        result.parts.append(item)
+    elif isinstance(item, Entry):
+        result.entries.append(item)
+    elif isinstance(item, Rejected):
+        result.rejected.append(item)
+    else:
+        result.findings.append(item)
+
+
+def recognised(head: Head, *, named: bool = True) -> Source | None:
+    """The source that recognises the file by its content; None when none does.
+
+    Our own records are so general in shape that a file nobody named must also show a `task` to be taken for them.
+    """
+    if _latest and _latest[0].recognises(head):
+        return _latest[0]
+    for source in sources().values():
+        if source.recognises(head):
+            if source.priority == "last":
+                own = named or source.name != "runs-jsonl" or "task" in head.shape
+                return source if own else None
+            _latest[:] = [source]
+            return source
+    return None

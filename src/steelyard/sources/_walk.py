@@ -1,0 +1,66 @@
+"""Which files there are below the paths that were given, archives unpacked on the way."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.records.finding import Rejected
+
+SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file, and how it is named to the user: a file in an archive as `logs.zip!/inner/path`."""
+
+    path: Path
+    shown: str
+    size: int
+    named: bool = False
+    """Whether the user named this very file, so that it is an error when nothing can be made of it."""
+    depth: int = 0
+    """How many archives it lies in."""
+
+
+def files_below(given: Sequence[Path]) -> Iterator[Found | Rejected]:
+    """The files, in a fixed order, each once."""
+    seen: set[str] = set()
+    for path in given:
+        if path.is_dir():
+            for found in _below(path):
+                if found.shown not in seen:
+                    seen.add(found.shown)
+                    yield found
+        elif path.is_file():
+            shown = path.as_posix()
+            if shown not in seen:
+                seen.add(shown)
+                yield Found(path, shown, path.stat().st_size, named=True)
+        else:
+            reason = "not a file or folder" if path.exists() else "there is no such file or folder"
+            yield Rejected(path=str(path), reason=reason, code="unreadable_file")
+
+
+def files_unpacked(folder: Path, archive: Found) -> Iterator[Found]:
+    """The files that were unpacked from an archive."""
+    for found in _below(folder):
+        inner = found.path.relative_to(folder).as_posix()
+        yield Found(found.path, f"{archive.shown}!/{inner}", found.size, named=False, depth=archive.depth + 1)
+
+
+def _below(folder: Path) -> Iterator[Found]:
+    """Files of the folder and the folders in it; links to folders are not followed, so no circle has to be feared."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        for name in sorted(names):
+            path = Path(here, name)
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # a link that leads nowhere
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                yield Found(path, path.as_posix(), status.st_size)

@@ -1,0 +1,182 @@
+"""Agent trajectories in the ATIF format (versions 1.x), as Harbor writes them. Prompt tokens include cached ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.records.finding import Finding
+from steelyard.records.run import Amount, Call, Count, Usage
+from steelyard.sources._base import Head, Part, Reading, Source
+from steelyard.sources._documents import document, label, moment
+from steelyard.sources._numbers import busiest_model, contradiction, disjoint, run_from, stated_cost, total_of
+
+FORMAT = "atif"
+
+
+class Metrics(msgspec.Struct):
+    """Tokens of one step."""
+
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    cost_usd: Amount | None = None
+
+
+class ToolCall(msgspec.Struct):
+    """A tool that the agent called."""
+
+    tool_call_id: str | None = None
+
+
+class Step(msgspec.Struct):
+    """One step."""
+
+    step_id: int | None = None
+    timestamp: str | None = None
+    source: str | None = None
+    model_name: str | None = None
+    tool_calls: list[ToolCall] | None = None
+    metrics: Metrics | None = None
+    is_copied_context: bool | None = None
+    llm_call_count: Count | None = None
+
+
+class Totals(msgspec.Struct):
+    """Tokens and cost of the whole."""
+
+    total_prompt_tokens: Count | None = None
+    total_completion_tokens: Count | None = None
+    total_cached_tokens: Count | None = None
+    total_cost_usd: Amount | None = None
+
+
+class Agent(msgspec.Struct):
+    """Who acted."""
+
+    name: str | None = None
+    version: str | None = None
+    model_name: str | None = None
+
+
+class Trajectory(msgspec.Struct, kw_only=True):
+    """The file."""
+
+    schema_version: str
+    session_id: str | None = None
+    trajectory_id: str | None = None
+    agent: Agent
+    steps: list[Step]
+    final_metrics: Totals | None = None
+    subagent_trajectories: list[Trajectory] | None = None
+
+
+_TRAJECTORY = msgspec.json.Decoder(Trajectory)
+
+
+def recognises(head: Head) -> bool:
+    """A schema version that says ATIF."""
+    return str(head.shape.get("schema_version", "")).startswith("ATIF")
+
+
+def read(path: Path) -> Iterator[Reading]:
+    """The run that the trajectory tells of."""
+    trajectory = document(path, _TRAJECTORY)
+    name = str(path)
+    steps = list(_steps(trajectory))
+    calls = tuple(
+        Call(
+            id=f"{owner} {step.step_id}",
+            model=label(step.model_name) or label(agent.model_name),
+            at=moment(step.timestamp),
+            usage=disjoint(
+                input_with_cache=step.metrics.prompt_tokens,
+                cache_read=step.metrics.cached_tokens,
+                output_with_reasoning=step.metrics.completion_tokens,
+            ),
+        )
+        for owner, agent, step in steps
+        if step.metrics is not None
+        and (step.metrics.prompt_tokens is not None or step.metrics.completion_tokens is not None)
+    )
+    totals = trajectory.final_metrics or Totals()
+    usage, notes = _usage(totals, calls, name)
+    costs = [step.metrics.cost_usd for _, _, step in steps if step.metrics and step.metrics.cost_usd is not None]
+    cost, sure = stated_cost(
+        totals.total_cost_usd if totals.total_cost_usd is not None else sum(costs) if costs else None, usage
+    )
+    tools = {call.tool_call_id or "" for _, _, step in steps for call in step.tool_calls or ()} - {""}
+    turns = sum(
+        1 if step.llm_call_count is None else step.llm_call_count for _, _, step in steps if step.source == "agent"
+    )
+    times = sorted(t for t in (moment(step.timestamp) for _, _, step in steps) if t is not None)
+    session = label(trajectory.session_id) or label(trajectory.trajectory_id)
+    run = run_from(
+        format=FORMAT,
+        path=name,
+        how={
+            "usage": "lower_bound" if notes else "reported" if usage else "unknown",
+            "cost_usd": sure,
+            "tool_calls": "counted",
+            "iterations": "counted",
+        },
+        id=session,
+        task=session or label(path.parent.name) or FORMAT,
+        agent=label(trajectory.agent.name),
+        model=label(trajectory.agent.model_name) or busiest_model(calls),
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        outcome="not_scored",
+        usage=usage,
+        calls=calls,
+        cost_usd=cost,
+        tool_calls=len(tools),
+        iterations=turns or None,
+        extra={"agent_version": trajectory.agent.version},
+    )
+    yield Part(run=run, path=name, role="session", tool_ids=tuple(sorted(tools)), notes=notes)
+
+
+def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | None, tuple[Finding, ...]]:
+    """The stated totals, else the steps' sum; without the uncached input where the counts contradict themselves."""
+    usage = total_of(calls)
+    notes: tuple[Finding, ...] = ()
+    if totals.total_prompt_tokens is not None or totals.total_completion_tokens is not None:
+        usage = disjoint(
+            input_with_cache=totals.total_prompt_tokens,
+            cache_read=totals.total_cached_tokens,
+            output_with_reasoning=totals.total_completion_tokens,
+        )
+        notes = contradiction(path, usage, stated_input=totals.total_prompt_tokens)
+    if usage is not None and any(call.usage is not None and call.usage.input_tokens is None for call in calls):
+        notes = notes or contradiction_in_steps(path)
+    if usage is not None and notes:
+        usage = msgspec.structs.replace(usage, input_tokens=None)
+    return usage, notes
+
+
+def contradiction_in_steps(path: str) -> tuple[Finding, ...]:
+    """The finding for steps that state more cached input than input: the totals cannot be right either."""
+    message = "steps state more cached than input tokens; uncached input is unknown"
+    return (Finding(code="token_contradiction", message=message, where=path),)
+
+
+def _steps(trajectory: Trajectory) -> Iterator[tuple[str, Agent, Step]]:
+    """Steps that happened here, subagents' too; what was copied from an earlier context is left out."""
+    name = trajectory.session_id or trajectory.trajectory_id or ""
+    for step in trajectory.steps:
+        if not step.is_copied_context:
+            yield name, trajectory.agent, step
+    for inner in trajectory.subagent_trajectories or ():
+        yield from _steps(inner)
+
+
+SOURCE = Source(
+    name=FORMAT,
+    title="ATIF agent trajectories",
+    yields=("calls", "usage", "cost_usd", "tool_calls", "iterations", "times"),
+    recognises=recognises,
+    read=read,
+)

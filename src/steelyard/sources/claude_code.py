@@ -1,0 +1,345 @@
+"""Claude Code's session logs: a JSON line per event, subagents in line or in files of their own.
+
+One model call spans several lines with the same `message.id`; the last line of an id holds its usage. Some versions
+never write the final output count, only the placeholder of the stream's start: such calls are marked, never taken as
+exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from steelyard.records.finding import Rejected
+from steelyard.records.run import Call
+from steelyard.sources._base import Head, Part, Reading, Source
+from steelyard.sources._claude import SYNTHETIC, ClaudeUsage
+from steelyard.sources._documents import JSON_ERRORS, label, moment, numbered_lines, recovered
+from steelyard.sources._numbers import busiest_model, run_from, total_of
+
+FORMAT = "claude-code"
+CHARACTERS_PER_TOKEN = 4
+WRITING = b'"Write"'
+CREATED = b'"create"'
+WHOLE_BYTES = 64 << 20
+"""Files up to this size are searched as a whole."""
+OPENING_LINES = 4
+"""Lines at the beginning that are all read, for when and where the session began."""
+SHORTFALL = 0.5
+"""An output count below this share of the text's own length in tokens cannot be the final one."""
+
+
+class Block(msgspec.Struct):
+    """One block of a message's content."""
+
+    type: str | None = None
+    id: str | None = None
+    name: str | None = None
+    text: msgspec.Raw = msgspec.Raw()
+    thinking: msgspec.Raw = msgspec.Raw()
+    input: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def characters(self) -> int:
+        """How much text the model wrote in this block, as it stands in the file."""
+        return len(memoryview(self.text)) + len(memoryview(self.thinking)) + len(memoryview(self.input))
+
+
+class Message(msgspec.Struct):
+    """The provider's message."""
+
+    id: str | None = None
+    model: str | None = None
+    usage: ClaudeUsage | None = None
+    stop_reason: str | None = None
+    content: str | list[Block] | None = None
+
+
+class Fork(msgspec.Struct):
+    """Where a copied line came from."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+
+
+class ToolResult(msgspec.Struct):
+    """What a tool reported back to the client."""
+
+    type: str | None = None
+    path: str | None = msgspec.field(name="filePath", default=None)
+
+
+class Line(msgspec.Struct):
+    """What we take of a line."""
+
+    type: str | None = None
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    timestamp: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
+    message: Message | None = None
+    forked: Fork | None = msgspec.field(name="forkedFrom", default=None)
+
+
+class ResultLine(msgspec.Struct):
+    """A user line that carries what a tool did; the result is text for some tools."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    result: ToolResult | str | list[msgspec.Raw] | None = msgspec.field(name="toolUseResult", default=None)
+
+
+_LINE = msgspec.json.Decoder(Line)
+_RESULT = msgspec.json.Decoder(ResultLine)
+
+
+@dataclass(slots=True)
+class SessionSoFar:
+    """One session while its lines are read. Nothing is worked out before the end: this is where the time goes."""
+
+    line: int
+    calls: dict[str, list[Line]] = field(default_factory=dict)
+    """The lines of each message, in order."""
+    others: list[Line] = field(default_factory=list)
+    created: dict[str, None] = field(default_factory=dict)
+
+
+class Made:
+    """One model call, made out from its lines."""
+
+    __slots__ = ("copied", "doubtful", "line", "tools", "usage")
+
+    def __init__(self, lines: list[Line]) -> None:
+        self.line = lines[0]
+        self.copied = self.line.forked is not None
+        self.tools: list[Block] = []
+        self.usage: ClaudeUsage | None = None
+        final = False
+        output: int | None = None
+        characters = 0
+        for line in lines:
+            message = line.message
+            assert message is not None  # only such lines are kept under a call
+            if message.stop_reason is not None:
+                final = True
+            usage = message.usage
+            if usage is not None:
+                stated = usage.output_tokens
+                if output is None or stated is None or stated >= output:
+                    final = final or (output is not None and stated is not None and stated > output)
+                    self.usage, output = usage, stated
+            if isinstance(message.content, str):
+                characters += len(message.content)
+            elif message.content is not None:
+                for block in message.content:
+                    characters += block.characters
+                    if block.id is not None and block.type == "tool_use":
+                        self.tools.append(block)
+        self.doubtful = not final and output is not None and output < SHORTFALL * characters / CHARACTERS_PER_TOKEN
+        """Whether the output count is a placeholder from the stream's start."""
+
+
+def recognises(head: Head) -> bool:
+    """Lines with a `sessionId` and a `parentUuid`, or the snapshot and summary lines that such files open with."""
+    for record in head.records:
+        if "sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record):
+            return True
+        if record.get("type") == "file-history-snapshot" and "messageId" in record:
+            return True
+        if record.get("type") == "summary" and "leafUuid" in record:
+            return True
+    return not head.records and head.has("parentUuid", "sessionId")
+
+
+def read(path: Path) -> Iterator[Reading]:
+    """One part per session that the file holds."""
+    sessions: dict[str, SessionSoFar] = {}
+    before: list[Line] = []  # lines before the first that names a session; they tell when it began
+    decode = _LINE.decode
+    lines = Lines(path)
+    for line in lines:
+        try:
+            _take(decode(line), lines, sessions, before)
+        except JSON_ERRORS as error:
+            for item in recovered(path, lines.number, line, _LINE, error):
+                if isinstance(item, Rejected):
+                    yield item
+                else:
+                    _take(item[1], lines, sessions, before)
+    made = {key: {id_: Made(found) for id_, found in session.calls.items()} for key, session in sessions.items()}
+    for line in lines.created:
+        _note_created(line, sessions)
+    for key, session in sessions.items():
+        yield _part(key, session, made[key], str(path))
+
+
+class Lines:
+    """The lines that say something of a run: the first, the last, and those with a model's message.
+
+    Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
+    noticed; nothing that is counted stands in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = b""
+        self.start = 0
+        self.counted = 0
+        self.created: list[bytes] = []
+        """Lines in which a tool may report a file that it created."""
+
+    @property
+    def number(self) -> int:
+        """The number of the line that was given last; counted only when somebody asks."""
+        return self.counted or self.data.count(b"\n", 0, self.start) + 1
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self.path.stat().st_size > WHOLE_BYTES:
+            for number, line in numbered_lines(self.path):
+                self.counted = number
+                if CREATED in line:
+                    self.created.append(line)
+                yield line
+            return
+        data = self.data = self.path.read_bytes()
+        end = len(data.rstrip())
+        last = data.rfind(b"\n", 0, end) + 1
+        start = 0
+        opening = OPENING_LINES
+        writing = False
+        find = data.find
+        while start <= last < end:
+            if opening:
+                opening -= 1
+            else:
+                hit = find(b'"assistant"', start, last)
+                following = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
+                if writing and following > start:  # what the tool gave back stands before the model's next message
+                    self._look_for_created(start, following)
+                    writing = False
+                start = following
+            stop = find(b"\n", start, end)
+            if stop < 0:
+                stop = end
+            if stop > start:
+                self.start = start
+                line = data[start:stop]
+                writing = writing or WRITING in line
+                yield line
+            start = stop + 1
+
+    def _look_for_created(self, start: int, end: int) -> None:
+        at = self.data.find(CREATED, start, end)
+        while at >= 0:
+            stop = self.data.find(b"\n", at, end)
+            stop = end if stop < 0 else stop
+            self.created.append(self.data[self.data.rfind(b"\n", 0, at) + 1 : stop])
+            at = self.data.find(CREATED, stop, end)
+
+
+def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: list[Line]) -> None:
+    """Takes one line into its session."""
+    if not item.session:
+        if not sessions:
+            before.append(item)
+        return
+    session = sessions.get(item.session)
+    if session is None:
+        session = sessions[item.session] = SessionSoFar(line=lines.number, others=list(before))
+    message = item.message
+    if message is None or item.type != "assistant" or message.model == SYNTHETIC:
+        session.others.append(item)
+        return
+    id_ = message.id or f"line {lines.number}"
+    known = session.calls.get(id_)
+    if known is None:
+        session.calls[id_] = [item]
+    else:
+        known.append(item)
+
+
+def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+    """Notes the file that a tool reports to have created, if the line is such a report."""
+    try:
+        found = _RESULT.decode(line)
+    except JSON_ERRORS:
+        return  # a shape of result that says nothing of files
+    session = sessions.get(found.session or "")
+    result = found.result
+    if session is not None and isinstance(result, ToolResult) and result.type == "create" and result.path:
+        session.created[result.path] = None
+
+
+def _part(key: str, session: SessionSoFar, made: dict[str, Made], path: str) -> Part:
+    calls = tuple(
+        Call(
+            id=label(id_),
+            model=label(call.line.message.model) if call.line.message else None,
+            at=moment(call.line.timestamp),
+            usage=call.usage.disjoint() if call.usage else None,
+        )
+        for id_, call in made.items()
+    )
+    doubtful = tuple(id_ for id_, call in made.items() if call.doubtful)
+    tools = dict.fromkeys(str(block.id) for call in made.values() for block in call.tools)
+    started, ended = _span(session)
+    usage = total_of(calls)
+    first = next((line for line in (*session.others, *(call.line for call in made.values())) if line.cwd), None)
+    run = run_from(
+        format=FORMAT,
+        path=path,
+        how={
+            "usage": "unknown" if usage is None else "lower_bound" if doubtful else "counted",
+            "usage.output_tokens": "lower_bound" if doubtful else None,
+            "cost_usd": "unknown",
+            "tool_calls": "counted",
+            "iterations": "counted",
+        },
+        id=label(key),
+        task=label(key),
+        experiment=label(first.cwd.replace("\\", "/").rpartition("/")[2]) if first and first.cwd else None,
+        agent=FORMAT,
+        model=busiest_model(calls),
+        started_at=started,
+        ended_at=ended,
+        outcome="not_scored",
+        usage=usage,
+        calls=calls,
+        tool_calls=len(tools),
+        iterations=sum(1 for call in made.values() if not call.line.sidechain) or None,
+        files_created=tuple(session.created),
+        extra={"agent_version": first.version if first else None},
+    )
+    return Part(
+        run=run,
+        path=path,
+        line=session.line,
+        role="session",
+        tool_ids=tuple(tools),
+        copied=tuple(id_ for id_, call in made.items() if call.copied),
+        doubtful=doubtful,
+    )
+
+
+def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
+    """The first and the last time of all lines; times of one log are written alike, so they sort as text."""
+    times = [line.timestamp for line in session.others if line.timestamp]
+    times += [line.timestamp for lines in session.calls.values() for line in lines if line.timestamp]
+    if not times:
+        return None, None
+    started, ended = moment(min(times)), moment(max(times))
+    if started is not None and ended is not None and ended < started:
+        return started, None
+    return started, ended
+
+
+SOURCE = Source(
+    name=FORMAT,
+    title="Claude Code session logs, with subagents",
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
+    recognises=recognises,
+    read=read,
+)

@@ -1,0 +1,94 @@
+"""CTRF test reports. The specification counts milliseconds, but some writers seconds: magnitude tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.sources._base import Head, Reading, Source
+from steelyard.sources._documents import document, moment
+from steelyard.sources._reports import report_part
+
+FORMAT = "ctrf"
+MILLISECONDS_FROM = 1e11
+"""As seconds this is the year 5138, as milliseconds 1973: no report is from either."""
+
+
+class Test(msgspec.Struct):
+    """One test."""
+
+    __test__ = False
+
+    name: str
+    status: str
+    duration: float | None = None
+
+
+class Summary(msgspec.Struct):
+    """When it was."""
+
+    start: float | None = None
+    stop: float | None = None
+
+
+class Results(msgspec.Struct):
+    """The results."""
+
+    summary: Summary
+    tests: list[Test]
+
+
+class Report(msgspec.Struct):
+    """The file."""
+
+    results: Results
+
+
+_REPORT = msgspec.json.Decoder(Report)
+
+
+def recognises(head: Head) -> bool:
+    """Results with a tool, a summary and tests."""
+    return head.has("results", "results.tool", "results.summary") or head.shape.get("reportFormat") == "CTRF"
+
+
+def read(path: Path) -> Iterator[Reading]:
+    """The tests of the report, with times in seconds."""
+    results = document(path, _REPORT).results
+    by_status: dict[str, list[str]] = {}
+    for test in results.tests:
+        by_status.setdefault(test.status, []).append(test.name)
+    start, stop = results.summary.start, results.summary.stop
+    yield report_part(
+        format=FORMAT,
+        path=path,
+        passed=by_status.get("passed", []),
+        failed=by_status.get("failed", []),
+        errors=by_status.get("other", []),
+        skipped=len(by_status.get("skipped", [])) + len(by_status.get("pending", [])),
+        started=moment(start),
+        ended=moment(stop),
+        seconds=_seconds(results),
+    )
+
+
+def _seconds(results: Results) -> float | None:
+    start, stop = results.summary.start, results.summary.stop
+    durations = [test.duration for test in results.tests if test.duration is not None]
+    if start and stop and stop >= start:
+        return (stop - start) / (1000 if start > MILLISECONDS_FROM else 1)
+    if not durations:
+        return None
+    whole = all(duration == int(duration) for duration in durations)  # milliseconds are counted whole
+    return sum(durations) / (1000 if whole else 1)
+
+
+SOURCE = Source(
+    name=FORMAT,
+    title="CTRF test reports, in milliseconds or seconds",
+    yields=("tests by name", "passed", "times"),
+    recognises=recognises,
+    read=read,
+)

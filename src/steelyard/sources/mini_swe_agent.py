@@ -1,0 +1,183 @@
+"""mini-swe-agent's trajectories: bare messages (version 0), totals (1), and the provider's usage per message (2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.records.run import Amount, Call, Count, Failure
+from steelyard.sources._base import Head, Part, Reading, Source
+from steelyard.sources._documents import document, label, moment
+from steelyard.sources._numbers import disjoint, run_from, stated_cost, total_of
+
+FORMAT = "mini-swe-agent"
+_COMMAND = re.compile(r"```(?:bash|mswea_bash_command)\s*\n")
+
+
+class Details(msgspec.Struct):
+    """Parts of the prompt's tokens."""
+
+    cached_tokens: Count | None = None
+
+
+class ProviderUsage(msgspec.Struct):
+    """Usage as the provider states it; the prompt includes cached tokens."""
+
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    prompt_tokens_details: Details | None = None
+
+
+class Response(msgspec.Struct):
+    """The provider's answer."""
+
+    id: str | None = None
+    model: str | None = None
+    usage: ProviderUsage | None = None
+
+
+class Extra(msgspec.Struct):
+    """What version 2 keeps with a message."""
+
+    response: Response | None = None
+    cost: Amount | None = None
+    timestamp: Any = None  # Any: seconds, or ISO text
+    actions: list[Any] | None = None  # Any: commands in the agent's own shape
+
+
+class Message(msgspec.Struct):
+    """A message of the conversation."""
+
+    role: str | None = None
+    content: Any = None  # Any: text, or parts
+    extra: Extra | None = None
+
+
+class Stats(msgspec.Struct):
+    """Totals."""
+
+    instance_cost: Amount | None = None
+    api_calls: Count | None = None
+
+
+class Info(msgspec.Struct):
+    """How it ended."""
+
+    exit_status: str | None = None
+    model_stats: Stats | None = None
+    mini_version: str | None = None
+    config: Any = None  # Any: the agent's configuration
+
+
+class Trajectory(msgspec.Struct):
+    """The file, from version 1 on."""
+
+    info: Info
+    messages: list[Message]
+    instance_id: str | None = None
+
+
+_TRAJECTORY = msgspec.json.Decoder(Trajectory)
+_MESSAGES = msgspec.json.Decoder(list[Message])
+
+
+def recognises(head: Head) -> bool:
+    """Messages with the agent's own info, or a bare conversation whose assistant answers with bash blocks."""
+    if head.has("info", "info.mini_version") or str(head.shape.get("trajectory_format", "")).startswith(FORMAT):
+        return True
+    return (
+        head.shape.get("[].role") == "system"
+        and "[].content" in head.shape
+        and (b"```bash" in head.start or b"mswea_bash_command" in head.start)
+    )
+
+
+def read(path: Path) -> Iterator[Reading]:
+    """The run that the trajectory tells of."""
+    with path.open("rb") as file:
+        bare = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    found = Trajectory(Info(), document(path, _MESSAGES)) if bare else document(path, _TRAJECTORY)
+    answers = [message for message in found.messages if message.role == "assistant"]
+    calls = tuple(call for call in (_call(message) for message in answers) if call is not None)
+    usage = total_of(calls)
+    stats = found.info.model_stats or Stats()
+    cost, sure = stated_cost(stats.instance_cost, usage)
+    if not bare and not cost and stats.api_calls:
+        cost, sure = None, "unknown"
+    times = sorted(t for m in found.messages if m.extra and (t := moment(m.extra.timestamp)) is not None)
+    run = run_from(
+        format=FORMAT,
+        path=str(path),
+        how={
+            "usage": "reported" if usage else "unknown",
+            "cost_usd": sure,
+            "tool_calls": "counted",
+            "iterations": "reported" if stats.api_calls else "counted",
+        },
+        task=label(found.instance_id) or label(path.name.removesuffix(".json").removesuffix(".traj")) or FORMAT,
+        agent=FORMAT,
+        model=_model(found, calls),
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        outcome="not_scored" if bare or found.info.exit_status == "Submitted" else "errored",
+        failure=_failure(found.info) if not bare else None,
+        usage=usage,
+        calls=calls,
+        cost_usd=cost,
+        tool_calls=sum(_commands(message) for message in answers),
+        iterations=stats.api_calls or len(answers) or None,
+        extra={"agent_version": found.info.mini_version, "exit_status": found.info.exit_status},
+    )
+    yield Part(run=run, path=str(path), role="session")
+
+
+def _call(message: Message) -> Call | None:
+    response = message.extra.response if message.extra else None
+    if response is None or response.usage is None:
+        return None
+    details = response.usage.prompt_tokens_details
+    return Call(
+        id=label(response.id),
+        model=label(response.model),
+        at=moment(message.extra.timestamp) if message.extra else None,
+        usage=disjoint(
+            input_with_cache=response.usage.prompt_tokens,
+            cache_read=details.cached_tokens if details else None,
+            output_with_reasoning=response.usage.completion_tokens,
+        ),
+    )
+
+
+def _commands(message: Message) -> int:
+    if message.extra and message.extra.actions is not None:
+        return len(message.extra.actions)
+    return len(_COMMAND.findall(message.content)) if isinstance(message.content, str) else 0
+
+
+def _model(found: Trajectory, calls: tuple[Call, ...]) -> str | None:
+    config = found.info.config
+    model = config.get("model") if isinstance(config, dict) else None
+    named = model.get("model_name") if isinstance(model, dict) else None
+    return label(named) or next((call.model for call in calls if call.model), None)
+
+
+def _failure(info: Info) -> Failure | None:
+    status = info.exit_status
+    if status == "Submitted":
+        return None
+    if status is None:
+        return Failure(cause="unknown", message="no exit status")
+    return Failure(cause="agent" if "Limit" in status or "Format" in status else "unknown", message=status[:500])
+
+
+SOURCE = Source(
+    name=FORMAT,
+    title="mini-swe-agent trajectories, versions 0 to 2",
+    yields=("cost_usd", "usage by call (version 2)", "tool_calls", "iterations", "failure"),
+    recognises=recognises,
+    read=read,
+)

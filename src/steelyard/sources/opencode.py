@@ -1,0 +1,224 @@
+"""opencode: the events of `opencode run --format json`, and the messages that it keeps on disk, a file each.
+
+A cost of 0 for steps that used tokens means that no price was known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.records.finding import Rejected
+from steelyard.records.run import Amount, Call, Count, Failure, Provenance, Usage
+from steelyard.sources._base import Head, Part, Reading, Source
+from steelyard.sources._documents import document, label, moment, records
+from steelyard.sources._numbers import run_from, tokens_in, total_of
+
+FORMAT = "opencode"
+
+
+class Cache(msgspec.Struct):
+    """Cached input of a step."""
+
+    read: Count | None = None
+    write: Count | None = None
+
+
+class Tokens(msgspec.Struct):
+    """Counts of a step; the kinds are disjoint already."""
+
+    input: Count | None = None
+    output: Count | None = None
+    reasoning: Count | None = None
+    cache: Cache | None = None
+
+    def disjoint(self) -> Usage:
+        """The same under our names."""
+        return Usage(
+            input_tokens=self.input,
+            output_tokens=self.output,
+            reasoning_tokens=self.reasoning,
+            cache_read_tokens=self.cache.read if self.cache else None,
+            cache_write_5m_tokens=self.cache.write if self.cache else None,
+        )
+
+
+class State(msgspec.Struct):
+    """How a tool call stands."""
+
+    status: str | None = None
+
+
+class StepPart(msgspec.Struct):
+    """What an event is about."""
+
+    id: str | None = None
+    message: str | None = msgspec.field(name="messageID", default=None)
+    call: str | None = msgspec.field(name="callID", default=None)
+    cost: Amount | None = None
+    tokens: Tokens | None = None
+    state: State | None = None
+
+
+class Event(msgspec.Struct):
+    """One line."""
+
+    type: str
+    timestamp: float | None = None
+    session: str | None = msgspec.field(name="sessionID", default=None)
+    part: StepPart | None = None
+    error: Any = None  # Any: the provider's own error object
+
+
+class Times(msgspec.Struct):
+    """When a message began and ended, in milliseconds."""
+
+    created: float | None = None
+    completed: float | None = None
+
+
+class Place(msgspec.Struct):
+    """Where the session ran."""
+
+    cwd: str | None = None
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """A message as it is kept on disk; only the assistant's have tokens."""
+
+    id: str
+    session: str = msgspec.field(name="sessionID")
+    role: str
+    time: Times | None = None
+    model: str | None = msgspec.field(name="modelID", default=None)
+    path: Place | None = None
+    cost: Amount | None = None
+    tokens: Tokens | None = None
+    error: Any = None  # Any: the provider's own error object
+
+
+_EVENT = msgspec.json.Decoder(Event)
+_MESSAGE = msgspec.json.Decoder(Message)
+
+
+def recognises(head: Head) -> bool:
+    """Events with a `sessionID` and a part or an error, or a message with its role and time."""
+    if head.has("sessionID", "role", "time", "id"):
+        return True
+    return head.has("type", "sessionID") and ("part" in head.shape or "error" in head.shape)
+
+
+def read(path: Path) -> Iterator[Reading]:
+    """One part per session in the stream, or the session's part that one message is."""
+    with path.open("rb") as file:
+        kept = "role" in Head(path, file.read(65_536)).shape
+    if kept:
+        message = document(path, _MESSAGE)
+        if message.role == "assistant" and message.tokens is not None:
+            yield _message(message, message.tokens, str(path))
+        return
+    runs: dict[str, list[Event]] = {}
+    for item in records(path, _EVENT):
+        if isinstance(item, Rejected):
+            yield item
+        elif item[1].session:
+            runs.setdefault(item[1].session, []).append(item[1])
+    for session, events in runs.items():
+        yield _part(session, events, str(path))
+
+
+def _message(message: Message, tokens: Tokens, path: str) -> Part:
+    cost, sure = _cost([StepPart(cost=message.cost, tokens=tokens)])
+    times = message.time or Times()
+    where = message.path.cwd if message.path else None
+    run = run_from(
+        format=FORMAT,
+        path=path,
+        how={"usage": "reported", "cost_usd": sure},
+        id=label(message.session),
+        task=label(message.session),
+        experiment=label(where.replace("\\", "/").rpartition("/")[2]) if where else None,
+        agent=FORMAT,
+        started_at=moment(times.created),
+        ended_at=moment(times.completed),
+        outcome="errored" if message.error else "not_scored",
+        failure=Failure(cause=_cause(message.error), message=_words(message.error)) if message.error else None,
+        calls=(
+            Call(id=label(message.id), model=label(message.model), at=moment(times.created), usage=tokens.disjoint()),
+        ),
+        cost_usd=cost,
+        iterations=1,
+    )
+    return Part(run=run, path=path, role="session")
+
+
+def _part(session: str, events: list[Event], path: str) -> Part:
+    steps = {
+        event.part.id or str(number): (event, event.part)
+        for number, event in enumerate(events)
+        if event.type == "step_finish" and event.part is not None
+    }
+    calls = tuple(
+        Call(id=label(part.message), at=moment(event.timestamp), usage=part.tokens.disjoint() if part.tokens else None)
+        for event, part in steps.values()
+    )
+    tools = dict.fromkeys(e.part.call for e in events if e.type == "tool_use" and e.part is not None and e.part.call)
+    cost, sure = _cost([part for _, part in steps.values()])
+    times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
+    trouble = next((event.error for event in events if event.type == "error"), None)
+    usage = total_of(calls)
+    run = run_from(
+        format=FORMAT,
+        path=path,
+        how={"usage": "reported" if usage else "unknown", "cost_usd": sure, "tool_calls": "counted"},
+        id=label(session),
+        task=label(session),
+        agent=FORMAT,
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        outcome="errored" if trouble is not None else "not_scored",
+        failure=None if trouble is None else Failure(cause=_cause(trouble), message=_words(trouble)),
+        usage=usage,
+        calls=calls,
+        cost_usd=cost,
+        tool_calls=len(tools),
+        iterations=len(calls) or None,
+    )
+    return Part(run=run, path=path, role="session", tool_ids=tuple(call for call in tools if call))
+
+
+def _cost(steps: list[StepPart]) -> tuple[float | None, Provenance]:
+    """The steps' costs together: a lower bound beside steps with tokens and no price, unknown when all lack one."""
+    stated = [step.cost for step in steps if step.cost]
+    unpriced = [step for step in steps if not step.cost and step.tokens and tokens_in(step.tokens.disjoint())]
+    if not stated:
+        return None, "unknown"
+    return sum(stated), "lower_bound" if unpriced else "reported"
+
+
+def _cause(trouble: Any) -> Any:  # Any: the provider's error object, and one of the causes
+    data = trouble.get("data") if isinstance(trouble, dict) else None
+    status = data.get("statusCode") if isinstance(data, dict) else None
+    if isinstance(status, int) and (status == 429 or status >= 500):
+        return "infrastructure"
+    return "cancelled" if isinstance(trouble, dict) and "Abort" in str(trouble.get("name")) else "unknown"
+
+
+def _words(trouble: Any) -> str | None:  # Any: the provider's error object
+    if not isinstance(trouble, dict):
+        return str(trouble)[:500]
+    data = trouble.get("data")
+    said = data.get("message") if isinstance(data, dict) else None
+    return ": ".join(str(part)[:500] for part in (trouble.get("name"), said) if part) or None
+
+
+SOURCE = Source(
+    name=FORMAT,
+    title="`opencode run --format json`, and messages kept on disk",
+    yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
+    recognises=recognises,
+    read=read,
+)

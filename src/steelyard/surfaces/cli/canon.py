@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from steelyard.surfaces.cli._options import Json
+from steelyard.surfaces.cli._print import console, print_json
+
+
+def canon(
+    action: Annotated[Literal["show", "retire"], Parameter(help="Show canons, or take one out of force.")] = "show",
+    prompt: Annotated[str | None, Parameter(help="The prompt: its contract's id. Show lists all without it.")] = None,
+    /,
+    *,
+    history: Annotated[bool, Parameter(help="Show retired canons too.", negative="")] = False,
+    store: Annotated[str, Parameter(help="Where canons are kept.")] = "sqlite:///steelyard.db",
+    json: Json = False,
+) -> int:
+    """Show the canon of a prompt, or retire it: it stays in the history and is never compared with again.
+
+    Example: steelyard canon show binary_search
+    """
+    from steelyard.workflow.canon import retire, show  # brings SQLAlchemy
+
+    found = [retire(store, prompt)] if action == "retire" else show(store, prompt, history=history)
+    if json:
+        print_json(found)
+        return 0
+    terminal = console()
+    for one in found:
+        state = "in force" if one["retired_at"] is None else f"retired {one['retired_at']}"
+        terminal.print(f"{one['prompt']}  {one['signature']}  {state}", markup=False)
+        for name in ("set_at", "origin", "normalisation_version", "oracle_version", "distance_version"):
+            terminal.print(f"  {name}: {one[name]}", markup=False)
+        if prompt is not None:
+            terminal.print(str(one["code"]), markup=False)
+    return 0

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.surfaces.cli._options import Json, PricesOption, Quiet, SkipBad
+from steelyard.surfaces.cli._print import console, print_findings, print_json
+from steelyard.workflow.read import Reading, moment_of
+
+if TYPE_CHECKING:
+    from steelyard.sources._gather import Progress
+
+
+def read(
+    paths: Annotated[
+        list[Path] | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst).", negative="")
+    ] = None,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="Write the runs to this file: .jsonl, .csv or .parquet.")] = None,
+    since: Annotated[
+        str | None, Parameter(help="Only runs that started on this day (or at this time) or later.")
+    ] = None,
+    until: Annotated[str | None, Parameter(help="Only runs that started before this day (or time).")] = None,
+    format: Annotated[str | None, Parameter(help="Only this format (steelyard sources lists them).")] = None,  # noqa: A002
+    prices: PricesOption = DEFAULT_BOOK,
+    json: Json = False,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+) -> int:
+    """Read what agents, harnesses and test runners left behind, and say how sure each number is.
+
+    Without a path, looks where Claude Code, Codex, Gemini CLI and opencode keep their logs.
+
+    Example: steelyard read logs/ --out runs.parquet
+    """
+    with _bytes_progress(shown=not quiet) as progress:
+        reading = Reading(
+            paths or [],
+            since=moment_of(since, option="--since") if since else None,
+            until=moment_of(until, option="--until") if until else None,
+            format=format,
+            prices=prices,
+            progress=progress,
+        )
+        if not quiet:
+            for place in reading.summary.looked_in:
+                sys.stderr.write(f"looking in {place}\n")
+        if out is not None:
+            from steelyard.reports.runs import write_runs  # brings Polars for Parquet
+
+            write_runs(reading, out)
+        else:
+            deque(reading, maxlen=0)
+    summary = reading.summary
+    if json:
+        print_json(summary.to_dict())
+    else:
+        from steelyard.reports.reading_tables import reading_tables  # brings rich
+
+        terminal = console()
+        for table in reading_tables(summary):
+            terminal.print(table)
+    if not quiet:
+        print_findings(summary.findings)
+    nothing = summary.total.runs == 0
+    return 1 if nothing or (summary.rejected_count and not skip_bad) else 0
+
+
+@contextmanager
+def _bytes_progress(*, shown: bool) -> Iterator[Progress | None]:
+    """A bar on stderr that counts bytes; nothing where stderr is no terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )  # only a terminal needs it
+
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("reading", total=None)
+
+        def advance(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        yield advance

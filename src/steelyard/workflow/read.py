@@ -1,0 +1,168 @@
+"""Read: from what tools left behind to runs, with a count of what was found, what it cost and what was set aside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from steelyard.errors import UsageError
+from steelyard.prices import DEFAULT_BOOK
+from steelyard.records.decode import content_digest, content_id
+from steelyard.records.finding import Finding, Rejected
+from steelyard.records.run import TOKEN_KINDS, Run, as_utc
+from steelyard.reports.reading import FormatCount, ReadSummary
+from steelyard.sources._base import Entry
+from steelyard.sources._gather import Gathered, Progress, Tally, gather
+from steelyard.workflow._costs import Costs
+from steelyard.workflow._open import PathInput
+
+REJECTED_KEPT = 1_000
+FINDINGS_KEPT = 1_000
+PRICED_AT_ONCE = 20_000
+
+
+def default_places() -> list[tuple[str, Path]]:
+    """Where the installed agents keep their logs, of those that are there."""
+    home = Path.home()
+    claude = os.environ.get("CLAUDE_CONFIG_DIR")
+    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    places = [
+        *(("Claude Code", Path(part) / "projects") for part in (claude or "").split(",") if part),
+        ("Claude Code", home / ".claude" / "projects"),
+        ("Claude Code", home / ".config" / "claude" / "projects"),
+        ("Codex", codex / "sessions"),
+        ("Codex", codex / "archived_sessions"),
+        ("Gemini CLI", home / ".gemini" / "tmp"),
+        ("opencode", data / "opencode" / "storage" / "message"),
+    ]
+    if claude:
+        places = [
+            place for place in places if place[0] != "Claude Code" or str(place[1]).startswith(tuple(claude.split(",")))
+        ]
+    return [(name, path) for name, path in places if path.is_dir()]
+
+
+class Reading:
+    """Runs as they are read; when the iteration is over, `summary` tells what was found."""
+
+    def __init__(
+        self,
+        paths: Sequence[PathInput] = (),
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        format: str | None = None,  # noqa: A002 # the user's word for it
+        prices: str = DEFAULT_BOOK,
+        progress: Progress | None = None,
+        workers: int | None = None,
+    ) -> None:
+        looked_in: list[str] = []
+        given = [Path(path) for path in paths]
+        if not given:
+            places = default_places()
+            if not places:
+                raise UsageError(
+                    "no agent's logs were found in their usual places", hint="name a file or a folder to read"
+                )
+            given = [path for _, path in places]
+            looked_in = [f"{name}: {path}" for name, path in places]
+        self._tally = Tally()
+        self._costs = Costs(prices)
+        self._unpriced: list[Run] = []
+        self._since = since and as_utc(since)
+        self._until = until and as_utc(until)
+        self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
+        self._seen: dict[tuple[str, bytes], int] = {}
+        self.summary = ReadSummary({}, looked_in=tuple(looked_in), book=prices)
+
+    def __iter__(self) -> Iterator[Run]:
+        for item in self._gathered:
+            if isinstance(item, Entry):
+                run = self._with_id(item)
+                if self._inside(run):
+                    self._count(run)
+                    yield run
+                else:
+                    self.summary.outside += 1
+            else:
+                self._told(item)
+        self._price()
+        for name, files in self._tally.files.items():
+            self.summary.formats.setdefault(name, FormatCount()).files = files
+        self.summary.formats = dict(sorted(self.summary.formats.items()))
+        self.summary.archives = self._tally.archives
+        self.summary.unknown = tuple(self._tally.unknown)
+        if self.summary.outside:
+            message = (
+                f"{self.summary.outside:,} runs lie outside the asked-for time, or state no time, and were left out"
+            )
+            self._told(Finding(code="outside_time", severity="info", message=message))
+
+    def _with_id(self, entry: Entry) -> Run:
+        if entry.run.id is not None:
+            return entry.run
+        digest = content_digest(entry.run)
+        occurrence = self._seen.get((entry.path, digest), 0)
+        self._seen[(entry.path, digest)] = occurrence + 1
+        return msgspec.structs.replace(entry.run, id=content_id(digest, occurrence))
+
+    def _inside(self, run: Run) -> bool:
+        if self._since is None and self._until is None:
+            return True
+        moment = run.started_at or run.ended_at
+        if moment is None:
+            return False
+        at = as_utc(moment)
+        return (self._since is None or at >= self._since) and (self._until is None or at < self._until)
+
+    def _told(self, item: Gathered) -> None:
+        if isinstance(item, Rejected):
+            self.summary.rejected_count += 1
+            if len(self.summary.rejected) < REJECTED_KEPT:
+                self.summary.rejected.append(item)
+        elif isinstance(item, Finding):
+            self.summary.findings_count += 1
+            if len(self.summary.findings) < FINDINGS_KEPT:
+                self.summary.findings.append(item)
+
+    def _count(self, run: Run) -> None:
+        count = self.summary.formats.setdefault(_format(run), FormatCount())
+        count.runs += 1
+        count.calls += sum(1 for call in run.calls or () if not call.summed)
+        usage = run.total_usage
+        if usage is not None:
+            for kind in TOKEN_KINDS:
+                count.tokens[kind] += getattr(usage, kind) or 0
+        if run.cost_usd is not None:
+            count.add_cost(run.cost_usd, bound=(run.provenance or {}).get("cost_usd") == "lower_bound")
+        elif usage is None:
+            count.cost_unknown_runs += 1
+        else:
+            self._unpriced.append(run)
+            if len(self._unpriced) >= PRICED_AT_ONCE:
+                self._price()
+
+    def _price(self) -> None:
+        """Prices the runs that report no cost; a cost from tokens that are a lower bound is one itself."""
+        for run, cost in zip(self._unpriced, self._costs.of(self._unpriced) if self._unpriced else (), strict=True):
+            bound = (run.provenance or {}).get("usage") == "lower_bound"
+            self.summary.formats[_format(run)].add_cost(cost, bound=bound)
+        self._unpriced = []
+
+
+def _format(run: Run) -> str:
+    return (run.source and run.source.format) or "runs"
+
+
+def moment_of(text: str, *, option: str) -> datetime:
+    """The time that an option names: a day, or a day and time; without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r} is not a date", hint="write 2026-01-31 or 2026-01-31T12:00:00Z") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

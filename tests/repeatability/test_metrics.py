@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.metrics._catalog import catalog
+from steelyard.records.missing import Missing
+from steelyard.statistics.modal import modal_mass
+from steelyard.statistics.proportions import wilson
+from steelyard.workflow._workbench import Compared, prompt_intervals, prompt_metrics
+
+METRICS = {one.name: one for one in catalog().at("prompt")}
+distances = st.sampled_from([0.0, 0.05, 0.1, 0.5, 1.0]) | st.floats(0, 1)
+samples = st.lists(st.tuples(st.sampled_from("abcd"), distances, distances), max_size=12)
+
+
+def compared(rows: list[tuple[str, float, float]], *, has_canon: bool = True) -> Compared:
+    signatures = [row[0] for row in rows]
+    return Compared(signatures, signatures, [row[1] for row in rows], [row[2] for row in rows], signatures, has_canon)
+
+
+@given(samples, st.booleans())
+def test_every_metric_lies_in_its_range_or_says_why_it_is_missing(
+    rows: list[tuple[str, float, float]], canon: bool
+) -> None:
+    for name, value in prompt_metrics(compared(rows, has_canon=canon), tau=0.1).items():
+        low, high = METRICS[name].bounds
+        assert value.reason if isinstance(value, Missing) else low <= value <= high
+
+
+@given(samples, st.randoms(use_true_random=False))
+def test_the_order_of_outputs_does_not_matter(rows: list[tuple[str, float, float]], random: object) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
+    first, second = compared(rows), compared(shuffled)
+    metrics = prompt_metrics(first, tau=0.1)
+    assert metrics == prompt_metrics(second, tau=0.1)
+    assert prompt_intervals(first, metrics) == prompt_intervals(second, metrics)
+
+
+@given(samples)
+def test_other_signatures_with_the_same_pattern_give_the_same_numbers(rows: list[tuple[str, float, float]]) -> None:
+    renamed = [(f"{row[0] * 3}", row[1], row[2]) for row in rows]
+    without_texts = {"mean_pairwise_distance", "pairs_within_tau"}  # these are about the texts themselves
+    first, second = (prompt_metrics(compared(one), tau=0.1) for one in (rows, renamed))
+    assert all(first[name] == second[name] for name in first if name not in without_texts)
+
+
+def test_the_published_vectors_come_out() -> None:
+    mixed = prompt_metrics(compared([("s1", 0.5, 0.0), ("s1", 0.5, 0.0), ("s2", 0.8, 0.3), ("s3", 0.2, 0.0)]), tau=0.1)
+    expected = {"r_raw": 0.5, "r_anchor": 0.75, "mu_pre": 0.5, "mu_post": 0.075, "rescue_rate": 0.75}
+    assert {name: mixed[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    perfect = prompt_metrics(compared([("s1", 0.0, 0.0)] * 3), tau=0.1)
+    assert (perfect["r_raw"], perfect["r_anchor"], perfect["p_tau_pre"], perfect["rescue_rate"]) == (1, 1, 1, 0)
+    none = prompt_metrics(compared([("s1", 0.8, 0.7), ("s2", 0.9, 0.8)]), tau=0.1)
+    assert (none["r_raw"], none["r_anchor"], none["rescue_rate"]) == (0.5, 0, 0)
+
+
+def test_one_output_repeats_itself_and_none_repeats_nothing() -> None:
+    assert prompt_metrics(compared([("a", 0.3, 0.3)]), tau=0.1)["r_raw"] == 1.0
+    empty = prompt_metrics(compared([]), tau=0.1)
+    assert empty.pop("r_raw") == 0.0
+    assert all(isinstance(value, Missing) for value in empty.values())
+
+
+def test_tau_itself_is_within_tau() -> None:
+    found = prompt_metrics(compared([("a", 0.1, 0.1), ("b", 0.1000001, 0.0)]), tau=0.1)
+    assert (found["p_tau_pre"], found["p_tau_post"]) == (0.5, 1.0)
+
+
+def test_shares_have_wilsons_interval_and_the_modal_mass_a_bootstrap() -> None:
+    rows = [("a", 0.0, 0.0)] * 9 + [("b", 0.4, 0.4)] * 11
+    found = compared(rows)
+    intervals = prompt_intervals(found, prompt_metrics(found, tau=0.1))
+    assert intervals["r_anchor"] == wilson(9, 20).as_dict()
+    assert (intervals["r_anchor"]["low"], intervals["r_anchor"]["high"]) == pytest.approx(
+        (0.258198, 0.657915), abs=1e-6
+    )
+    assert intervals["r_raw"] == modal_mass([9, 11]).as_dict()
+    assert intervals["r_raw"]["low"] <= 0.55 <= intervals["r_raw"]["high"]
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=8))
+def test_the_modal_interval_stays_inside_what_is_possible(counts: list[int]) -> None:
+    interval = modal_mass(counts, resamples=200)
+    n = sum(counts)
+    if n < 2:
+        assert interval.low is None
+        assert interval.reason
+    else:
+        assert interval.low is not None
+        assert interval.high is not None
+        assert 1 / len(counts) - 1e-12 <= interval.low <= interval.high <= 1

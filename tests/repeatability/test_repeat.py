@@ -1,0 +1,260 @@
+"""`steelyard repeat` and `steelyard canon`, as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Done
+from commands import steelyard as in_a_process_of_its_own
+from steelyard.surfaces.cli import run
+
+SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
+EXPERIMENT = str(SAMPLES / "clamp_experiment.json")
+RUNS = str(SAMPLES / "clamp_runs.jsonl")
+CONTRACT = str(SAMPLES / "clamp.toml")
+
+Steelyard = Callable[..., Done]
+Repeat = Callable[..., Any]
+
+
+@pytest.fixture
+def steelyard(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Steelyard:
+    """Run a command in the test's own folder, without the start of another interpreter."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> Done:
+        status = run(list(arguments))
+        said = capsys.readouterr()
+        return Done(status, said.out, said.err)
+
+    return command
+
+
+@pytest.fixture
+def repeat(steelyard: Steelyard) -> Callable[..., Any]:
+    """The results of `steelyard repeat --json`, which must end well."""
+
+    def command(*arguments: str) -> Any:
+        done = steelyard("repeat", *arguments, "--json")
+        assert done.status == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return command
+
+
+def test_stored_repairs_are_measured_as_they_are(repeat: Repeat, tmp_path: Path) -> None:
+    [result] = repeat(EXPERIMENT, "--no-repair")
+    metrics = result["metrics"]
+    assert (result["prompt"], result["n"]) == ("clamp_temp0.5_20260101_000000", 4)
+    assert metrics["r_raw"] == 0.25  # four different programs
+    assert metrics["r_bytes"] == 0.25
+    assert metrics["r_anchor_pre"] == 0.25  # the first is the canon
+    assert metrics["r_anchor"] == 0.75  # three of four after repair
+    assert metrics["rescue_rate"] == 0.5  # two of four
+    assert metrics["rescue_rate_noncanonical"] == pytest.approx(2 / 3)
+    assert metrics["delta_r_anchor"] == 0.75
+    assert metrics["delta_r_anchor_measured"] == 0.5
+    assert metrics["unique_signatures"] == 4
+    assert metrics["signature_entropy"] == 2.0
+    assert result["canon"]["origin"] == "experiment file"
+    assert result["intervals"]["r_anchor"]["method"] == "wilson"
+    assert result["intervals"]["r_raw"]["method"] == "bootstrap"
+    assert [finding["code"] for finding in result["findings"]] == []
+    assert list(tmp_path.iterdir()) == []  # an experiment file never enters the store
+
+
+def test_our_repair_starts_from_the_raw_outputs_and_shows_the_stored_beside(repeat: Repeat) -> None:
+    [result] = repeat(EXPERIMENT, "--samples")
+    metrics = result["metrics"]
+    assert metrics["r_anchor"] == 0.75  # min and max is another algorithm
+    assert metrics["mu_post"] <= metrics["mu_pre"]
+    assert result["stored_repairs"]["r_anchor"] == 0.75
+    assert all(sample["compliant_pre"] and sample["compliant_post"] for sample in result["samples"])
+    assert result["samples"][1]["steps"][0]["step"] == "statement_forms"
+    assert result["versions"]["repair"] == "repair-1"
+
+
+def test_the_answer_is_the_same_for_every_hash_seed() -> None:
+    found = {
+        in_a_process_of_its_own("repeat", EXPERIMENT, EXPERIMENT, "--no-repair", "--json", PYTHONHASHSEED=seed).stdout
+        for seed in ("0", "1", "random")
+    }
+    assert len(found) == 1
+
+
+def test_run_records_are_grouped_and_the_first_compliant_output_becomes_the_canon(repeat: Repeat) -> None:
+    first, second = repeat(RUNS, "--contract", CONTRACT)
+    assert first["key"] == {"task": "clamp", "agent": "made-up", "model": "m1"}
+    assert (first["n"], second["n"]) == (4, 1)
+    assert first["canon"]["origin"] == "set now"
+    assert first["canon"]["from_run"] == "r1"
+    assert second["canon"] == {**first["canon"], "origin": "stored"}
+    assert first["canon"]["isolation"] in ("bubblewrap", "landlock")
+    again = repeat(RUNS, "--contract", CONTRACT)
+    assert again[0]["metrics"] == first["metrics"]
+    assert again[0]["canon"]["origin"] == "stored"
+
+
+def test_a_canon_is_shown_retired_and_never_compared_with_again(
+    repeat: Repeat, steelyard: Steelyard, tmp_path: Path
+) -> None:
+    repeat(RUNS, "--contract", CONTRACT)
+    [shown] = json.loads(steelyard("canon", "show", "clamp", "--json").stdout)
+    assert shown["contract"]["id"] == "clamp"
+    assert shown["retired_at"] is None
+    assert steelyard("canon", "retire", "clamp").status == 0
+    assert steelyard("canon", "show", "clamp").status == 2
+    history = json.loads(steelyard("canon", "show", "clamp", "--history", "--json").stdout)
+    assert history[0]["retired_at"] is not None
+    wrong_first = tmp_path / "later.jsonl"
+    lines = Path(RUNS).read_text().splitlines()
+    wrong_first.write_text("\n".join(reversed(lines)))
+    results = repeat(str(wrong_first), "--contract", CONTRACT)
+    assert {result["canon"]["from_run"] for result in results} == {"r5"}
+
+
+def test_a_canon_of_another_version_is_not_compared_with(repeat: Repeat, steelyard: Steelyard) -> None:
+    repeat(RUNS, "--contract", CONTRACT)
+    done = steelyard("repeat", RUNS, "--contract", CONTRACT, "--level", "text", "--json")
+    error = json.loads(done.stdout)["error"]
+    assert (done.status, error["kind"]) == (1, "canon_versions")
+    assert "text-1" in error["message"]
+    assert "ast-1" in error["message"]
+
+
+def test_a_changed_contract_is_mentioned(repeat: Repeat, tmp_path: Path) -> None:
+    repeat(RUNS, "--contract", CONTRACT)
+    changed = tmp_path / "c.toml"
+    changed.write_text(Path(CONTRACT).read_text().replace("max_steps = 20", "max_steps = 19"))
+    results = repeat(RUNS, "--contract", str(changed))
+    assert "contract_changed" in {finding["code"] for finding in results[0]["findings"]}
+
+
+def test_without_a_contract_there_is_no_canon_and_no_number_is_made_up(repeat: Repeat) -> None:
+    first, _ = repeat(RUNS)
+    metrics = first["metrics"]
+    assert first["canon"] is None
+    assert (metrics["r_anchor"], metrics["mu_pre"], metrics["mu_post"]) == (0.0, 1.0, 1.0)
+    for name in ("rescue_rate", "rescue_rate_noncanonical", "delta_r_anchor", "delta_mu", "delta_p_tau"):
+        assert metrics[name] is None
+        assert "no canon" in first["reasons"][name]
+    assert metrics["r_raw"] == 0.25
+    assert metrics["mean_pairwise_distance"] > 0
+    assert first["findings"][0]["code"] == "no_canon"
+
+
+def test_a_folder_of_files_is_one_prompt_in_the_order_people_number_them(repeat: Repeat, tmp_path: Path) -> None:
+    folder = tmp_path / "clamp"
+    folder.mkdir()
+    for number, line in enumerate(Path(RUNS).read_text().splitlines(), 1):
+        (folder / f"answer_{number * 5}.md").write_text(json.loads(line)["output"]["text"])
+    [result] = repeat(str(folder), "--contract", CONTRACT, "--no-store", "--samples")
+    assert [sample["run"] for sample in result["samples"]] == [f"answer_{n * 5}.md" for n in range(1, 6)]
+    assert result["canon"]["origin"] == "not kept"
+    assert result["metrics"]["r_anchor"] == 0.8  # four of five
+    assert not (tmp_path / "steelyard.db").exists()
+
+
+def test_hostile_outputs_in_a_folder_are_measured_and_never_become_the_canon(repeat: Repeat, tmp_path: Path) -> None:
+    folder = tmp_path / "clamp"
+    folder.mkdir()
+    (folder / "1.py").write_text("import os\nprint('passed', flush=True)\nos._exit(0)\n")
+    (folder / "2.py").write_text("def clamp(value, low, high):\n    while True: pass\n")
+    (folder / "3.py").write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
+    contract = tmp_path / "c.toml"
+    contract.write_text(Path(CONTRACT).read_text().replace("time_seconds = 5", "time_seconds = 1"))
+    [result] = repeat(str(folder), "--contract", str(contract), "--no-store", "--samples")
+    assert result["canon"]["from_run"] == "3.py"
+    assert [sample["compliant_pre"] for sample in result["samples"]] == [False, False, True]
+    assert all(sample["reason"] for sample in result["samples"][:2])
+
+
+def test_csv_logs_carry_all_versions_on_every_row_in_full_precision(repeat: Repeat, tmp_path: Path) -> None:
+    [result] = repeat(EXPERIMENT, "--csv", str(tmp_path / "logs"))
+    for name in ("distances_pre.csv", "distances_post.csv", "repairs.csv", "metrics_summary.csv"):
+        with (tmp_path / "logs" / name).open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == (1 if name == "metrics_summary.csv" else 4)
+        for row in rows:
+            assert row["normalization_version"] == result["versions"]["normalisation"]
+            assert row["oracle_version"] == result["versions"]["oracle"]
+            assert row["distance_version"] == result["versions"]["distance"]
+    assert float(rows[0]["mu_pre"]) == result["metrics"]["mu_pre"]
+
+
+def test_the_terminal_shows_a_table_and_the_distances_as_bars(steelyard: Steelyard) -> None:
+    done = steelyard("repeat", EXPERIMENT, "--no-repair")
+    assert "before repair" in done.stdout
+    assert "█" in done.stdout
+    assert "░" in done.stdout
+
+
+def test_what_cannot_be_used_is_set_aside_and_the_rest_goes_on(steelyard: Steelyard, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"experiment_id": "x", "raw_outputs": 3}')
+    cut = tmp_path / "cut.json"
+    cut.write_text(Path(EXPERIMENT).read_text()[:-40])
+    done = steelyard("repeat", str(broken), EXPERIMENT, str(cut), "absent.json", "--no-repair", "--json")
+    assert done.status == 1
+    assert len(json.loads(done.stdout)) == 1
+    assert done.stderr.count("unreadable_file") == 3
+    assert steelyard("repeat", str(broken), EXPERIMENT, "--no-repair", "--skip-bad").status == 0
+    assert steelyard("repeat", str(broken), "--json").status == 1
+
+
+def test_an_experiment_without_outputs_has_only_its_r_raw(repeat: Repeat, tmp_path: Path) -> None:
+    empty = json.loads(Path(EXPERIMENT).read_text()) | {"raw_outputs": [], "repaired_outputs": []}
+    (tmp_path / "e.json").write_text(json.dumps(empty))
+    [result] = repeat(str(tmp_path / "e.json"), "--no-repair")
+    assert result["metrics"].pop("r_raw") == 0.0
+    assert set(result["metrics"].values()) == {None}
+    assert all(result["reasons"][name] for name in result["metrics"])
+
+
+def test_fewer_repaired_outputs_than_raw_ones_is_a_finding(repeat: Repeat, tmp_path: Path) -> None:
+    short = json.loads(Path(EXPERIMENT).read_text())
+    short["repaired_outputs"] = short["repaired_outputs"][:2]
+    (tmp_path / "e.json").write_text(json.dumps(short))
+    [result] = repeat(str(tmp_path / "e.json"), "--no-repair")
+    assert "repaired_count" in {finding["code"] for finding in result["findings"]}
+    assert result["metrics"]["r_anchor"] == 0.5  # two of four
+
+
+def test_a_sweep_is_one_prompt_for_each_of_its_results(repeat: Repeat, tmp_path: Path) -> None:
+    one = json.loads(Path(EXPERIMENT).read_text())
+    sweep = {"sweep_id": "s", "individual_results": [one, {**one, "experiment_id": "second"}]}
+    (tmp_path / "sweep.json").write_text(json.dumps(sweep))
+    results = repeat(str(tmp_path / "sweep.json"), "--no-repair")
+    assert [result["prompt"] for result in results] == [one["experiment_id"], "second"]
+
+
+def test_records_of_another_language_are_compared_by_their_tokens(repeat: Repeat, tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter_language_pack")
+    texts = ["```js\nlet a = 1; // one\n```", "let  a=1;", "let b = 2;"]
+    lines = [json.dumps({"task": "t", "output": {"language": "javascript", "text": text}}) for text in texts]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines))
+    [result] = repeat(str(tmp_path / "runs.jsonl"))
+    assert result["level"] == "tree"
+    assert result["metrics"]["r_raw"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--level", "asst"), "ast"),
+        (("--tau", "2"), "between 0 and 1"),
+        (("--by", "taks"), "task"),
+        (("--profile", "outcome-1"), "outcome specification"),
+        (("--language", "pyton"), "python"),
+    ],
+)
+def test_wrong_usage_exits_2_with_advice(steelyard: Steelyard, arguments: tuple[str, ...], said: str) -> None:
+    done = steelyard("repeat", EXPERIMENT, *arguments)
+    assert done.status == 2
+    assert said in done.stderr

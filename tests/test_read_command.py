@@ -1,0 +1,108 @@
+"""`steelyard read` and `steelyard sources` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from commands import steelyard
+from steelyard.records.decode import decode_run
+from steelyard.reports.runs import write_runs
+from steelyard.sources._base import Entry
+from steelyard.sources._catalog import sources
+from steelyard.sources._gather import gather
+
+SAMPLES = Path(__file__).parent / "samples" / "sources"
+
+
+def test_read_counts_files_runs_tokens_and_cost_by_format() -> None:
+    done = steelyard("read", str(SAMPLES / "claude-code"), str(SAMPLES / "claude-json"), "--json")
+    report = json.loads(done.stdout)
+    assert done.status == 0
+    sessions = report["formats"]["claude-code"]
+    assert (sessions["files"], sessions["runs"], sessions["calls"]) == (3, 2, 5)
+    assert sessions["cost_lower_bound_runs"] == 1
+    assert report["total"]["cost_known_runs"] == 3
+    assert report["formats"]["claude-json"]["cost_known_usd"] == pytest.approx(0.0842)
+
+
+def test_read_ends_with_a_table_and_says_what_was_set_aside(tmp_path: Path) -> None:
+    shutil.copy(SAMPLES / "codex" / "rollout.jsonl", tmp_path / "a.jsonl")
+    (tmp_path / "b.jsonl").write_bytes((SAMPLES / "codex" / "fork.jsonl").read_bytes()[:-30])
+    done = steelyard("read", str(tmp_path))
+    assert done.status == 1
+    assert "codex" in done.stdout
+    assert "the record breaks off in the middle" in done.stdout
+    assert steelyard("read", str(tmp_path), "--skip-bad").status == 0
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_what_is_written_reads_back_the_same(tmp_path: Path, ending: str) -> None:
+    wanted = [item.run for item in gather([SAMPLES]) if isinstance(item, Entry)]
+    path = tmp_path / f"runs.{ending}"
+    assert write_runs(wanted, path) == len(wanted)
+    found = [item.run for item in gather([path]) if isinstance(item, Entry)]
+    assert len(found) == len(wanted)
+    for run, again in zip(wanted, found, strict=True):
+        for name in ("id", "task", "usage", "calls", "cost_usd", "tests", "started_at", "provenance", "judgments"):
+            assert getattr(again, name) == getattr(run, name), name
+
+
+def test_read_writes_runs_that_measure_takes(tmp_path: Path) -> None:
+    out = tmp_path / "runs.jsonl"
+    assert steelyard("read", str(SAMPLES / "terminal-bench"), "--out", str(out), "--quiet").status == 0
+    assert [decode_run(line).outcome for line in out.read_bytes().splitlines()] == ["passed", "failed", "errored"]
+    measured = json.loads(steelyard("measure", str(out), "--json", "--quiet").stdout)
+    straight = json.loads(steelyard("measure", str(SAMPLES / "terminal-bench"), "--json", "--quiet").stdout)
+    assert measured["groups"] == straight["groups"]
+    assert measured["groups"][0]["n"] == 3
+
+
+def test_since_and_until_keep_what_started_between() -> None:
+    folder = str(SAMPLES / "claude-code")
+    first = json.loads(steelyard("read", folder, "--until", "2026-03-02", "--json").stdout)
+    second = json.loads(steelyard("read", folder, "--since", "2026-03-02", "--json").stdout)
+    assert (first["total"]["runs"], second["total"]["runs"]) == (1, 1)
+    assert first["left_out_by_time"] == 1
+    assert steelyard("read", folder, "--since", "yesterday").status == 2
+
+
+def test_a_format_can_be_asked_for() -> None:
+    report = json.loads(steelyard("read", str(SAMPLES), "--format", "codex", "--json").stdout)
+    assert set(report["formats"]) == {"codex"}
+    wrong = steelyard("read", str(SAMPLES), "--format", "codeks")
+    assert wrong.status == 2
+    assert "did you mean 'codex'" in wrong.stderr
+
+
+def test_without_a_path_it_looks_where_agents_keep_their_logs(tmp_path: Path) -> None:
+    projects = tmp_path / ".claude" / "projects" / "-work"
+    projects.mkdir(parents=True)
+    shutil.copy(SAMPLES / "claude-code" / "session.jsonl", projects / "s.jsonl")
+    day = tmp_path / ".codex" / "sessions" / "2026" / "02" / "23"
+    day.mkdir(parents=True)
+    shutil.copy(SAMPLES / "codex" / "rollout.jsonl", day / "rollout-1.jsonl")
+    done = steelyard("read", HOME=str(tmp_path), CLAUDE_CONFIG_DIR="", CODEX_HOME="", XDG_DATA_HOME="")
+    assert done.status == 0
+    assert f"looking in Claude Code: {tmp_path}" in done.stderr
+    assert f"looking in Codex: {tmp_path}" in done.stderr
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    nothing = steelyard("read", HOME=str(empty), CLAUDE_CONFIG_DIR="", CODEX_HOME="", XDG_DATA_HOME="")
+    assert nothing.status == 2
+
+
+def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
+    assert steelyard("read", str(tmp_path)).status == 1
+    assert steelyard("read", str(tmp_path / "nowhere")).status == 1
+
+
+def test_sources_lists_every_format_with_what_it_yields() -> None:
+    listed = json.loads(steelyard("sources", "--json").stdout)
+    assert {one["name"] for one in listed} == set(sources())
+    assert all(one["yields"] and one["title"] for one in listed)
+    shown = steelyard("sources").stdout
+    assert all(name in shown for name in sources())

@@ -1,0 +1,47 @@
+"""The pages on statistics show what the commands print and what GitHub accepts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from commands import steelyard
+from steelyard.standings.intervals import METHODS
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def test_the_page_shows_what_compare_prints(tmp_path: Path) -> None:
+    page = (DOCS / "statistics.md").read_text(encoding="utf-8")
+    block = next(part for part in page.split("```") if "steelyard compare demo.jsonl" in part)
+    steelyard("demo", "--write", "demo.jsonl", cwd=tmp_path)
+    command = re.search(r"\$ steelyard (compare .*)", block)
+    assert command is not None
+    printed = steelyard(*command[1].split(), cwd=tmp_path).stdout.splitlines()
+    shown = [line for line in block.splitlines() if line and not line.startswith(("$", "console"))]
+    assert len(shown) >= 2
+    for line in shown:
+        assert line in printed
+
+
+def test_every_method_stands_on_the_page() -> None:
+    page = (DOCS / "statistics.md").read_text(encoding="utf-8")
+    assert not [name for name in METHODS if name != "none" and f"`{name}`" not in page]
+
+
+def test_the_table_of_coverage_is_there_with_its_date() -> None:
+    page = (DOCS / "statistics.md").read_text(encoding="utf-8")
+    table = page.split("<!-- coverage: begin -->")[1].split("<!-- coverage: end -->")[0]
+    assert re.search(r"Made on 20\d\d-\d\d-\d\d by", table)
+    assert table.count("\n|") > 30
+
+
+def test_the_worked_example_calls_the_gate_as_it_is(tmp_path: Path) -> None:
+    page = (DOCS / "gate.md").read_text(encoding="utf-8")
+    workflow = page.split("```yaml")[1].split("```")[0]
+    rules = re.findall(r'--rule "([^"]+)"', workflow)
+    steelyard("demo", "--write", "new.jsonl", cwd=tmp_path)
+    given = [part for rule in rules for part in ("--rule", rule)]
+    done = steelyard("gate", "new.jsonl", "--baseline", "new.jsonl", *given, "--summary", "out.md", cwd=tmp_path)
+    assert done.status in (0, 4)
+    assert "Steelyard gate" in (tmp_path / "out.md").read_text(encoding="utf-8")
