@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from arena_makers import make_arena
 
+from arena_makers import make_arena
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.standings import standings
 from steelyard.prices import open_book
