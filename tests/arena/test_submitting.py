@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.arena import Arena, create_arena, open_arena
@@ -20,6 +22,7 @@ from steelyard.records.finding import Rejected
 from steelyard.records.run import Judgment, Run, Usage
 from steelyard.records.submission import Submission, decode_submission, submission_from_run
 from steelyard.store import Store
+from steelyard.store.migrations.m0001_arena import submissions
 
 
 def one(name: str, **changes_: Any) -> Submission:
@@ -96,6 +99,17 @@ def test_the_rest_of_a_batch_lands(arena: Arena) -> None:
     assert isinstance(outcomes[1], Rejected)
     assert outcomes[1].hint == "did you mean 'task'?"
     assert standings(arena, "task").n == 3
+
+
+def test_a_batch_is_accepted_in_the_order_given(store: Store, arena: Arena, tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "file.txt").write_text("made")
+    with_artifacts = {"artifacts": "made"}
+    given = [one(f"s{number}", **(with_artifacts if number % 3 == 0 else {})) for number in range(12)]
+    arena.submit(given, artifacts_root=tmp_path)
+    with store.read() as connection:
+        order = list(connection.execute(select(submissions.c.id).order_by(submissions.c.ordinal)).scalars())
+    assert order == [f"s{number}" for number in range(12)]
 
 
 def test_an_id_is_accepted_once_also_in_another_task(arena: Arena) -> None:

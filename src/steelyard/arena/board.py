@@ -40,6 +40,8 @@ class KnownTask:
     task: Task
     constants: Mapping[str, float]
     defaults: Mapping[str, float]
+    asks_nothing: bool
+    """Whether any tool and model may take part and no criterion is to be checked."""
 
 
 class Board:

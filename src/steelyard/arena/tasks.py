@@ -61,4 +61,5 @@ def known_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask:
 
 def _known(key: int, definition: str, rules: Rules) -> KnownTask:
     task = convert_task(msgspec.json.decode(definition))
-    return KnownTask(key, task, rules.constants_of(task), rules.defaults_of(task))
+    asks_nothing = not task.success_criteria and task.tools is None and task.models is None
+    return KnownTask(key, task, rules.constants_of(task), rules.defaults_of(task), asks_nothing)
