@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from steelyard.arena.arena import Arena, create_arena
-from steelyard.arena.pipeline import Policy
+from steelyard.arena.known import Policy
 from steelyard.profiles import load_profile
 from steelyard.records.submission import Submission, convert_submission
 from steelyard.records.task import Task, convert_task

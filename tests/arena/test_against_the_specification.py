@@ -10,7 +10,7 @@ import pytest
 import arena_twin as twin
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
 from steelyard.arena.arena import Arena
-from steelyard.arena.pipeline import Policy
+from steelyard.arena.known import Policy
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.standings import outliers, standings
 from steelyard.store import Store

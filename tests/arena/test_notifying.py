@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -198,13 +199,22 @@ def test_a_secret_that_is_not_set_is_an_error() -> None:
         _ = target.secret
 
 
-def test_apprise_is_an_extra_with_a_kind_message() -> None:
-    pytest.importorskip("steelyard.arena.webhook")
-    try:
-        import apprise  # noqa: F401 - is it there?
-    except ImportError:
-        with pytest.raises(MissingExtra, match="apprise"):
-            send(Target(name="a", apprise_env="X"), event_id="e", kind="k", body=b"{}", timestamp=1)
+def test_apprise_is_an_extra_with_a_kind_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)  # as if it were not installed
+    with pytest.raises(MissingExtra, match="apprise"):
+        send(Target(name="a", apprise_env="X"), event_id="e", kind="k", body=b"{}", timestamp=1)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Apprise's own imports
+def test_apprise_delivers_to_the_address_in_the_environment(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("apprise")
+    monkeypatch.setenv("ARENA_APPRISE_URL", server.replace("http://", "json://"))
+    target = Target(name="a", apprise_env="ARENA_APPRISE_URL")
+    assert send(target, event_id="e", kind="submission.evaluated", body=b'{"a": 1}', timestamp=1) is None
+    (told,) = _Server.got
+    assert json.loads(told[1])["message"] == '{"a": 1}'
+    monkeypatch.setenv("ARENA_APPRISE_URL", "no such scheme")
+    assert send(target, event_id="e", kind="k", body=b"{}", timestamp=1) is not None
 
 
 def test_watching_shows_each_evaluation_once(arena: Arena) -> None:

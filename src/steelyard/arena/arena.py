@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import get_args
 
@@ -18,8 +17,10 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.board import KnownTask, load_boards, save_boards
+from steelyard.arena.collector import collector_resting
 from steelyard.arena.criteria import check_all
-from steelyard.arena.pipeline import Entry, Outcome, Policy, accept, known_digests
+from steelyard.arena.known import Policy
+from steelyard.arena.pipeline import Entry, Outcome, accept, known_digests
 from steelyard.arena.rescoring import count_scores, tally_scores
 from steelyard.arena.rules import Rules, read_rules
 from steelyard.arena.scoring import FACTS
@@ -43,18 +44,6 @@ MANY = 1_000
 def now_microseconds() -> int:
     """The present moment as the store keeps it."""
     return time.time_ns() // 1000
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """No search for reference cycles in the block: a large batch makes many objects and no cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class Arena:
@@ -86,7 +75,7 @@ class Arena:
         had come alone.
         """
         held = list(given)
-        with _collector_resting() if len(held) >= MANY else nullcontext():
+        with collector_resting() if len(held) >= MANY else nullcontext():
             return self._submit(held, artifacts_root)
 
     def _submit(self, given: Sequence[Submission | Rejected], root: Path | None) -> list[Outcome]:

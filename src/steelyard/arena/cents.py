@@ -6,6 +6,7 @@ NumPy and Polars multiply, round and divide, which differs where the product lan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ def cents(score: float) -> int:
 def points(cents_: int) -> float:
     """The score that `round(x, 2)` would have given: the float nearest to the decimal."""
     return cents_ / 100
+
+
+def points_column(cents_: Sequence[int]) -> list[float]:
+    """`points` of each."""
+    return [value / 100 for value in cents_]
 
 
 def cents_column(scores: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from steelyard.arena.arena import Arena
 from steelyard.arena.baseline import Bounds
 from steelyard.arena.cents import cents, points
-from steelyard.arena.pipeline import Policy, known_receipt
+from steelyard.arena.known import Policy, known_receipts
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.rules import score_metrics
 from steelyard.arena.scoring import FACTS, score
@@ -62,7 +62,8 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
             some = connection.execute(select(submissions.c.id).limit(1000)).scalars().all()
             raise UnknownName("submission", submission_id[:200], some)
         known = known_task(connection, row["task_id"], arena.rules)
-        receipt = known_receipt(connection, known, submission_id, rules=arena.rules, policy=arena.policy)
+        wanted_one = [(known, submission_id)]
+        receipt = known_receipts(connection, wanted_one, rules=arena.rules, policy=arena.policy)[submission_id]
         held = (baselines.c.task_key == known.key) & (baselines.c.version == receipt.baseline_version)
         base = connection.execute(select(baselines).where(held)).mappings().one()
     bounds = Bounds(*(base[name] for name in Bounds._fields))

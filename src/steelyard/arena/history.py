@@ -9,10 +9,10 @@ from sqlalchemy import select
 
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
-from steelyard.arena.pipeline import Policy
+from steelyard.arena.known import Policy
 from steelyard.arena.standings import iso, ranked
 from steelyard.arena.tasks import known_task, load_tasks
-from steelyard.arena.view import view_task
+from steelyard.arena.view import View, view_task
 from steelyard.errors import UsageError
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
 
@@ -133,41 +133,42 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None) -> list[Changes]:
     """What changed since the moment in one task, or in every task with a change."""
     used = policy or arena.policy
-    found = []
     with arena.store.read() as connection:
         every = load_tasks(connection, arena.rules)
         chosen = [known_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
-        for known in chosen:
-            before = view_task(connection, known, policy=used, until=since)
-            after = view_task(connection, known, policy=used)
-            then = {row["id"]: row for row in ranked(before).iter_rows(named=True)}
-            now = list(ranked(after).iter_rows(named=True))
-            moved = [
-                Change(
-                    submission_id=row["id"],
-                    then_ranking=held["overall_ranking"] if held else None,
-                    now_ranking=row["overall_ranking"],
-                    then_score=points(held["overall"]) if held else None,
-                    now_score=points(row["overall"]),
-                )
-                for row in now
-                if (held := then.get(row["id"])) is None
-                or (held["overall_ranking"], held["overall"]) != (row["overall_ranking"], row["overall"])
-            ]
-            if not moved and task_id is None:
-                continue
-            found.append(
-                Changes(
-                    task_id=known.task.id,
-                    since=iso(since),
-                    then_n=len(then),
-                    now_n=len(now),
-                    then_version=before.version,
-                    now_version=after.version,
-                    then_leader=next(iter(then), None),
-                    now_leader=now[0]["id"] if now else None,
-                    new=sum(change.then_ranking is None for change in moved),
-                    moved=tuple(moved),
-                )
+        found = [
+            _change(
+                view_task(connection, known, policy=used, until=since), view_task(connection, known, policy=used), since
             )
-    return found
+            for known in chosen
+        ]
+    return [one for one in found if one.moved or task_id is not None]
+
+
+def _change(before: View, after: View, since: int) -> Changes:
+    then = {row["id"]: row for row in ranked(before).iter_rows(named=True)}
+    now = list(ranked(after).iter_rows(named=True))
+    moved = [
+        Change(
+            submission_id=row["id"],
+            then_ranking=held["overall_ranking"] if held else None,
+            now_ranking=row["overall_ranking"],
+            then_score=points(held["overall"]) if held else None,
+            now_score=points(row["overall"]),
+        )
+        for row in now
+        if (held := then.get(row["id"])) is None
+        or (held["overall_ranking"], held["overall"]) != (row["overall_ranking"], row["overall"])
+    ]
+    return Changes(
+        task_id=after.known.task.id,
+        since=iso(since),
+        then_n=len(then),
+        now_n=len(now),
+        then_version=before.version,
+        now_version=after.version,
+        then_leader=next(iter(then), None),
+        now_leader=now[0]["id"] if now else None,
+        new=sum(change.then_ranking is None for change in moved),
+        moved=tuple(moved),
+    )

@@ -11,7 +11,7 @@ import msgspec
 from steelyard.arena.arena import Arena
 from steelyard.arena.baseline import Facts, own_baseline
 from steelyard.arena.intervals import ScoreInterval, mean_interval, score_interval
-from steelyard.arena.pipeline import Policy
+from steelyard.arena.known import Policy
 from steelyard.arena.rules import Rules
 from steelyard.arena.tasks import known_task, load_tasks
 from steelyard.arena.view import View, view_task

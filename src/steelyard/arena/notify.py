@@ -132,10 +132,13 @@ def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int,
         )
         .join(submissions, same)
         .join(tasks, tasks.c.task_key == outbox.c.task_key)
-        .where(outbox.c.seq.in_(taken))
         .order_by(outbox.c.seq)
     )
-    return [(row["seq"], _event(row)) for row in connection.execute(told).mappings()]
+    found: list[tuple[int, Event]] = []
+    for start in range(0, len(taken), EVENTS_AT_ONCE):
+        some = told.where(outbox.c.seq.in_(taken[start : start + EVENTS_AT_ONCE]))
+        found += [(row["seq"], _event(row)) for row in connection.execute(some).mappings()]
+    return found
 
 
 def _event(row: Any) -> Event:  # Any: a row of the store

@@ -9,32 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.board import Board, KnownTask, load_boards, save_boards
-from steelyard.arena.cents import points
+from steelyard.arena.cents import points_column
+from steelyard.arena.known import DEFAULTED, Policy, defaulted_of, known_receipts
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.rescoring import Scores, Yardstick, count_scores, score_all, tally_scores
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import FACTS, KEPT, RANKED
-from steelyard.arena.suspicion import SUSPECT, flags_of, outlier_flags, validate, warnings_of
-from steelyard.arena.tallies import Ranks, StoredTally, add_to_tallies, forget_scores, place
+from steelyard.arena.suspicion import SUSPECT, flags_of, warnings_of
+from steelyard.arena.tallies import StoredTally, add_to_tallies, forget_scores, places_of
 from steelyard.records.finding import Rejected
 from steelyard.records.run import as_utc
 from steelyard.records.submission import Submission
 from steelyard.store import insert_columns, look_up
 from steelyard.store.migrations.m0001_arena import outbox, submissions
 
-Policy = Literal["current", "as-submitted"]
-
 EVALUATED = "submission.evaluated"
-
-LOOK_UP_TO = 8
-"""Up to this many new submissions a task's ranks are looked up one by one; beyond, its whole tally is read."""
 
 AS_GIVEN = (
     "id",
@@ -84,16 +79,13 @@ def accept(
     held = known_digests(connection, [entry.submission.id for entry in entries])
     fresh = [entry for entry in entries if entry.submission.id not in held]
     receipts = _accept_new(connection, fresh, rules=rules, policy=policy, now=now) if fresh else {}
-    outcomes: list[Outcome] = []
-    for entry in entries:
-        identity = entry.submission.id
-        if identity in receipts:
-            outcomes.append(receipts[identity])
-        elif held[identity] != entry.digest:
-            outcomes.append(other_content(identity))
-        else:
-            outcomes.append(known_receipt(connection, entry.known, identity, rules=rules, policy=policy))
-    return outcomes
+    same = [entry for entry in entries if held.get(entry.submission.id) == entry.digest]
+    known = [(entry.known, entry.submission.id) for entry in same]
+    receipts |= known_receipts(connection, known, rules=rules, policy=policy)
+    return [
+        receipts[entry.submission.id] if entry.submission.id in receipts else other_content(entry.submission.id)
+        for entry in entries
+    ]
 
 
 def known_digests(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
@@ -218,7 +210,7 @@ def _receipts(connection: Connection, batch: Batch, *, rules: Rules, policy: Pol
         places += _places(connection, batch, board, span)
         own = [batch.columns[name][span.start : span.stop] for name in SUSPECT]
         flags += flags_of(rules.outliers, board.tokens.median(), *own)
-    scores = {name: [points(value) for value in batch.now_scores[name]] for name in KEPT}
+    scores = {name: points_column(batch.now_scores[name]) for name in KEPT}
     made = map(
         Receipt,
         batch.columns["id"],
@@ -241,67 +233,7 @@ def _places(connection: Connection, batch: Batch, board: Board, span: range) -> 
     key = board.known.key
     values = batch.now_scores["overall"][span.start : span.stop]
     stored = StoredTally(connection, key, "overall")
-    if key not in batch.counts and len(span) <= LOOK_UP_TO:
-        return [place(stored.above(value), stored.count(value), board.n) for value in values]
-    ranks = Ranks(batch.counts[key] if key in batch.counts else stored.all())
-    known = {value: place(*ranks.around(value), board.n) for value in set(values)}
-    return [known[value] for value in values]
-
-
-DEFAULTED = ("execution_time", "estimated_cost", "iterations", "success")
-"""Fields that are scored by a default when they are unknown; a time or cost of 0 is unknown."""
-
-
-def defaulted_fields(
-    execution_time: float | None, estimated_cost: float | None, iterations: int | None, success: bool | None
-) -> tuple[str, ...]:
-    """The fields among these that were unknown and scored by a default."""
-    unknown = (not execution_time, not estimated_cost, iterations is None, success is None)
-    return tuple(name for name, is_unknown in zip(DEFAULTED, unknown, strict=True) if is_unknown)
-
-
-def defaulted_of(
-    times: Sequence[float | None],
-    costs: Sequence[float | None],
-    turns: Sequence[int | None],
-    claims: Sequence[bool | None],
-) -> list[tuple[str, ...]]:
-    """`defaulted_fields` of each row; most have none."""
-    return [
-        () if time and cost and turn is not None and claim is not None else defaulted_fields(time, cost, turn, claim)
-        for time, cost, turn, claim in zip(times, costs, turns, claims, strict=True)
-    ]
-
-
-def known_receipt(connection: Connection, known: KnownTask, identity: str, *, rules: Rules, policy: Policy) -> Receipt:
-    """The receipt of a submission that is in the store, as things stand now."""
-    row = connection.execute(select(submissions).where(submissions.c.id == identity)).mappings().one()
-    board = load_boards(connection, [known], rules, lock=False)[known.key]
-    board.prepare(connection, 1)
-    scores = {name: row[name] for name in KEPT}
-    version = row["baseline_version"]
-    if policy == "current":
-        one_row = {name: [row[name]] for name in FACTS}
-        found = score_all(one_row, [Yardstick(board.bounds, known.constants)], [0])
-        scores = {name: found[name][0] for name in KEPT}
-        version = board.version
-    stored = StoredTally(connection, known.key, "overall")
-    rank, percentile = place(stored.above(scores["overall"]), stored.count(scores["overall"]), board.n)
-    shown = {f"{name}_score": points(scores[name]) for name in KEPT}
-    ranked = [points(scores[name]) for name in RANKED]
-    return Receipt(
-        submission_id=identity,
-        task_id=known.task.id,
-        status="known",
-        overall_ranking=rank,
-        percentile=percentile,
-        baseline_version=version,
-        defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
-        claimed=row["is_claimed"],
-        flags=outlier_flags(rules.outliers, board.tokens.median(), *(row[name] for name in SUSPECT)),
-        warnings=tuple(validate(ranked, row["total_tokens"], rules.validation)[1]),
-        **shown,
-    )
+    return places_of(values, stored, board.n, batch.counts.get(key))
 
 
 def _notify(connection: Connection, batch: Batch, receipts: Sequence[Receipt], now: int) -> None:

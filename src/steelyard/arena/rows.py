@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Boolean, Float, Integer, Select
+from sqlalchemy import Boolean, ColumnElement, Float, Integer, Select
 from sqlalchemy.engine import Connection
 from sqlalchemy.types import TypeEngine
 
+from steelyard.arena.collector import collector_resting
 from steelyard.store.migrations.m0001_arena import submissions
 
 if TYPE_CHECKING:
     import polars as pl
+
+ROWS_AT_ONCE = 20_000
+"""Rows that are turned from the driver's tuples into columns together, while the processor's cache holds them."""
 
 
 def _series(name: str, values: Sequence[Any], kind: TypeEngine[Any]) -> pl.Series:  # Any: column values
@@ -45,10 +49,18 @@ def read_frame(connection: Connection, statement: Select[Any]) -> pl.DataFrame:
     selected = list(statement.selected_columns)
     text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
     cursor = connection.connection.cursor()
+    parts = []
     try:
         cursor.execute(text)
-        rows = cursor.fetchall()
+        with collector_resting():
+            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+                parts.append(_frame(selected, list(zip(*rows, strict=True))))
     finally:
         cursor.close()
-    values = list(zip(*rows, strict=True)) if rows else [()] * len(selected)
-    return pl.DataFrame([_series(one.name, held, one.type) for one, held in zip(selected, values, strict=True)])
+    return pl.concat(parts, rechunk=True) if parts else _frame(selected, [()] * len(selected))
+
+
+def _frame(selected: Sequence[ColumnElement[Any]], values: Sequence[Sequence[Any]]) -> pl.DataFrame:
+    import polars as pl  # heavy: a single submission is accepted without it
+
+    return pl.DataFrame([_series(str(one.name), held, one.type) for one, held in zip(selected, values, strict=True)])

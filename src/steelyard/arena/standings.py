@@ -10,7 +10,7 @@ import msgspec
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.intervals import ScoreInterval, score_interval
-from steelyard.arena.pipeline import DEFAULTED, Policy, defaulted_fields
+from steelyard.arena.known import DEFAULTED, Policy, defaulted_fields
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import KEPT, RANKED
 from steelyard.arena.suspicion import REVIEW, SUSPECT, outlier_flags, validate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import BindParameter, bindparam, delete, func, select
 from sqlalchemy.engine import Connection
@@ -72,6 +72,21 @@ class Ranks:
 def place(above: int, equal: int, n: int) -> tuple[int, float]:
     """Competition rank, and the share strictly below in percent with one decimal."""
     return above + 1, round((n - above - equal) / n * 100, 1)
+
+
+LOOK_UP_TO = 8
+"""Up to this many scores are looked up one by one; for more, a task's whole tally is read."""
+
+
+def places_of(
+    values: Sequence[int], stored: StoredTally, n: int, counts: Mapping[int, int] | None
+) -> list[tuple[int, float]]:
+    """Rank and percentile of each score, from the counts in hand or else from the store."""
+    if counts is None and len(values) <= LOOK_UP_TO:
+        return [place(stored.above(value), stored.count(value), n) for value in values]
+    ranks = Ranks(stored.all() if counts is None else counts)
+    known = {value: place(*ranks.around(value), n) for value in set(values)}
+    return [known[value] for value in values]
 
 
 def add_to_tallies(connection: Connection, counts: Mapping[tuple[int, str], Mapping[int, int]]) -> None:

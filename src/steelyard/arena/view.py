@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.baseline import Bounds, Facts, baseline_of
 from steelyard.arena.board import KnownTask
-from steelyard.arena.pipeline import Policy
+from steelyard.arena.known import Policy
 from steelyard.arena.rescoring import Yardstick, with_yardsticks
 from steelyard.arena.rows import read_frame
 from steelyard.arena.scoring import KEPT, cents_columns

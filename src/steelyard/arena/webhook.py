@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import importlib.util
+import importlib
 import urllib.error
 import urllib.request
 from http.client import HTTPException
@@ -70,9 +70,10 @@ def send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: in
 
 
 def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
-    if importlib.util.find_spec("apprise") is None:
-        raise MissingExtra("apprise", extra="notify", purpose="a target with apprise_env")
-    apprise = importlib.import_module("apprise")  # an extra: dozens of services without code of ours
+    try:
+        apprise = importlib.import_module("apprise")  # an extra: dozens of services without code of ours
+    except ImportError as error:
+        raise MissingExtra("apprise", extra="notify", purpose="a target with apprise_env") from error
     assert target.apprise_env is not None  # a target has a url or this
     messenger = apprise.Apprise()
     if not messenger.add(environment(target.apprise_env, target.name)):

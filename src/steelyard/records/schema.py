@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from steelyard.records.run import FORMAT_VERSION, Record, Run
+from steelyard.records.submission import Submission
 from steelyard.records.task import Task
 
-RECORDS: dict[str, type[Record]] = {"run": Run, "task": Task}
+RECORDS: dict[str, type[Record]] = {"run": Run, "task": Task, "submission": Submission}
 
 
 def json_schema(record: type[Record]) -> dict[str, Any]:  # Any: a JSON Schema

@@ -159,27 +159,29 @@ def _parquet(path: Path) -> Iterator[Placed | Rejected]:
 def submissions_from_runs(
     path: Path, *, task_map: Mapping[str, str] | None, book: PriceBook
 ) -> Iterator[Placed | Rejected]:
-    """The runs in a file of any format that `read` knows, as submissions."""
-    seen: dict[bytes, int] = {}
+    """The runs in a file or folder of any format that `read` knows, as submissions."""
+    seen: dict[tuple[str, bytes], int] = {}
     for entry in gather([path]):
-        if not isinstance(entry, Entry):
-            if isinstance(entry, Rejected):
-                yield entry
-            continue
-        run = entry.run
-        if run.id is None:
-            digest = content_digest(run)
-            seen[digest] = seen.get(digest, -1) + 1
-            run = msgspec.structs.replace(run, id=content_id(digest, seen[digest]))
-        if task_map is not None and run.task not in task_map:
-            reason = f"the task map does not name the run's task {run.task[:200]!r}"
-            yield Rejected(
-                path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task"
-            )
-            continue
-        task_id = task_map[run.task] if task_map is not None else run.task
-        place = Path(entry.path)
-        yield _placed(place, entry.line, lambda run=run, task_id=task_id: _as_submission(run, task_id, book))  # type: ignore[misc]  # bound now
+        if isinstance(entry, Rejected):
+            yield entry
+        elif isinstance(entry, Entry):
+            yield _placed_run(entry, task_map, book, seen)
+
+
+def _placed_run(
+    entry: Entry, task_map: Mapping[str, str] | None, book: PriceBook, seen: dict[tuple[str, bytes], int]
+) -> Placed | Rejected:
+    run = entry.run
+    if run.id is None:
+        digest = content_digest(run)
+        occurrence = seen.get((entry.path, digest), 0)
+        seen[entry.path, digest] = occurrence + 1
+        run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
+    if task_map is not None and run.task not in task_map:
+        reason = f"the task map does not name the run's task {run.task[:200]!r}"
+        return Rejected(path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task")
+    task_id = task_map[run.task] if task_map is not None else run.task
+    return _placed(Path(entry.path), entry.line, lambda: _as_submission(run, task_id, book))
 
 
 def _as_submission(run: Run, task_id: str, book: PriceBook) -> Submission:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from steelyard.arena.arena import POLICIES, Arena, create_arena, open_arena
-from steelyard.arena.pipeline import Policy
+from steelyard.arena.known import Policy
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.rules import DEFAULT_PROFILE
 from steelyard.arena.standings import Standing, Standings

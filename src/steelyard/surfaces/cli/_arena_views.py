@@ -13,6 +13,8 @@ from steelyard.surfaces.cli._print import console, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from steelyard.arena.arena import Arena
+    from steelyard.arena.known import Policy
     from steelyard.arena.leaders import Board, By
 
 
@@ -36,26 +38,35 @@ def standings(
     Example: steelyard arena standings --by agent
     """
     from steelyard.arena.leaders import leaders  # brings SQLAlchemy
-    from steelyard.arena.scoring import RANKED
-    from steelyard.arena.standings import standings as stand
-    from steelyard.errors import UnknownName, UsageError
-    from steelyard.surfaces.cli._arena_print import standings_table
-    from steelyard.workflow.arena import arena_at, plain, policy_named, standing_rows
+    from steelyard.errors import UsageError
+    from steelyard.workflow.arena import arena_at, plain, policy_named
 
     if level is not None and not 0 < level < 1:
         raise UsageError("a level lies between 0 and 1", hint="--level 0.95")
-    if sort not in RANKED:
-        raise UnknownName("score", sort, RANKED)
     opened = arena_at(store)
     used = policy_named(policy) if policy else None
-    if task is None:
-        board = leaders(opened, by=_keys(by), policy=used, level=level)
-        if json:
-            print_json(plain(board))
-        else:
-            _print_leaders(board)
-        return 0
-    found = stand(opened, task, policy=used, level=level, top=top if sort == "overall" else None)
+    if task is not None:
+        return _print_task(opened, task, policy=used, sort=sort, top=top, level=level, json=json)
+    board = leaders(opened, by=_keys(by), policy=used, level=level)
+    if json:
+        print_json(plain(board))
+    else:
+        _print_leaders(board)
+    return 0
+
+
+def _print_task(
+    opened: Arena, task: str, *, policy: Policy | None, sort: str, top: int | None, level: float | None, json: bool
+) -> int:
+    from steelyard.arena.scoring import RANKED  # brings SQLAlchemy
+    from steelyard.arena.standings import standings as stand
+    from steelyard.errors import UnknownName
+    from steelyard.surfaces.cli._arena_print import standings_table
+    from steelyard.workflow.arena import standing_rows
+
+    if sort not in RANKED:
+        raise UnknownName("score", sort, RANKED)
+    found = stand(opened, task, policy=policy, level=level, top=top if sort == "overall" else None)
     rows = standing_rows(found)
     if sort != "overall":
         rows = sorted(rows, key=lambda row: row[f"{sort}_ranking"])[:top]
@@ -64,9 +75,8 @@ def standings(
         return 0
     console().print(standings_table(found, rows))
     interval = found.confidence_interval
-    trust = (
-        "" if found.reliable else f"; ranks are not reliable below {opened.rules.standings.reliable_from} submissions"
-    )
+    least = opened.rules.standings.reliable_from
+    trust = "" if found.reliable else f"; ranks are not reliable below {least} submissions"
     console().print(
         f"{found.n:,} submissions, mean score within {interval.low:.2f} and {interval.high:.2f}"
         f" ({interval.level:.0%}, {interval.method}); {found.profile}, policy {found.policy},"

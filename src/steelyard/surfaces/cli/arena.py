@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -10,6 +10,11 @@ from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
 from steelyard.surfaces.cli._options import Json, PricesOption, ProfileOption, Quiet, SkipBad
 from steelyard.surfaces.cli._print import console, print_findings, print_json
+
+if TYPE_CHECKING:
+    from steelyard.workflow.arena import Submitted
+
+RECEIPTS_SHOWN = 20
 
 arena = App(
     name="arena",
@@ -126,20 +131,24 @@ def submit(
     if json:
         print_json({"receipts": plain(done.receipts), "refused": plain(done.findings)})
     else:
-        for receipt in done.receipts[:20]:
-            console().print(
-                f"{receipt.submission_id}  {receipt.task_id}  {receipt.overall_score:.2f}"
-                f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}  [{receipt.status}]",
-                markup=False,
-            )
-        rest = len(done.receipts) - 20
-        if rest > 0:
-            console().print(f"... and {rest:,} more")
-        known = len(done.receipts) - done.accepted
-        console().print(f"{done.accepted:,} accepted, {known:,} known before, {len(done.rejected):,} refused")
+        _print_receipts(done)
     if not quiet:
         print_findings(done.findings)
     return 1 if done.rejected and not skip_bad else 0
+
+
+def _print_receipts(done: Submitted) -> None:
+    for receipt in done.receipts[:RECEIPTS_SHOWN]:
+        console().print(
+            f"{receipt.submission_id}  {receipt.task_id}  {receipt.overall_score:.2f}"
+            f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}  [{receipt.status}]",
+            markup=False,
+        )
+    rest = len(done.receipts) - RECEIPTS_SHOWN
+    if rest > 0:
+        console().print(f"... and {rest:,} more")
+    known = len(done.receipts) - done.accepted
+    console().print(f"{done.accepted:,} accepted, {known:,} known before, {len(done.rejected):,} refused")
 
 
 @arena.command

@@ -9,7 +9,7 @@ from steelyard.records.schema import RECORDS, json_schema
 from steelyard.surfaces.cli._print import print_json
 
 
-def schema(record: Annotated[str, Parameter(help="The record: run or task.")] = "run", /) -> int:
+def schema(record: Annotated[str, Parameter(help="The record: run, task or submission.")] = "run", /) -> int:
     """Print the JSON Schema of a record.
 
     Example: steelyard schema run

@@ -1,0 +1,42 @@
+"""Real agents' logs as submissions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arena_makers import make_arena
+from steelyard.arena.receipts import Receipt
+from steelyard.arena.standings import standings
+from steelyard.prices import open_book
+from steelyard.records.task import Task
+from steelyard.store import open_store
+from steelyard.workflow._arena_files import Placed, submissions_from_runs
+
+SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
+LOGS = ("claude-code", "codex", "gemini-cli")
+
+pytestmark = pytest.mark.skipif(
+    not all((SAMPLES / name).is_dir() for name in LOGS), reason="the real samples are not beside this checkout"
+)
+
+
+def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
+    book = open_book("maintained")
+    found = [
+        one for name in LOGS for one in submissions_from_runs(SAMPLES / name, task_map=dict.fromkeys(()), book=book)
+    ]
+    assert found
+    assert not [one for one in found if isinstance(one, Placed)]  # an empty map names no task
+    given = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, task_map=None, book=book)]
+    read = [one.submission for one in given if isinstance(one, Placed)]
+    assert len(read) > len(given) / 2
+    store = open_store(f"sqlite:///{tmp_path}/arena.db")
+    arena = make_arena(store)
+    for name in {one.task_id for one in read}:
+        arena.add_task(Task(id=name))
+    outcomes = arena.submit(read)
+    assert all(isinstance(outcome, Receipt) for outcome in outcomes)
+    assert sum(standings(arena, name).n for name in {one.task_id for one in read}) == len({one.id for one in read})
+    store.close()
