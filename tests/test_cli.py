@@ -132,3 +132,14 @@ def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+def test_names_from_logs_are_shown_as_they_are_and_do_not_drive_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    agent = "[red]evil[/red]\x1b]0;title\x07"
+    path.write_text(
+        json.dumps({"id": "a\x1b[31m", "task": "t", "agent": agent, "passed": True, "outcome": "failed"}) + "\n"
+    )
+    done = steelyard("measure", str(path), "--by", "agent")
+    assert "[red]evil[/red]" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr

@@ -131,6 +131,8 @@ def _better(
         found = _quick_distance(text, goal, current, level, oracle.contract)
         if found < current:
             nearer[text] = found
+        if found == 0:
+            break
     for text, _ in sorted(nearer.items(), key=lambda item: item[1]):
         tree = parse_python(text)
         found = _distance(text, goal, level, oracle.contract)

@@ -12,9 +12,9 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-@dataclass
+@dataclass(eq=False)
 class Scope:
-    """A region of the program in which a name means one thing."""
+    """A region of the program in which a name means one thing; two are the same only if they are one object."""
 
     node: ast.AST
     parent: Scope | None
@@ -34,7 +34,7 @@ class _Occurrence:
     write: Callable[[str], None]
 
 
-@dataclass
+@dataclass(eq=False)
 class Local:
     """A name of a function's own, with every place it stands at."""
 

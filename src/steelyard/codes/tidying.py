@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+from collections import Counter
 from collections.abc import Iterator
 
 from steelyard.codes.normalise import drop_docstrings
@@ -208,9 +209,10 @@ def _free(names: Names, function: ast.AST, local: Local, new: str) -> bool:
 def _hides(names: Names, function: ast.AST, involved: set[str]) -> bool:
     """Whether an inner function, or a second local of the same name, has one of these names for something else."""
     inside = {id(node) for node in ast.walk(function)}
-    own = names.of(function)
-    inner = {local.name for local in names.locals if id(local.scope.node) in inside and local not in own}
-    doubled = [local.name for local in own if sum(other.name == local.name for other in own) > 1]
+    own = Counter(local.name for local in names.of(function))
+    mine = set(names.of(function))
+    inner = {local.name for local in names.locals if local not in mine and id(local.scope.node) in inside}
+    doubled = [name for name, count in own.items() if count > 1]
     return bool(involved & (inner | set(doubled)))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from steelyard.metrics._catalog import catalog
+from steelyard.reports.plain import clean
+from steelyard.reports.tables import add_row, plain_table
 from steelyard.reports.terminal import ARROWS, DASH
 from steelyard.standings.comparison import Comparison, Judged, Pair
 from steelyard.standings.differences import Flip
@@ -17,28 +17,6 @@ from steelyard.standings.ranking import Place, Ranking
 from steelyard.standings.verdicts import amount, level_of
 
 FLIPS_SHOWN = 8
-
-
-def clean(text: str) -> str:
-    """The text without control characters: names come from logs and must not drive the terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
-
-
-def add_row(table: Table, *cells: str) -> None:
-    """One row of plain text: square brackets in names are no markup."""
-    table.add_row(*(Text(clean(cell)) for cell in cells))
-
-
-def plain_table(title: str) -> Table:
-    """An empty table in the house style."""
-    width = min(len(title), 150)  # a narrow table would break its title
-    return Table(
-        title=Text(clean(title), style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        min_width=width,
-    )
 
 
 def comparison_lines(result: Comparison) -> Iterator[str]:

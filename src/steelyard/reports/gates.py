@@ -7,7 +7,9 @@ import re
 from rich.table import Table
 
 from steelyard.metrics._catalog import catalog
-from steelyard.reports.comparisons import add_row, clean, plain_table, range_text
+from steelyard.reports.comparisons import range_text
+from steelyard.reports.plain import clean
+from steelyard.reports.tables import add_row, plain_table
 from steelyard.reports.terminal import DASH
 from steelyard.standings.gating import Check, Gate
 from steelyard.standings.verdicts import amount, level_of

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from steelyard.reports.comparisons import add_row, clean, plain_table
+from steelyard.reports.plain import clean
+from steelyard.reports.tables import add_row, plain_table
 from steelyard.reports.terminal import DASH
 from steelyard.standings.intervals import Interval
 from steelyard.standings.judging import Agreement, JudgeRecord, Judges

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from steelyard.reports.reading import FormatCount, ReadSummary
+from steelyard.reports.tables import add_row
 
 REASONS_SHOWN = 12
 
@@ -33,7 +34,7 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
         aside.add_column("first seen in")
         first = {rejected.reason: rejected.where for rejected in reversed(summary.rejected)}
         for reason, number in summary.reasons()[:REASONS_SHOWN]:
-            aside.add_row(f"{number:,}", reason, first[reason])
+            add_row(aside, f"{number:,}", reason, first[reason])
         yield aside
 
 

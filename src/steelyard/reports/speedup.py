@@ -14,6 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from steelyard.metrics._catalog import catalog
+from steelyard.reports.tables import add_row
 
 Fields = Mapping[str, Any]  # Any: JSON values, as `steelyard speedup --json` prints them
 
@@ -64,7 +65,7 @@ def _task_table(title: str, result: Fields) -> Table:
     for key, payload in result["agents"].items():
         counts = f"{payload['num_valid_benchmarks']} of {payload['num_benchmarks']}"
         shown = [_number(result[part][key][name]) for name, part in _TASK_COLUMNS]
-        table.add_row(key, counts, _flag(payload["success"]), *shown, _number(payload["task_cost_usd"]))
+        add_row(table, key, counts, _flag(payload["success"]), *shown, _number(payload["task_cost_usd"]))
     return table
 
 
@@ -85,7 +86,8 @@ def _overall_table(result: Fields) -> Table:
         ours = result["overall"][key]
         interval = ours["log_advantage_interval"]
         ends = DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}"
-        table.add_row(
+        add_row(
+            table,
             key,
             str(ours["tasks"]),
             f"{summary['num_valid_benchmarks']} of {summary['num_benchmarks']}",

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from steelyard.metrics._catalog import catalog
 from steelyard.records.tiers import tier_meaning
@@ -16,6 +14,7 @@ from steelyard.reports.measurement import STATISTICS, Group, GroupValue, Measure
 
 if TYPE_CHECKING:
     from steelyard.standings.intervals import Interval
+from steelyard.reports.tables import add_row, plain_table
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 DASH = "-"
@@ -67,12 +66,8 @@ def heading(name: str, statistic: str | None = None) -> str:
     return f"{declared.title}\n{second}{unit}{arrow}".rstrip()
 
 
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False)
-
-
 def _overview(result: Measurement) -> Table:
-    table = _table(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}")
+    table = plain_table(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}")
     for name in result.by:
         table.add_column(name)
     if not result.by:
@@ -83,11 +78,11 @@ def _overview(result: Measurement) -> Table:
         table.add_column(heading(name, statistic), justify="right")
     table.add_column("grade")
     for group in result.groups:
-        cells: list[str | Text] = [_key_text(group, name) for name in result.by] or ["all"]
+        cells = [_key_text(group, name) for name in result.by] or ["all"]
         cells.append(f"{group.n:,}")
         cells += [_cell(group.metrics[name], statistic, catalog()[name].unit, group.n) for name, statistic in shown]
         cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
-        table.add_row(*cells)
+        add_row(table, *cells)
     return table
 
 
@@ -116,7 +111,7 @@ def _range_text(interval: Interval | None, unit: str) -> str:
 
 
 def _tiers(result: Measurement) -> Table:
-    table = _table("Across tiers")
+    table = plain_table("Across tiers")
     rest = [name for name in result.by if name != "tier"]
     tiers = list(dict.fromkeys(tier for one in result.across for tier in one.uplift))
     for name in rest:
@@ -133,7 +128,7 @@ def _tiers(result: Measurement) -> Table:
             uplift = one.uplift[tier].value if tier in one.uplift else None
             cells.append(DASH if uplift is None else f"{uplift:+.1%}")
         cells += [_significant(one.values[name].value) for name in names]
-        table.add_row(*cells)
+        add_row(table, *cells)
     return table
 
 
@@ -142,7 +137,7 @@ def _significant(value: float | None) -> str:
 
 
 def _components(result: Measurement) -> Table:
-    table = _table("Tokens by component: share of tokens / share of cost")
+    table = plain_table("Tokens by component: share of tokens / share of cost")
     for name in result.by:
         table.add_column(name)
     if not result.by:
@@ -162,7 +157,7 @@ def _components(result: Measurement) -> Table:
         for name in types:
             part = group.components.get(name)
             cells.append(f"{_percent(part.token_share)} / {_percent(part.cost_share)}" if part else DASH)
-        table.add_row(*cells)
+        add_row(table, *cells)
     return table
 
 
@@ -171,7 +166,7 @@ def _percent(share: float | None) -> str:
 
 
 def _all_statistics(group: Group) -> Table:
-    table = _table(f"{group.label}: {group.n:,} runs")
+    table = plain_table(f"{group.label}: {group.n:,} runs")
     table.add_column("metric")
     for name in ("value", *STATISTICS, "n of N"):
         table.add_column(name, justify="right")
@@ -184,5 +179,5 @@ def _all_statistics(group: Group) -> Table:
         else:
             numbers = [number_text(getattr(value, statistic), unit) for statistic in STATISTICS]
             cells = ["", *numbers, f"{value.count:,} of {group.n:,}"]
-        table.add_row(label, *cells, value.reason or "")
+        add_row(table, label, *cells, value.reason or "")
     return table

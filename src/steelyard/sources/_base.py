@@ -79,6 +79,11 @@ class Head:
         """The JSON objects that stand on lines of their own within the beginning, decoded as they are asked for."""
         return Records(self.text, whole=len(self.start) < HEAD_BYTES)
 
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """What the records say under `type`, where that is a word."""
+        return frozenset(kind for record in self.records if isinstance(kind := record.get("type"), str))
+
     def has(self, *paths: str) -> bool:
         """Whether the first JSON value has all these paths."""
         return all(path in self.shape for path in paths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -13,13 +14,24 @@ from steelyard.sources._base import Source, head_of
 
 
 @cache
+def _modules() -> tuple[str, ...]:
+    """The names of the source modules; those of our own records, the most general, last."""
+    names = [info.name for info in pkgutil.iter_modules(steelyard.sources.__path__) if not info.name.startswith("_")]
+    return tuple(sorted(names, key=lambda name: (name.startswith("native_"), name)))
+
+
+def each_source() -> Iterator[Source]:
+    """The sources one after another, imported as they are asked for: a folder of one format needs few of them."""
+    for name in _modules():
+        source: Source = importlib.import_module(f"steelyard.sources.{name}").SOURCE
+        yield source
+
+
+@cache
 def sources() -> dict[str, Source]:
     """All sources by name, the most general last."""
     found: dict[str, Source] = {}
-    for info in pkgutil.iter_modules(steelyard.sources.__path__):
-        if info.name.startswith("_"):
-            continue
-        source = importlib.import_module(f"steelyard.sources.{info.name}").SOURCE
+    for source in each_source():
         if source.name in found:
             raise BadDeclaration(f"the source name {source.name!r} is taken twice")
         found[source.name] = source

@@ -84,9 +84,10 @@ def _gathered(
     parts: list[Part] = []
     with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
         found: list[Found] = []
+        absent: list[Rejected] = []
         for item in files_below(paths):
             if isinstance(item, Rejected):
-                yield item
+                absent.append(item)
             else:
                 found.append(item)
         round_number = 0
@@ -102,6 +103,7 @@ def _gathered(
             found = []
             for number, archive in enumerate(reading.archives):
                 yield from _unpacked(archive, Path(scratch, f"{round_number}-{number}"), found)
+        yield from absent
         yield from assemble(parts)
 
 

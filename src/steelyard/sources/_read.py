@@ -12,7 +12,7 @@ from steelyard.records.decode import Refused
 from steelyard.records.finding import Finding, Rejected
 from steelyard.sources._archives import archive_kind
 from steelyard.sources._base import Entry, Head, Part, Source, head_of
-from steelyard.sources._catalog import source_named, sources
+from steelyard.sources._catalog import each_source, source_named
 
 Kind = Literal["read", "archive", "own", "unknown"]
 
@@ -89,7 +89,7 @@ def recognised(head: Head, *, named: bool = True) -> Source | None:
     """
     if _latest and _latest[0].recognises(head):
         return _latest[0]
-    for source in sources().values():
+    for source in each_source():
         if source.recognises(head):
             if source.priority == "last":
                 own = named or source.name != "runs-jsonl" or "task" in head.shape

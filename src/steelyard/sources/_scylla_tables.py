@@ -47,7 +47,9 @@ def read_table(path: Path) -> Iterator[Reading]:
     judgments = _judgments(path.parent)
     for number, row in _rows(path):
         if row is None:
-            yield Rejected(path=str(path), line=number, reason=CUT, code="cut_off")
+            yield Rejected(
+                path=str(path), line=number, reason=f"{CUT}, or has other cells than the header", code="cut_off"
+            )
             continue
         try:
             yield _part(row, judgments, path, number)
@@ -65,14 +67,14 @@ def _rows(path: Path) -> Iterator[tuple[int, Row | None]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
             rows = csv.DictReader(text, strict=True)
-            before: tuple[int, Row] | None = None
+            before: tuple[int, Row | None] | None = None
             for row in rows:
                 if before is not None:
                     yield before
-                before = rows.line_num, row
+                short_or_long = None in row.values() or None in row
+                before = rows.line_num, None if short_or_long else row
             if before is not None:
-                full = ended and None not in before[1].values() and None not in before[1]
-                yield before[0], before[1] if full else None
+                yield before[0], before[1] if ended else None
     except (csv.Error, UnicodeDecodeError) as error:
         raise UnreadableFile(str(path), f"not CSV: {error}") from error
 

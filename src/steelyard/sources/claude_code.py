@@ -23,7 +23,7 @@ from steelyard.sources._numbers import busiest_model, run_from, total_of
 
 FORMAT = "claude-code"
 CHARACTERS_PER_TOKEN = 4
-WRITING = b'"Write"'
+WRITING = "Write"
 CREATED = b'"create"'
 WHOLE_BYTES = 64 << 20
 """Files up to this size are searched as a whole."""
@@ -188,6 +188,8 @@ class Lines:
         self.data = b""
         self.start = 0
         self.counted = 0
+        self.writing = False
+        """Whether a tool that may create a file has just been called."""
         self.created: list[bytes] = []
         """Lines in which a tool may report a file that it created."""
 
@@ -205,11 +207,12 @@ class Lines:
                 yield line
             return
         data = self.data = self.path.read_bytes()
-        end = len(data.rstrip())
+        end = len(data)
+        while end and data[end - 1] in b" \t\r\n":
+            end -= 1
         last = data.rfind(b"\n", 0, end) + 1
         start = 0
         opening = OPENING_LINES
-        writing = False
         find = data.find
         while start <= last < end:
             if opening:
@@ -217,18 +220,16 @@ class Lines:
             else:
                 hit = find(b'"assistant"', start, last)
                 following = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
-                if writing and following > start:  # what the tool gave back stands before the model's next message
+                if self.writing and following > start:  # what the tool gave back stands before the model's next message
                     self._look_for_created(start, following)
-                    writing = False
+                    self.writing = False
                 start = following
             stop = find(b"\n", start, end)
             if stop < 0:
                 stop = end
             if stop > start:
                 self.start = start
-                line = data[start:stop]
-                writing = writing or WRITING in line
-                yield line
+                yield data[start:stop]
             start = stop + 1
 
     def _look_for_created(self, start: int, end: int) -> None:
@@ -254,6 +255,10 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
         session.others.append(item)
         return
     id_ = message.id or f"line {lines.number}"
+    if not isinstance(message.content, str):
+        for block in message.content or ():
+            if block.name == WRITING:
+                lines.writing = True
     known = session.calls.get(id_)
     if known is None:
         session.calls[id_] = [item]

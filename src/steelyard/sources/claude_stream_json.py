@@ -53,8 +53,8 @@ def recognises(head: Head) -> bool:
     first = head.records[0] if head.records else head.shape
     if first.get("type") == "system" and "session_id" in first and "subtype" in first:
         return True
-    kinds = {record.get("type") for record in head.records if "session_id" in record and "parentUuid" not in record}
-    return bool(kinds & {"assistant", "user"}) and len(head.records) > 1
+    told = [record for record in head.records if "session_id" in record and "parentUuid" not in record]
+    return any(record.get("type") in ("assistant", "user") for record in told) and len(head.records) > 1
 
 
 def read(path: Path) -> Iterator[Reading]:

@@ -200,10 +200,9 @@ def recognises(head: Head) -> bool:
         return True
     if not head.has("id", "timestamp") or "type" in shape or "task" in shape:
         return False
-    kinds = {record.get("type") for record in head.records[1:]}
     states = any("record_type" in record for record in head.records)
     return "instructions" in shape and (
-        states or bool(kinds & {"message", "function_call", "reasoning"}) or len(head.records) <= 1
+        states or bool(head.types & {"message", "function_call", "reasoning"}) or len(head.records) <= 1
     )
 
 

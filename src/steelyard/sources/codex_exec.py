@@ -56,7 +56,7 @@ _EVENT = msgspec.json.Decoder(Event)
 
 def recognises(head: Head) -> bool:
     """A `thread.started` event, or the turns and items that follow it."""
-    kinds = {record.get("type") for record in head.records} | {head.shape.get("type")}
+    kinds = head.types | {head.shape.get("type")}
     return "thread.started" in kinds or (
         "turn.started" in kinds and any(str(kind).startswith("item.") for kind in kinds)
     )

@@ -27,7 +27,10 @@ def read(path: Path) -> Iterator[Entry | Rejected | Finding]:
     csv.field_size_limit(MAX_CELL_CHARACTERS)
     with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
         rows = csv.reader(file, strict=True)
-        header = next(rows, [])
+        try:
+            header = next(rows, [])
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise UnreadableFile(name, f"not CSV: {error}") from error
         problem = column_problem(header)
         if problem:
             raise UnreadableFile(name, problem.reason, hint=problem.hint)

@@ -37,7 +37,7 @@ def read(path: Path) -> Iterator[Entry | Rejected]:
                     yield Entry(run_of_row(row, from_text=False), name, start + offset + 1)
                 except Refused as refused:
                     yield Rejected(path=name, line=start + offset + 1, reason=refused.reason, hint=refused.hint)
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file can make Polars panic
         raise UnreadableFile(name, f"not a readable Parquet file: {error}") from error
 
 

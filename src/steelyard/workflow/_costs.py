@@ -64,23 +64,27 @@ class Costs:
         known = ~np.isnan(seconds)
         at = np.full(len(calls), "NaT", "datetime64[us]")
         at[known] = np.rint(seconds[known] * 1e6).astype(np.int64).astype("datetime64[us]")
-        counts = np.array([astuple(call.usage or Usage()) for _, call in calls], dtype=np.float64)  # unknown: NaN
+        usages = [astuple(call.usage or Usage()) for _, call in calls]
+        tokens = {
+            kind: np.array(counts if None not in counts else [np.nan if n is None else n for n in counts], np.float64)
+            for kind, counts in zip(TOKEN_KINDS, zip(*usages, strict=True), strict=True)
+            if any(n is not None for n in counts)
+        }
         priced = price_columns(
             self.book,
             models=[call.model or run.model for run, call in calls],
             at=at,
-            tokens=dict(zip(TOKEN_KINDS, counts.T, strict=True)),
+            tokens=tokens,
         )
         rows = np.repeat(np.arange(len(runs)), [len(run.calls or ()) for run in runs])
-        totals = np.bincount(
-            rows, weights=priced.cost_usd, minlength=len(runs)
-        )  # a cost not known is NaN, and stays it
+        # a cost that is not known is NaN, and makes its run's NaN
+        totals = np.bincount(rows, weights=priced.cost_usd, minlength=len(runs))
         return [None if np.isnan(total) else float(total) for total in totals]
 
 
 def _by_calls(run: Run) -> bool:
     """Whether the run's tokens are those of its calls, each of which can be priced by itself."""
-    calls = run.calls
-    return bool(calls) and all(
-        call.usage is not None and call.id is not None and not call.summed for call in calls or ()
-    )
+    for call in run.calls or ():
+        if call.usage is None or call.id is None or call.summed:
+            return False
+    return bool(run.calls)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import SteelyardError
+from steelyard.reports.plain import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,16 +39,16 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": error.as_dict()})
     place = f"{error.where}: " if error.where else ""
-    sys.stderr.write(f"steelyard: {place}{error.message}\n")
+    sys.stderr.write(clean(f"steelyard: {place}{error.message}") + "\n")
     if error.hint:
-        sys.stderr.write(f"  try: {error.hint}\n")
+        sys.stderr.write(clean(f"  try: {error.hint}") + "\n")
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
     """Findings to stderr, the first ones in full and a count of the rest."""
     for finding in findings[:FINDINGS_SHOWN]:
         place = f"{finding.where}: " if finding.where else ""
-        sys.stderr.write(f"{finding.severity}: {place}{finding.message} [{finding.code}]\n")
+        sys.stderr.write(clean(f"{finding.severity}: {place}{finding.message} [{finding.code}]") + "\n")
     rest = len(findings) - FINDINGS_SHOWN
     if rest > 0:
         sys.stderr.write(f"... and {rest:,} more findings; --json lists them\n")

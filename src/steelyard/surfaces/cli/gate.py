@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
+from steelyard.reports.plain import clean
 from steelyard.surfaces.cli._options import (
     Files,
     Json,
@@ -76,7 +77,6 @@ def gate(
     if json:
         print_json(result.to_dict())
     else:
-        from steelyard.reports.comparisons import clean  # brings rich
         from steelyard.reports.gates import gate_table
 
         terminal = console()
