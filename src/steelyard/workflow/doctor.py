@@ -15,10 +15,29 @@ from steelyard._version import __version__
 from steelyard.metrics._catalog import catalog
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import shipped_profiles
+from steelyard.sandbox import active_isolation
 from steelyard.settings import METRICS_PATH
 
-REQUIRED = ("msgspec", "narwhals", "polars", "numpy", "rich", "cyclopts", "genai-prices")
-EXTRAS = {"pandas": "results as pandas frames"}
+REQUIRED = (
+    "msgspec",
+    "narwhals",
+    "polars",
+    "numpy",
+    "scipy",
+    "rich",
+    "cyclopts",
+    "rapidfuzz",
+    "sqlalchemy",
+    "zstandard",
+    "genai-prices",
+)
+EXTRAS = {
+    "pandas": ("pandas", "results as pandas frames"),
+    "psycopg": ("postgres", "a PostgreSQL store"),
+    "tree-sitter-language-pack": ("languages", "normalising languages other than Python"),
+    "apprise": ("notify", "notifications to many services"),
+}
+"""Each optional package, the extra that installs it, and what it is for."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +59,8 @@ def examine() -> list[Checked]:
         Checked(what="sqlite", status="ok", detail=sqlite3.sqlite_version),
     ]
     found += [_package(name, optional=None) for name in REQUIRED]
-    found += [_package(name, optional=purpose) for name, purpose in EXTRAS.items()]
+    found += [_package(name, optional=optional) for name, optional in EXTRAS.items()]
+    found.append(_sandbox())
     book = open_book(DEFAULT_BOOK)
     found.append(Checked(what="price book", status="ok", detail=f"{book.name} {book.version}"))
     found.append(Checked(what="profiles", status="ok", detail=", ".join(shipped_profiles())))
@@ -51,13 +71,21 @@ def examine() -> list[Checked]:
     return found
 
 
-def _package(name: str, *, optional: str | None) -> Checked:
+def _sandbox() -> Checked:
+    isolation = active_isolation()
+    if isolation.name == "none":
+        return Checked(what="sandbox", status="absent", detail=f"code is refused without --unsafe: {isolation.detail}")
+    return Checked(what="sandbox", status="ok", detail=f"{isolation.name}: {isolation.detail}")
+
+
+def _package(name: str, *, optional: tuple[str, str] | None) -> Checked:
     try:
         return Checked(what=name, status="ok", detail=importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
         if optional is None:
             return Checked(what=name, status="broken", detail="not installed: install steelyard again")
-        return Checked(what=name, status="absent", detail=f"optional, for {optional}: pip install 'steelyard[{name}]'")
+        extra, purpose = optional
+        return Checked(what=name, status="absent", detail=f"optional, for {purpose}: pip install 'steelyard[{extra}]'")
 
 
 def as_dicts(found: list[Checked]) -> list[dict[str, Any]]:  # Any: JSON values
