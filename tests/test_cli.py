@@ -114,7 +114,7 @@ def test_the_demonstration_is_always_the_same(tmp_path: Path) -> None:
 
 def test_doctor_tells_what_is_there() -> None:
     found = json.loads(steelyard("doctor", "--json").stdout)
-    assert {"steelyard", "python", "polars", "metrics"} <= {one["what"] for one in found}
+    assert {"steelyard", "python", "polars", "metrics", "sandbox"} <= {one["what"] for one in found}
     assert all(one["status"] in ("ok", "absent", "broken") for one in found)
 
 
@@ -137,9 +137,8 @@ def test_a_closed_pipe_is_no_error() -> None:
 def test_names_from_logs_are_shown_as_they_are_and_do_not_drive_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     agent = "[red]evil[/red]\x1b]0;title\x07"
-    path.write_text(
-        json.dumps({"id": "a\x1b[31m", "task": "t", "agent": agent, "passed": True, "outcome": "failed"}) + "\n"
-    )
+    record = {"id": "a\x1b[31m", "task": "t", "agent": agent, "passed": True, "outcome": "failed"}
+    path.write_text(json.dumps(record) + "\n")
     done = steelyard("measure", str(path), "--by", "agent")
     assert "[red]evil[/red]" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
