@@ -7,6 +7,7 @@ import statistics
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,15 +55,18 @@ def test_grouped_statistics_equal_the_plain_twin(pairs: list[tuple[int, float]],
     check(pairs, ddof)
 
 
+@pytest.mark.parametrize(("setting", "value"), [("_MANY_GROUPS", 0), ("_ALONE_FROM", 1), ("_ALONE_FROM", 8)])
 @settings(max_examples=50, deadline=None)
 @given(pairs=rows)
-def test_the_way_for_very_many_groups_gives_the_same(pairs: list[tuple[int, float]]) -> None:
-    held = _grouped._MANY_GROUPS
-    _grouped._MANY_GROUPS = 0
+def test_the_ways_for_large_and_for_many_groups_give_the_same(
+    setting: str, value: int, pairs: list[tuple[int, float]]
+) -> None:
+    held = getattr(_grouped, setting)
+    setattr(_grouped, setting, value)
     try:
         check(pairs, 0)
     finally:
-        _grouped._MANY_GROUPS = held
+        setattr(_grouped, setting, held)
 
 
 @settings(max_examples=50, deadline=None)

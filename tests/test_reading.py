@@ -235,6 +235,20 @@ def test_a_bad_row_of_a_flat_file_is_set_aside_with_its_number(tmp_path: Path) -
     assert sorted(rejected.line or 0 for rejected in table.rejected) == [2, 3, 4]
 
 
+@pytest.mark.parametrize("schemes", [None, ["seed", "ours", None]])
+def test_a_wrong_tier_of_a_flat_file_is_set_aside(tmp_path: Path, schemes: list[str | None] | None) -> None:
+    path = tmp_path / "runs.parquet"
+    frame = pl.DataFrame({"task": ["t", "u", "v"], "tier": ["T9", "gold" if schemes else "T1", "T0"]})
+    if schemes:
+        frame = frame.with_columns(pl.Series("tier_scheme", schemes))
+    frame.write_parquet(path)
+    table = sy.read(path)
+    assert table.n == 2
+    assert [(rejected.line, rejected.reason) for rejected in table.rejected] == [
+        (1, "tier 'T9' is not in scheme 'seed' (T0 to T6)")
+    ]
+
+
 def test_ids_are_unique_across_formats(tmp_path: Path) -> None:
     flat = tmp_path / "runs.parquet"
     pl.DataFrame({"id": ["a", "b"], "task": ["t", "t"], "passed": [True, True]}).write_parquet(flat)

@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 
 _PAIRWISE_FROM = 128
 """Groups of this size and more are summed one by one (pairwise); smaller ones all at once."""
+_ALONE_FROM = 8_192
+"""Groups of this size and more are reduced one by one, in the processor's cache; smaller ones all at once."""
 _MANY_GROUPS = 100_000
 """From here on one sort over all rows is cheaper than a sort for each group."""
 
@@ -44,6 +46,9 @@ class Grouping:
         return len(self.sizes)
 
 
+_STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "sum")
+
+
 @dataclass(frozen=True, slots=True)
 class GroupedStatistics:
     """One array for each statistic, one element a group; NaN where it is missing."""
@@ -61,57 +66,68 @@ class GroupedStatistics:
 
 def grouped_statistics(values: Floats, grouping: Grouping, *, ddof: int) -> GroupedStatistics:
     """Statistics of `values` (NaN = missing) in each group. `ddof` 0 is the population, 1 the sample deviation."""
-    kept, starts, count = _sorted_within_groups(values, grouping)
-    has = count > 0
-    nothing = np.full(grouping.groups, np.nan)
+    found = {name: np.full(grouping.groups, np.nan) for name in _STATISTICS}
+    count = np.zeros(grouping.groups, np.int64)
+    alone = grouping.sizes >= _ALONE_FROM
+    for group in np.flatnonzero(alone).tolist():
+        start = grouping.starts[group]
+        own = values[grouping.order[start : start + grouping.sizes[group]]]
+        _reduce(own, grouping.sizes[group : group + 1], slice(group, group + 1), found, count, ddof)
+    if not alone.all():
+        rows = grouping.order if not alone.any() else grouping.order[np.repeat(~alone, grouping.sizes)]
+        _reduce(values[rows], grouping.sizes[~alone], ~alone, found, count, ddof)
+    return GroupedStatistics(count=count, missing=grouping.sizes - count, **found)
+
+
+def _reduce(
+    values: Floats, sizes: Ints, where: slice | NDArray[np.bool_], found: dict[str, Floats], count: Ints, ddof: int
+) -> None:
+    """Reduce groups whose values lie side by side, and put what is found at their places."""
+    kept, size = _sorted_within_groups(values, sizes)
+    count[where] = size
+    has = size > 0
     if not has.any():
-        zero = np.zeros(grouping.groups, np.int64)
-        return GroupedStatistics(zero, grouping.sizes, *(nothing for _ in range(7)))
-    first, size = starts[has], count[has]
-
-    def spread(found: Floats) -> Floats:
-        whole = nothing.copy()
-        whole[has] = found
-        return whole
-
+        return
+    size = size[has]
+    first = np.cumsum(size) - size
     total = _sums(kept, first, size)
     mean = total / size
     low, high = kept[first + (size - 1) // 2], kept[first + size // 2]
     with np.errstate(invalid="ignore"):  # infinite values: their deviation is missing by definition
-        squares = (kept - np.repeat(mean, size)) ** 2
+        deviations = kept - np.repeat(mean, size)
+        squares = np.multiply(deviations, deviations, out=deviations)
         deviation = np.sqrt(_sums(squares, first, size) / np.where(size > ddof, size - ddof, np.nan))
-    return GroupedStatistics(
-        count=count,
-        missing=grouping.sizes - count,
-        median=spread(np.where(low == high, low, (low + high) / 2)),
-        mean=spread(mean),
-        mode=spread(_modes(kept, first)),
-        min=spread(kept[first]),
-        max=spread(kept[first + size - 1]),
-        std_dev=spread(np.where(np.isfinite(mean), deviation, np.nan)),
-        sum=spread(total),
-    )
+    reduced = {
+        "median": np.where(low == high, low, (low + high) / 2),
+        "mean": mean,
+        "mode": _modes(kept, first),
+        "min": kept[first],
+        "max": kept[first + size - 1],
+        "std_dev": np.where(np.isfinite(mean), deviation, np.nan),
+        "sum": total,
+    }
+    for name, part in reduced.items():
+        whole = found[name][where]
+        whole[has] = part
+        found[name][where] = whole
 
 
-def _sorted_within_groups(values: Floats, grouping: Grouping) -> tuple[Floats, Ints, Ints]:
-    """Known values group after group, ascending within each; where each group begins; how many it has."""
-    known = ~np.isnan(values)
-    if grouping.groups > _MANY_GROUPS:
-        order = np.lexsort((values, grouping.codes))
-        kept = values[order]
-        kept = kept[~np.isnan(kept)]
-        count = np.bincount(grouping.codes[known], minlength=grouping.groups).astype(np.int64)
-        return kept, np.concatenate(([0], np.cumsum(count)[:-1])), count
-    by_group = values[grouping.order]
-    if known.all():
-        kept, count = by_group, grouping.sizes
-    else:
-        kept = by_group[~np.isnan(by_group)]
-        count = np.bincount(grouping.codes[known], minlength=grouping.groups).astype(np.int64)
-    starts = np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64)
-    for start, size in zip(starts.tolist(), count.tolist(), strict=True):
-        kept[start : start + size].sort()
-    return kept, starts, count
+def _sorted_within_groups(values: Floats, sizes: Ints) -> tuple[Floats, Ints]:
+    """Known values group after group, ascending within each, and how many each group has."""
+    if len(sizes) == 1:
+        values.sort()  # NaN comes last
+        known = int(np.searchsorted(values, np.nan))
+        return values[:known], np.array([known])
+    groups = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+    unknown = np.isnan(values)
+    if unknown.any():
+        sizes = sizes - np.bincount(groups[unknown], minlength=len(sizes))
+        values, groups = values[~unknown], groups[~unknown]
+    if len(sizes) > _MANY_GROUPS:
+        return values[np.lexsort((values, groups))], sizes
+    for end, size in zip(np.cumsum(sizes).tolist(), sizes.tolist(), strict=True):
+        values[end - size : end].sort()
+    return values, sizes
 
 
 def _sums(values: Floats, starts: Ints, sizes: Ints) -> Floats:

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from steelyard.records.run import TOKEN_KINDS
-from steelyard.records.tiers import DEFAULT_SCHEME, SCHEMES
+from steelyard.records.tiers import DEFAULT_SCHEME, tier_problem
 from steelyard.sources._flat import ALIASES
 
 _TEXT = ("id", "experiment", "task", "agent", "model", "tier", "tier_scheme", "outcome")
@@ -23,6 +23,8 @@ _AMOUNTS = ("impl_rate", "cost_usd")
 _TIMES = ("started_at", "ended_at")
 _OUTCOMES = ("passed", "failed", "errored", "not_scored")
 _MAX_NAME = 1024
+_WRONG_TIERS_NAMED = 50
+"""With more wrong tiers than this, every row with a tier is looked at as a record."""
 
 
 def flat_frame(path: Path) -> pl.LazyFrame | None:
@@ -69,15 +71,23 @@ def suspicious(frame: pl.LazyFrame) -> pl.Expr:
     if {"started_at", "ended_at"} <= set(names):
         checks.append(_utc("ended_at") < _utc("started_at"))
     if "tier" in names:
-        checks.append(_wrong_tier(scheme_given="tier_scheme" in names))
+        checks += _wrong_tiers(frame, scheme_given="tier_scheme" in names)
     return pl.any_horizontal([check.fill_null(value=False) for check in checks])
 
 
-def _wrong_tier(*, scheme_given: bool) -> pl.Expr:
+def _wrong_tiers(frame: pl.LazyFrame, *, scheme_given: bool) -> list[pl.Expr]:
+    """Checks for the tiers that are not in their scheme; few pairs are looked at instead of all rows."""
     scheme = pl.col("tier_scheme").cast(pl.String).fill_null(DEFAULT_SCHEME) if scheme_given else pl.lit(DEFAULT_SCHEME)
     tier = pl.col("tier").cast(pl.String)
-    wrong = [(scheme == name) & ~tier.is_in(list(tiers)) for name, tiers in SCHEMES.items()]
-    return pl.any_horizontal(wrong)
+    pairs = frame.select(tier.alias("tier"), *([scheme.alias("scheme")] if scheme_given else [])).unique().collect()
+    wrong = [
+        (name, row.get("scheme", DEFAULT_SCHEME))
+        for row in pairs.iter_rows(named=True)
+        if (name := row["tier"]) is not None and tier_problem(name, row.get("scheme", DEFAULT_SCHEME))
+    ]
+    return [(tier == name) & (scheme == of) for name, of in wrong[:_WRONG_TIERS_NAMED]] + (
+        [tier.is_not_null()] if len(wrong) > _WRONG_TIERS_NAMED else []
+    )
 
 
 def _utc(name: str) -> pl.Expr:
