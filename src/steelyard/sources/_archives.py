@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.errors import UnreadableFile
 
 CHUNK = 1 << 20
 
@@ -190,20 +190,13 @@ def _stream(path: Path, into: Path, meter: Meter) -> None:
         if kind == "gz":
             _write(gzip.GzipFile(fileobj=packed), into, place, meter)
             return
-        zstandard = _zstandard()
+        import zstandard  # only those who have such logs need it
+
         try:
             reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed, read_across_frames=True)
             _write(reader, into, place, meter)
         except zstandard.ZstdError as error:
             raise UnreadableFile(meter.path, f"the archive is broken or cannot be unpacked: {error}") from error
-
-
-def _zstandard() -> Any:  # Any: a library without types
-    try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore] # only those who have such logs need it
-    except ImportError as error:
-        raise MissingExtra("zstandard", extra="zstd", purpose="reading .zst files") from error
-    return zstandard
 
 
 def _write(
