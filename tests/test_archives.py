@@ -68,7 +68,8 @@ def test_a_bomb_is_refused_whatever_its_packing(tmp_path: Path) -> None:
     assert "expands to more than" in refused(zipped(tmp_path / "bomb.zip", **{"a.jsonl": zeros}))
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(zeros))
     assert "expands to more than" in refused(tmp_path / "bomb.gz")
-    zstandard = pytest.importorskip("zstandard")
+    import zstandard
+
     (tmp_path / "bomb.zst").write_bytes(zstandard.compress(zeros))
     assert "expands to more than" in refused(tmp_path / "bomb.zst")
 

@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
-from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.errors import UnreadableFile
 
 CHUNK = 1 << 20
 
@@ -186,16 +186,17 @@ def _stream(path: Path, into: Path, meter: Meter) -> None:
             packed.seek(-4, 2)
             meter.expects(int.from_bytes(packed.read(4), "little"))
         packed.seek(0)
-        file: IO[bytes] | Any = gzip.GzipFile(fileobj=packed) if kind == "gz" else _zstd(packed)
-        _write(file, into, meter.entry(name), meter)
+        place = meter.entry(name)
+        if kind == "gz":
+            _write(gzip.GzipFile(fileobj=packed), into, place, meter)
+            return
+        import zstandard  # only those who have such logs need it
 
-
-def _zstd(packed: IO[bytes]) -> Any:  # Any: a reader of a library without types
-    try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore] # only those who have such logs need it
-    except ImportError as error:
-        raise MissingExtra("zstandard", extra="zstd", purpose="reading .zst files") from error
-    return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed, read_across_frames=True)
+        try:
+            reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed, read_across_frames=True)
+            _write(reader, into, place, meter)
+        except zstandard.ZstdError as error:
+            raise UnreadableFile(meter.path, f"the archive is broken or cannot be unpacked: {error}") from error
 
 
 def _write(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Origin, Run
 from steelyard.sources._archives import LIMITS, unpack
@@ -206,7 +206,7 @@ def _unpacked(archive: Found, folder: Path, found: list[Found]) -> Iterator[Reje
     folder.mkdir(parents=True)
     try:
         unpack(archive.path, archive.shown, folder)
-    except (UnreadableFile, MissingExtra) as error:
+    except UnreadableFile as error:
         yield Rejected(path=archive.shown, reason=error.message, hint=error.hint, code="unreadable_file")
         return
     found.extend(files_unpacked(folder, archive))

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.errors import UnreadableFile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Finding, Rejected
 from steelyard.sources._archives import archive_kind
@@ -63,9 +63,8 @@ def read_file(job: Job) -> FileResult:
         result.rejected.append(
             Rejected(path=place[0], line=place[1], reason=error.message, hint=error.hint, code=error.kind)
         )
-    except (Refused, MissingExtra) as refused:
-        reason = refused.reason if isinstance(refused, Refused) else refused.message
-        result.rejected.append(Rejected(path=job.path, reason=reason, hint=refused.hint))
+    except Refused as refused:
+        result.rejected.append(Rejected(path=job.path, reason=refused.reason, hint=refused.hint))
     except OSError as error:
         result.rejected.append(Rejected(path=job.path, reason=error.strerror or str(error), code="unreadable_file"))
     return result

@@ -5,6 +5,7 @@ Entities that a file declares itself are refused: they are how a small file beco
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ FORMAT = "junit"
 MAX_BYTES = 512 * 1024 * 1024
 MAX_DEPTH = 200
 CHUNK = 1 << 16
+_SUITE = re.compile(rb"<(?:[\w.-]+:)?testsuites?(?:[\s/>]|$)")
 
 
 class Cases:
@@ -102,8 +104,7 @@ def recognises(head: Head) -> bool:
         return False
     while text.startswith((b"<?", b"<!")):
         text = _after_declaration(text)
-    name = text[1:200].split(None, 1)[0].split(b">", 1)[0].rstrip(b"/") if text.startswith(b"<") else b""
-    return name.rpartition(b":")[2] in (b"testsuites", b"testsuite")
+    return _SUITE.match(text) is not None
 
 
 def _after_declaration(text: bytes) -> bytes:
