@@ -262,6 +262,17 @@ def test_ids_are_unique_across_formats(tmp_path: Path) -> None:
     ] == [f"{lines}:2"]
 
 
+@pytest.mark.parametrize("place", [4, 40, 200, -9, -40, -200])
+def test_a_broken_parquet_file_is_refused_by_name_or_read(tmp_path: Path, place: int) -> None:
+    path = tmp_path / "runs.parquet"
+    flat_frame().write_parquet(path)
+    broken = bytearray(path.read_bytes())
+    broken[place] ^= 0xFF
+    path.write_bytes(bytes(broken))
+    table = sy.read(path)
+    assert table.n == 4 or table.rejected[0].path == str(path)
+
+
 def test_nested_parquet_reads_as_records(tmp_path: Path) -> None:
     path = tmp_path / "runs.parquet"
     nested = [{"task": "t", "judgments": [{"judge": "j", "weighted_score": 0.5}], "steps": {"achieved": ["a"]}}]

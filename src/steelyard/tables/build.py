@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from steelyard.errors import UnreadableFile
 from steelyard.prices import PriceBook, price_columns
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Finding, Rejected
@@ -68,11 +69,8 @@ class TableBuilder:
         if self._seen_before(path):
             self._files_again.append(str(path))
             return
-        if source.name == "runs-parquet":
-            frame = flat_frame(path)
-            if frame is not None and column_problem(frame.drop("_row").collect_schema().names()) is None:
-                self._add_flat(path, frame)
-                return
+        if source.name == "runs-parquet" and self._added_flat(path):
+            return
         self.add_entries(source.read(path), name=str(path))
 
     def _seen_before(self, path: Path) -> bool:
@@ -103,6 +101,17 @@ class TableBuilder:
         self._rejected_count += 1
         if len(self._rejected) < REJECTED_KEPT:
             self._rejected.append(rejected)
+
+    def _added_flat(self, path: Path) -> bool:
+        """Whether the file could be taken as columns."""
+        try:
+            frame = flat_frame(path)
+            if frame is None or column_problem(frame.drop("_row").collect_schema().names()) is not None:
+                return False
+            self._add_flat(path, frame)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file makes Polars panic
+            raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
+        return True
 
     def _add_flat(self, path: Path, frame: pl.LazyFrame) -> None:
         if int(frame.select(pl.len()).collect().item()) <= IN_MEMORY_ROWS:
