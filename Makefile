@@ -41,6 +41,7 @@ bench: $(STAMP) ## every benchmark, each against a named alternative in the same
 
 long: $(STAMP) ## what takes longer than a contributor waits: simulations, fuzzing, crash series
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m long
+	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena
 
 lock: ## resolve the dependencies again into requirements/dev.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock
