@@ -224,3 +224,14 @@ def test_wrong_usage_is_an_error_with_advice(
 ) -> None:
     assert run(["arena", *arguments, *filled]) == status
     assert capsys.readouterr().err.strip()
+
+
+def test_explain_works_on_evaluations(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", filled[1], "speed_score", "--run", "bee-1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (score,) = found["scores"]
+    assert score["name"] == "speed_score"
+    assert score["formula"]
+    assert score["inputs"]["execution_time"] > 0
+    assert run(["explain", filled[1], "sped_score", "--run", "bee-1"]) == 2
+    assert "speed_score" in capsys.readouterr().err

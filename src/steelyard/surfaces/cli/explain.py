@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -8,6 +7,7 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.records.missing import Missing
+from steelyard.surfaces.cli._arena_views import show
 from steelyard.surfaces.cli._options import Json, PricesOption, ProfileOption, split_names
 from steelyard.surfaces.cli._print import console, print_json
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 def explain(
-    file: Annotated[Path, Parameter(help="Run records.")],
+    file: Annotated[str, Parameter(help="Run records, logs, or the store of an arena (sqlite:///file).")],
     metric: Annotated[str, Parameter(help="The metric to explain (steelyard metrics).")],
     /,
     *,
-    run: Annotated[str | None, Parameter(help="The run's id, or the beginning of it.")] = None,
+    run: Annotated[
+        str | None, Parameter(help="The run's id, or the beginning of it; in a store, the submission's.")
+    ] = None,
     by: Annotated[str | None, Parameter(help="Explain a group metric in each of these groups.")] = None,
     profile: ProfileOption = "outcome-1",
     prices: PricesOption = DEFAULT_BOOK,
@@ -31,11 +33,16 @@ def explain(
     """Tell how a number came: formula, values put in, constants, profile, and what was missing.
 
     Example: steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
+    Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
     from steelyard.workflow.explain import explain_groups, explain_run  # brings the sources
 
     if (run is None) == (by is None):
         raise UsageError("name one run with --run ID, or groups with --by tier")
+    if "://" in file:
+        if run is None:
+            raise UsageError("in a store, name a submission with --run ID")
+        return show(run, metric, store=file, json=json)
     if by is not None:
         print_json(explain_groups(file, metric, by=split_names(by), profile=profile, prices=prices))
         return 0
