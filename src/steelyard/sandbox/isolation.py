@@ -53,14 +53,15 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
             line += ["--symlink", os.readlink(folder), folder]
         elif Path(folder).exists():
             line += ["--ro-bind", folder, folder]
+    # Shared memory and temporary files are kept in the counted folder, and nothing else can be written. What must be
+    # readable is bound afterwards, since it may itself lie below the temporary folder.
+    line += ["--bind", f"{box}/tmp", "/tmp", "--bind", f"{box}/tmp", "/dev/shm"]  # noqa: S108 - a path inside the sandbox
     for path in [*SYSTEM_FILES, *python_folders(), LAUNCHER, *readable]:
         if Path(path).exists() and not path.startswith("/usr/"):
             # Bubblewrap would make the folders on the way for their owner only, and the command is not the owner.
             for parent in reversed(Path(path).parents[:-1]):
                 line += ["--perms", "0755", "--dir", str(parent)]
             line += ["--ro-bind", path, path]
-    # Shared memory and temporary files are kept in the counted folder, and nothing else can be written.
-    line += ["--bind", f"{box}/tmp", "/tmp", "--bind", f"{box}/tmp", "/dev/shm"]  # noqa: S108 - a path inside the sandbox
     return [*line, "--bind", box, BOX_IN_BUBBLEWRAP, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
 
 
