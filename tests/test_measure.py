@@ -144,6 +144,7 @@ def test_calls_are_added_up() -> None:
     [
         (sy.Run(task="t", passed=True, tests=TestResults(passed=1, failed=1)), "tests_contradict_verdict"),
         (sy.Run(task="t", passed=False, outcome="passed"), "outcome_contradicts_verdict"),
+        (sy.Run(task="t", passed=True, outcome="errored"), "outcome_contradicts_verdict"),
         (
             sy.Run(task="t", passed=False, judgments=(Judgment(weighted_score=0.9, passed=True),)),
             "judges_contradict_verdict",
@@ -234,6 +235,30 @@ def test_cost_of_pass_of_a_group_is_mean_cost_over_mean_pass_rate() -> None:
     assert found["cost_of_pass_per_run"]["min"] == 0.0
 
 
+def test_numbers_that_stand_on_some_of_the_runs_say_so() -> None:
+    runs = [sy.Run(id=str(n), task="t", passed=n < 2, cost_usd=1.0 if n == 0 else None) for n in range(3)]
+    assert only(*runs)["cost_of_pass"] == {"value": pytest.approx(1.5), "count": 1, "missing": 2}
+    tiers = [sy.Run(id="a", task="t", tier="T0", cost_usd=3.0), sy.Run(id="b", task="t", tier="T1")]
+    across = sy.measure(tiers, by=["tier"]).to_dict()["across"]
+    assert across["tiers_used"]["cost_delta"] == {"count": 1, "missing": 1}
+
+
+def test_only_the_metrics_asked_for_are_compared_across_tiers() -> None:
+    result = sy.measure([sy.Run(task="t", tier="T0", cost_usd=3.0)], by=["tier"], metrics=["pass_rate"])
+    assert result.across[0].values == {}
+
+
+def test_a_missing_deviation_has_a_reason() -> None:
+    found = only(sy.Run(task="t", passed=True, impl_rate=1.0), profile="outcome-2026")
+    assert found["impl_rate"]["std_dev"] is None
+    assert "sample deviation" in found["impl_rate"]["reason"]
+
+
+def test_equal_values_have_that_value_as_their_mean() -> None:
+    found = only(*[sy.Run(id=str(n), task="t", impl_rate=0.6) for n in range(10)])["impl_rate"]
+    assert (found["mean"], found["std_dev"]) == (0.6, 0.0)
+
+
 def test_tiers_of_two_schemes_are_never_compared_silently() -> None:
     runs = [
         sy.Run(id="1", task="t", tier="T0", passed=True),
@@ -310,6 +335,8 @@ def test_a_profile_of_ones_own_changes_the_constants(tmp_path: Path) -> None:
         ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = "x"', BadProfile, "number"),
         ('name = "m"\nspec = "outcome"\n[constants]\npass_weight = -1\nimpl_weight = 0', UsageError, "more than 0"),
         ('name = "m"\nspec = "outcome"\nnonsense = 1', BadProfile, "nonsense"),
+        ('name = "m"\nspec = "outcome"\n[constants]\nimpl_weight = -0.2', UsageError, "negative"),
+        ('name = "outcome-1"\nspec = "outcome"\nexpected_runs = 3', BadProfile, "shipped"),
         ('name = "m"\nspec = "arena"', UsageError, "arena"),
         ("name = ", BadProfile, "TOML"),
     ],

@@ -38,7 +38,9 @@ GOOD = {"task": "t", "passed": True}
         ('{"task": "t", "usage": {"input_tokens": -1}}', "usage.input_tokens: expected int >= 0", None),
         ('{"task": "t", "judgments": [{"weighted_score": 1.5}]}', "expected float <= 1.0", None),
         ('{"task": "t", "tier": "T9"}', "tier 'T9' is not in scheme 'seed'", None),
-        ('{"task": "t", "components": [{"type": "MAGIC"}]}', "MAGIC", None),
+        ('{"task": "t", "components": [{"type": "TOOL_SCHEME"}]}', "TOOL_SCHEME", "'TOOL_SCHEMA'"),
+        ('{"task": "t", "outcome": "won"}', "won", "not_scored"),
+        ('{"task": "t", "usage": {"x_a": 1}}', "unknown key 'x_a' in usage", "top of the record"),
         ('{"task": "t", "started_at": "2026-01-02T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z"}', "before", None),
         ('{"passed": true}', "key 'task' is missing", "'task'"),
         ('{"task": "t", "cost_usd": NaN}', "not JSON", None),
@@ -149,6 +151,32 @@ def test_equal_records_without_an_id_are_attempts_of_their_own(tmp_path: Path) -
     table = sy.read(path)
     assert table.n == 10
     assert table.frame.collect()["id"].n_unique() == 10
+
+
+def test_splitting_records_without_an_id_over_files_does_not_matter(tmp_path: Path) -> None:
+    together = write(tmp_path / "all.jsonl", GOOD, {"task": "u", "passed": False}, GOOD)
+    apart = [write(tmp_path / "1.jsonl", GOOD, {"task": "u", "passed": False}), write(tmp_path / "2.jsonl", GOOD)]
+    assert sy.read(together).n == sy.read(apart).n == 3
+    assert sorted(sy.read(together).frame.collect()["id"]) == sorted(sy.read(apart).frame.collect()["id"])
+
+
+def test_a_record_and_its_copy_with_the_id_it_got_are_the_same_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", GOOD, {"task": "u"})
+    for name in ("copy.jsonl", "copy.csv", "copy.parquet"):
+        copy = tmp_path / name
+        assert steelyard("read", str(path), "--out", str(copy), "--quiet").status == 0
+        table = sy.read([path, copy])
+        assert (table.n, table.rejected_count) == (2, 0)
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "nan"])
+def test_a_number_that_is_not_finite_is_refused(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(f"task,cost_usd\nt,{cell}\nt,1\n", encoding="utf-8")
+    assert (sy.read(path).n, sy.read(path).rejected_count) == (1, 1)
+    flat = tmp_path / "runs.parquet"
+    pl.DataFrame({"task": ["t", "t"], "cost_usd": [float(cell), 1.0]}).write_parquet(flat)
+    assert (sy.read(flat).n, sy.read(flat).rejected_count) == (1, 1)
 
 
 def test_the_same_file_given_twice_counts_once(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def _reduce(
     size = size[has]
     first = np.cumsum(size) - size
     total = _sums(kept, first, size)
-    mean = total / size
+    least, most = kept[first], kept[first + size - 1]
+    mean = np.where(least == most, least, total / size)  # ten times 0.6 add up to a little less than 6
     low, high = kept[first + (size - 1) // 2], kept[first + size // 2]
     with np.errstate(invalid="ignore"):  # infinite values: their deviation is missing by definition
         deviations = kept - np.repeat(mean, size)
@@ -101,8 +102,8 @@ def _reduce(
         "median": np.where(low == high, low, (low + high) / 2),
         "mean": mean,
         "mode": _modes(kept, first),
-        "min": kept[first],
-        "max": kept[first + size - 1],
+        "min": least,
+        "max": most,
         "std_dev": np.where(np.isfinite(mean), deviation, np.nan),
         "sum": total,
     }

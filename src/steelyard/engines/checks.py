@@ -35,7 +35,8 @@ def _tests_against_verdict(
 
 
 def _outcome_against_verdict(_limits: FindingLimits, outcome: nw.Expr, passed: nw.Expr) -> nw.Expr:
-    return ((outcome == "passed") & ~passed) | ((outcome == "failed") & passed)
+    unscored = (outcome == "errored") | (outcome == "not_scored")
+    return ((outcome == "passed") & ~passed) | ((outcome == "failed") & passed) | (unscored & ~passed.is_null())
 
 
 def _judges_against_verdict(

@@ -101,7 +101,13 @@ def load_profile(name_or_path: str) -> Profile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadProfile(f"the profile cannot be read: {error}", where=name_or_path) from error
-    return _parse(text, name_or_path)
+    profile = _parse(text, name_or_path)
+    if profile.name in shipped_profiles() and profile != _parse(profile_text(profile.name), profile.name):
+        hint = 'a result names the profile that made it: write name = "mine"'
+        raise BadProfile(
+            f"the name {profile.name!r} belongs to a shipped profile with other values", where=name_or_path, hint=hint
+        )
+    return profile
 
 
 def _parse(text: str, where: str) -> Profile:

@@ -348,6 +348,9 @@ class Run(Record, frozen=True, kw_only=True):
     """Keys beginning with `x_`, kept as they are."""
 
     def __post_init__(self) -> None:
+        if self.tier_scheme == DEFAULT_SCHEME:
+            # A default is left out when a record is written only if it is the very same object.
+            msgspec.structs.force_setattr(self, "tier_scheme", DEFAULT_SCHEME)
         if self.tier is not None:
             problem = tier_problem(self.tier, self.tier_scheme)
             if problem:

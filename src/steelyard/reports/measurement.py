@@ -46,6 +46,10 @@ class GroupValue:
     """Why there is no value."""
     interval: Interval | None = None
     """Its range, where asked for."""
+    count: int | None = None
+    """How many runs (or tiers) the scarcest input is known for."""
+    missing: int = 0
+    """How many it is not known for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +201,8 @@ def _group_dict(group: Group) -> dict[str, Any]:  # Any: JSON values
 def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON values
     if isinstance(value, GroupValue):
         found: dict[str, Any] = {"value": json_number(value.value)}
+        if value.missing:
+            found |= {"count": value.count, "missing": value.missing}
     else:
         found = {name: json_number(getattr(value, name)) for name in STATISTICS}
         found |= {"count": value.count, "missing": value.missing}
@@ -204,7 +210,16 @@ def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON
         found["intervals"] = {name: _interval_dict(interval) for name, interval in value.intervals.items()}
     if isinstance(value, GroupValue) and value.interval:
         found["interval"] = _interval_dict(value.interval)
-    return found | ({"reason": value.reason} if value.reason else {})
+    reason = value.reason or (_why_no_deviation(value) if isinstance(value, Statistics) else None)
+    return found | ({"reason": reason} if reason else {})
+
+
+def _why_no_deviation(value: Statistics) -> str | None:
+    """The only statistic that can be missing where there are values."""
+    if value.std_dev is not None or value.count == 0:
+        return None
+    infinite = value.max is not None and math.isinf(value.max)
+    return "std_dev is missing: " + ("a value is infinite" if infinite else "one value has no sample deviation")
 
 
 def _interval_dict(interval: Interval) -> dict[str, Any]:  # Any: JSON values
@@ -239,7 +254,11 @@ def _one_across(one: Across) -> dict[str, Any]:  # Any: JSON values
     reasons = {f"tier_uplift.{tier}": value.reason for tier, value in one.uplift.items() if value.reason}
     reasons |= {name: value.reason for name, value in one.values.items() if value.reason}
     values = {name: json_number(value.value) for name, value in one.values.items()}
-    return {"base": one.base, **named, **values, **({"reasons": reasons} if reasons else {})}
+    partial = {
+        name: {"count": value.count, "missing": value.missing} for name, value in one.values.items() if value.missing
+    }
+    beside = {"reasons": reasons, "tiers_used": partial}
+    return {"base": one.base, **named, **values, **{name: held for name, held in beside.items() if held}}
 
 
 def _finding_dict(finding: Finding) -> dict[str, str | None]:

@@ -98,7 +98,8 @@ def _key_text(group: Group, name: str) -> str:
 def _cell(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
     """The number, with "count of N" behind it when not all runs have one."""
     if isinstance(value, GroupValue):
-        return number_text(value.value, unit) + _range_text(value.interval, unit)
+        text = number_text(value.value, unit) + _range_text(value.interval, unit)
+        return f"{text} ({value.count:,} of {n:,})" if value.value is not None and value.missing else text
     text = number_text(getattr(value, statistic), unit) + _range_text(value.intervals.get(statistic), unit)
     return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
 

@@ -6,6 +6,7 @@ name with JSON in the cell. Token kinds may stand without their `usage.`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -69,6 +70,8 @@ def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of
 
 
 def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
+    if isinstance(cell, str) and name in _NUMBERS and cell.strip().lower().lstrip("+-") in _NOT_FINITE:
+        raise Refused(f"{name}: the number is not finite", "leave the cell empty where a value is not known")
     if isinstance(cell, str) and cell[:1] in "[{" and name not in _TEXT_FIELDS:
         try:
             return msgspec.json.decode(cell)
@@ -78,7 +81,9 @@ def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
 
 
 def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives them
-    """The value without the nulls that a column format writes for absent fields."""
+    """The value without the nulls that a column format writes for absent fields; numbers must be finite."""
+    if isinstance(cell, float) and not math.isfinite(cell):
+        raise Refused("a number is not finite", "leave the cell empty where a value is not known")
     if isinstance(cell, dict):
         return {key: _cell(value) for key, value in cell.items() if value is not None}
     if isinstance(cell, list):
@@ -86,4 +91,6 @@ def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives the
     return cell
 
 
+_NUMBERS = frozenset({"cost_usd", "impl_rate"})
+_NOT_FINITE = frozenset({"inf", "infinity", "nan"})
 _TEXT_FIELDS = frozenset({"id", "experiment", "task", "agent", "model", "tier", "tier_scheme"})

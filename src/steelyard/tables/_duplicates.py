@@ -23,7 +23,7 @@ class Duplicates:
     counted_once: int
     refused: tuple[Rejected, ...]
     alike: int
-    """Records without an id whose content another record of the same file has too: kept as attempts of their own."""
+    """Records without an id whose content another such record has too: kept as attempts of their own."""
 
 
 def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
@@ -38,7 +38,7 @@ def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
     given = numbered.filter(pl.col("id").is_not_null()).select("_row", "id").collect()
     rows = given.filter(pl.col("id").is_duplicated())["_row"]
     again = _with_content(numbered.filter(pl.col("_row").is_in(rows.implode())).collect())
-    position = pl.int_range(pl.len()).over(PATH, "id")
+    position = pl.int_range(pl.len()).over("id", ID_GIVEN)
     again = again.with_columns(pl.when(ID_GIVEN).then(0).otherwise(position).alias(_OCCURRENCE))
     repeats = again.with_columns(
         pl.struct("id", _OCCURRENCE).is_first_distinct().alias("_first"),

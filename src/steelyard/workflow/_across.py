@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from steelyard.metrics._catalog import catalog
+from steelyard.metrics._declare import Metric
 from steelyard.metrics._evaluate import constants_of
 from steelyard.profiles import Profile
 from steelyard.records.missing import Missing
@@ -13,7 +14,9 @@ from steelyard.reports.measurement import Across, Group, GroupValue
 Medians = Mapping[str, Sequence[float | None]]
 
 
-def across_tiers(groups: Sequence[Group], medians: Medians, *, profile: Profile, base_tier: str) -> list[Across]:
+def across_tiers(
+    groups: Sequence[Group], metrics: Sequence[Metric], medians: Medians, *, profile: Profile, base_tier: str
+) -> list[Across]:
     """One entry for each rest of the key; none when the groups are not tiers."""
     rests: dict[tuple[tuple[str, str | int | None], ...], list[int]] = {}
     for index, group in enumerate(groups):
@@ -22,7 +25,7 @@ def across_tiers(groups: Sequence[Group], medians: Medians, *, profile: Profile,
         rest = tuple((name, value) for name, value in group.key.items() if name != "tier")
         rests.setdefault(rest, []).append(index)
     return [
-        _one(dict(rest), [(str(groups[index].key["tier"]), index) for index in indices], medians, profile, base_tier)
+        _one(dict(rest), [(str(groups[i].key["tier"]), i) for i in indices], metrics, medians, profile, base_tier)
         for rest, indices in rests.items()
     ]
 
@@ -30,6 +33,7 @@ def across_tiers(groups: Sequence[Group], medians: Medians, *, profile: Profile,
 def _one(
     rest: Mapping[str, str | int | None],
     tiers: Sequence[tuple[str, int]],
+    metrics: Sequence[Metric],
     medians: Medians,
     profile: Profile,
     base_tier: str,
@@ -37,7 +41,7 @@ def _one(
     uplift: dict[str, GroupValue] = {}
     values: dict[str, GroupValue] = {}
     base_index = dict(tiers).get(base_tier)
-    for declared in catalog().at("across"):
+    for declared in metrics:
         constants = constants_of(declared, profile)
         specs = declared.inputs
         if any(spec.scope == "base" for spec in specs.values()):
@@ -53,7 +57,10 @@ def _one(
             lists = {
                 name: _medians(medians, spec.of or name, [index for _, index in tiers]) for name, spec in specs.items()
             }
-            values[declared.name] = _value(declared(**lists, **constants))
+            used = min((0 if isinstance(known, Missing) else len(known) for known in lists.values()), default=0)
+            values[declared.name] = replace(
+                _value(declared(**lists, **constants)), count=used, missing=len(tiers) - used
+            )
     return Across(key=rest, base=base_tier, uplift=uplift, values=values)
 
 

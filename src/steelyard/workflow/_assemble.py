@@ -61,7 +61,9 @@ def assemble(
         from steelyard.workflow._intervals import with_intervals  # brings scipy
 
         groups = with_intervals(groups, engine, grouping, method=interval, level=level)
-    across = across_tiers(groups, reduced_medians(reduced), profile=profile, base_tier=base_tier or profile.base_tier)
+    across = across_tiers(
+        groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base_tier or profile.base_tier
+    )
     findings = [
         *table.findings,
         *scheme_findings,
@@ -98,6 +100,7 @@ class _Plan:
 
     shown_runs: tuple[Metric, ...]
     shown_groups: tuple[Metric, ...]
+    across: tuple[Metric, ...]
     reduced: tuple[str, ...]
     components: bool
 
@@ -107,7 +110,7 @@ class _Plan:
         wanted = set(names) or set(known)
         runs = tuple(one for one in known.at("run") if one.name in wanted)
         groups = tuple(one for one in known.at("group") if one.name in wanted)
-        across = [one for one in known.at("across") if one.name in wanted]
+        across = tuple(one for one in known.at("across") if one.name in wanted)
         inputs = [spec.of or name for one in (*groups, *across) for name, spec in one.inputs.items()]
         components = any(one.name in wanted for one in known.at("component"))
         needed = [one.name for one in runs] + inputs + ["composite_score"]
@@ -117,7 +120,7 @@ class _Plan:
                 for type_ in ComponentType
                 for what in ("input_tokens", "output_tokens", "cost_usd")
             ]
-        return cls(runs, groups, tuple(dict.fromkeys(needed)), components)
+        return cls(runs, groups, across, tuple(dict.fromkeys(needed)), components)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,11 @@ def _group_value(place: _Place, declared: Metric, reduced: Reduced, *, asked: bo
         else:
             inputs[parameter] = value
     result = declared(**inputs, **constants_of(declared, place.engine.profile))
-    return GroupValue(None, result.reason) if isinstance(result, Missing) else GroupValue(result)
+    if isinstance(result, Missing):
+        return GroupValue(None, result.reason)
+    used = [reduced[spec.of or parameter] for parameter, spec in declared.inputs.items()]
+    count = min(int(found.count[place.index]) for found in used if not isinstance(found, Missing))
+    return GroupValue(result, count=count, missing=place.n - count)
 
 
 def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
@@ -205,7 +212,8 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
         if isinstance(found, Missing):
             return found
         value = _known(found.sum[place.index])
-        return Missing("no run of the group has it") if value is None else value
+        reason = "its tokens could not be priced" if what == "cost_usd" else "no run of the group has components"
+        return Missing(reason) if value is None else value
 
     known = catalog()
     tokens = {

@@ -73,9 +73,10 @@ def check_profile(profile: Profile) -> None:
     for name in profile.constants:
         if name not in known:
             raise UnknownName("constant", name, known, where=profile.name)
-    weights = profile.constant("pass_weight", 0.5) + profile.constant("impl_weight", 0.5)
-    if weights <= 0:
-        raise UsageError("pass_weight and impl_weight must add up to more than 0", where=profile.name)
+    weights = (profile.constant("pass_weight", 0.5), profile.constant("impl_weight", 0.5))
+    if min(weights) < 0 or sum(weights) <= 0:
+        message = "pass_weight and impl_weight must not be negative and must add up to more than 0"
+        raise UsageError(message, where=profile.name)
 
 
 def nothing_usable(table: RunTable) -> NothingUsable:
