@@ -2,9 +2,11 @@
 
 All three make the same numbers from the same runs in the same process: pass rate, implementation rate, cost,
 duration, composite and cost of pass of each run, then median, mean, smallest most frequent value, min, max and
-population standard deviation of each by agent and tier. Steelyard reads the Parquet file; the other two get their data
-ready in memory. Steelyard and plain Python check every run and look for repeated ids; pandas does not. Plain Python
-measures a slice and is scaled up; what it finds for the slice must agree.
+population standard deviation of each by agent and tier.
+
+`file`: from a file to the numbers, every run checked and repeated ids looked for: Steelyard reads Parquet, plain Python
+the same runs as CSV with the csv module. `memory`: from runs in memory, nothing checked. pandas is given its data in
+memory both times and checks nothing. Plain Python measures a slice and is scaled up; what it finds must agree.
 
     python -m benchmarks.measure [--rows 1000000 10000000] [--quick]
 """
@@ -12,6 +14,8 @@ measures a slice and is scaled up; what it finds for the slice must agree.
 from __future__ import annotations
 
 import argparse
+import csv
+import functools
 import json
 import math
 import resource
@@ -21,13 +25,16 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+
+import steelyard as sy
 
 METRICS = ("pass_rate", "impl_rate", "cost_usd", "duration_seconds", "composite_score", "cost_of_pass_per_run")
 TWIN_ROWS = 100_000
@@ -71,10 +78,8 @@ def timed(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return best, result
 
 
-def with_steelyard(path: Path) -> Any:
-    import steelyard as sy
-
-    return sy.measure(path, by=BY, metrics=METRICS)
+def with_steelyard(runs: Any) -> Any:
+    return sy.measure(runs, by=BY, metrics=METRICS)
 
 
 def with_pandas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -93,11 +98,9 @@ def with_pandas(frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def with_plain_python(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
+def with_plain_python(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
     values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: {name: [] for name in METRICS})
-    ids: set[str] = set()
     for run in rows:
-        check_run(run, ids)
         group = values[run["agent"], run["tier"]]
         pass_rate = 1.0 if run["passed"] else 0.0
         group["pass_rate"].append(pass_rate)
@@ -107,6 +110,21 @@ def with_plain_python(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[
         group["composite_score"].append((pass_rate * 0.5 + run["impl_rate"] * 0.5) / 1.0)
         group["cost_of_pass_per_run"].append(run["cost_usd"] / pass_rate if pass_rate else math.inf)
     return {key: {name: _plain(group[name]) for name in METRICS} for key, group in values.items()}
+
+
+def plain_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The runs of a CSV file, converted and checked."""
+    ids: set[str] = set()
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            run: dict[str, Any] = dict(row)
+            run["passed"] = {"true": True, "false": False}[row["passed"]]
+            run["impl_rate"] = float(row["impl_rate"])
+            run["cost_usd"] = float(row["cost_usd"])
+            run["started_at"] = datetime.fromisoformat(row["started_at"])
+            run["ended_at"] = datetime.fromisoformat(row["ended_at"])
+            check_run(run, ids)
+            yield run
 
 
 def check_run(run: dict[str, Any], ids: set[str]) -> None:
@@ -173,6 +191,12 @@ def peak_gib_of(path: Path) -> tuple[float, float]:
     return seconds, peak_kib / 2**20
 
 
+def show(size: int, origin: str, ours: float, theirs: float, plain: float, peak: str) -> None:
+    """One line of the table."""
+    cells = (f"{size:,}", origin, f"{ours:.2f}", f"{theirs:.2f}", f"{theirs / ours:.1f}x", f"{plain:.1f}")
+    print("".join(f"{cell:>14}" for cell in (*cells, f"{plain / ours:.1f}x", peak)), flush=True)
+
+
 def main() -> int:
     """Print the table of times and ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -183,26 +207,26 @@ def main() -> int:
     sizes = [200_000] if arguments.quick else arguments.rows
     repeats = 1 if arguments.quick else arguments.repeats
     alone: dict[int, float] = {}
-    titles = ("runs", "steelyard s", "pandas s", "ratio", "plain Python s", "ratio", "peak GiB")
-    print("".join(f"{title:>15}" for title in titles))
+    titles = ("runs", "from", "steelyard s", "pandas s", "ratio", "plain Python s", "ratio", "peak GiB")
+    print("".join(f"{title:>14}" for title in titles))
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             path = Path(folder) / f"runs-{size}.parquet"
             make_runs(size, path)
             check_agreement(path)
-            ours, _ = timed(lambda path=path: with_steelyard(path), repeats)
-            frame = pl.read_parquet(path)
-            panda_frame = as_pandas(frame)
-            theirs, _ = timed(lambda panda_frame=panda_frame: with_pandas(panda_frame), repeats)
-            slice_rows = frame.head(TWIN_ROWS).to_dicts()
-            del frame, panda_frame
-            plain, _ = timed(lambda slice_rows=slice_rows: with_plain_python(slice_rows), 1)
-            plain *= size / TWIN_ROWS
+            part = pl.scan_parquet(path).head(TWIN_ROWS).collect()
+            part.with_columns(pl.col("started_at", "ended_at").dt.to_string("iso:strict")).write_csv(
+                path.with_suffix(".csv")
+            )
+            theirs, _ = timed(functools.partial(with_pandas, as_pandas(pl.read_parquet(path))), repeats)
             seconds, peak = peak_gib_of(path)
             alone[size] = seconds
-            cells = (f"{size:,}", f"{ours:.2f}", f"{theirs:.2f}", f"{theirs / ours:.1f}x", f"{plain:.1f}")
-            cells += (f"{plain / ours:.1f}x", f"{peak:.2f}")
-            print("".join(f"{cell:>15}" for cell in cells), flush=True)
+            ours, _ = timed(lambda path=path: with_steelyard(path), repeats)
+            plain, _ = timed(lambda path=path: with_plain_python(plain_rows(path.with_suffix(".csv"))), 1)
+            show(size, "file", ours, theirs, plain * size / TWIN_ROWS, f"{peak:.2f}")
+            ours, _ = timed(functools.partial(with_steelyard, sy.read(path)), repeats)
+            plain, _ = timed(functools.partial(with_plain_python, part.to_dicts()), 1)
+            show(size, "memory", ours, theirs, plain * size / TWIN_ROWS, "")
     if len(alone) > 1:
         small, large = min(alone), max(alone)
         print(f"growth from {small:,} to {large:,} runs: {alone[large] / alone[small]:.1f} times (own process)")

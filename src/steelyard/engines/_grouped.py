@@ -16,8 +16,6 @@ Ints = NDArray[np.int64]
 
 _PAIRWISE_FROM = 128
 """Groups of this size and more are summed one by one (pairwise); smaller ones all at once."""
-_ALONE_FROM = 8_192
-"""Groups of this size and more are reduced one by one, in the processor's cache; smaller ones all at once."""
 _MANY_GROUPS = 100_000
 """From here on one sort over all rows is cheaper than a sort for each group."""
 
@@ -66,39 +64,27 @@ class GroupedStatistics:
 
 def grouped_statistics(values: Floats, grouping: Grouping, *, ddof: int) -> GroupedStatistics:
     """Statistics of `values` (NaN = missing) in each group. `ddof` 0 is the population, 1 the sample deviation."""
+    kept, count = _sorted_within_groups(values[grouping.order], grouping.sizes)
+    has = count > 0
     found = {name: np.full(grouping.groups, np.nan) for name in _STATISTICS}
-    count = np.zeros(grouping.groups, np.int64)
-    alone = grouping.sizes >= _ALONE_FROM
-    for group in np.flatnonzero(alone).tolist():
-        start = grouping.starts[group]
-        own = values[grouping.order[start : start + grouping.sizes[group]]]
-        _reduce(own, grouping.sizes[group : group + 1], slice(group, group + 1), found, count, ddof)
-    if not alone.all():
-        rows = grouping.order if not alone.any() else grouping.order[np.repeat(~alone, grouping.sizes)]
-        _reduce(values[rows], grouping.sizes[~alone], ~alone, found, count, ddof)
+    if has.any():
+        for name, part in _reduced(kept, count[has], ddof).items():
+            found[name][has] = part
     return GroupedStatistics(count=count, missing=grouping.sizes - count, **found)
 
 
-def _reduce(
-    values: Floats, sizes: Ints, where: slice | NDArray[np.bool_], found: dict[str, Floats], count: Ints, ddof: int
-) -> None:
-    """Reduce groups whose values lie side by side, and put what is found at their places."""
-    kept, size = _sorted_within_groups(values, sizes)
-    count[where] = size
-    has = size > 0
-    if not has.any():
-        return
-    size = size[has]
+def _reduced(kept: Floats, size: Ints, ddof: int) -> dict[str, Floats]:
+    """Each statistic of each group; the groups' sorted values lie side by side and none is empty."""
     first = np.cumsum(size) - size
-    total = _sums(kept, first, size)
     least, most = kept[first], kept[first + size - 1]
+    total = _sums(kept, first, size)
     mean = np.where(least == most, least, total / size)  # ten times 0.6 add up to a little less than 6
     low, high = kept[first + (size - 1) // 2], kept[first + size // 2]
     with np.errstate(invalid="ignore"):  # infinite values: their deviation is missing by definition
         deviations = kept - np.repeat(mean, size)
         squares = np.multiply(deviations, deviations, out=deviations)
         deviation = np.sqrt(_sums(squares, first, size) / np.where(size > ddof, size - ddof, np.nan))
-    reduced = {
+    return {
         "median": np.where(low == high, low, (low + high) / 2),
         "mean": mean,
         "mode": _modes(kept, first),
@@ -107,18 +93,10 @@ def _reduce(
         "std_dev": np.where(np.isfinite(mean), deviation, np.nan),
         "sum": total,
     }
-    for name, part in reduced.items():
-        whole = found[name][where]
-        whole[has] = part
-        found[name][where] = whole
 
 
 def _sorted_within_groups(values: Floats, sizes: Ints) -> tuple[Floats, Ints]:
     """Known values group after group, ascending within each, and how many each group has."""
-    if len(sizes) == 1:
-        values.sort()  # NaN comes last
-        known = int(np.searchsorted(values, np.nan))
-        return values[:known], np.array([known])
     groups = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
     unknown = np.isnan(values)
     if unknown.any():

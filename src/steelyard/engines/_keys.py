@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ from steelyard.engines._grouped import Grouping
 from steelyard.errors import UsageError
 
 Key = tuple[str | int | None, ...]
-Codes = NDArray[np.int64]
+Codes = NDArray[Any]  # Any: 32 bits where they suffice, else 64
 Level = list[str | int | None]
 
 
@@ -62,13 +63,18 @@ class KeyCoder:
         """The combinations of the named keys; missing values come last in order."""
         with ThreadPoolExecutor() as threads:  # Polars lets go of the interpreter while it looks names up
             list(threads.map(self._codes, by))
-        codes = np.zeros(self.n, np.int64)
+        codes: Codes = np.zeros(self.n, np.uint32)
         levels: list[Level] = []
         for name in by:
             own, values = self._codes(name)
-            if math.prod(map(len, [*levels, values])) >= 2**62:
+            space = math.prod(map(len, [*levels, values]))
+            if space >= 2**62:
                 raise UsageError("the keys have too many combinations to be numbered", hint="group by fewer keys")
-            codes = codes * len(values) + own if levels else own
+            if levels:
+                codes = codes.astype(np.int64) if space >= 2**32 else codes
+                codes = codes * codes.dtype.type(len(values)) + own
+            else:
+                codes = own
             levels.append(values)
         return _numbered(codes, tuple(levels))
 
@@ -77,21 +83,21 @@ class KeyCoder:
             if name in self._names:
                 self._known[name] = _codes_of(self.frame.select(name).collect().to_series())
             else:
-                self._known[name] = (np.zeros(self.n, np.int64), [None])
+                self._known[name] = (np.zeros(self.n, np.uint32), [None])
         return self._known[name]
 
 
 def _codes_of(column: pl.Series) -> tuple[Codes, Level]:
     """Each row's index into the sorted distinct values; missing comes last."""
     if column.null_count() == len(column):
-        return np.zeros(len(column), np.int64), [None]
+        return np.zeros(len(column), np.uint32), [None]
     numbers = _small_numbers(column)
     first_row = np.full(int(numbers.max()) + 1, -1, np.int64)
     first_row[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     present = np.flatnonzero(first_row >= 0)
     values = column.gather(first_row[present])
     order = values.arg_sort(nulls_last=True).to_numpy()
-    code_of = np.zeros(len(first_row), np.int64)
+    code_of = np.zeros(len(first_row), np.uint32)
     code_of[present[order]] = np.arange(len(order))
     return code_of[numbers], values.gather(order).to_list()
 
@@ -99,17 +105,23 @@ def _codes_of(column: pl.Series) -> tuple[Codes, Level]:
 def _small_numbers(column: pl.Series) -> Codes:
     """A number for each row, the same for the same value, and not much larger than the number of rows."""
     raw = column.cast(pl.Categorical).to_physical() if column.dtype == pl.String else column
+    if raw.null_count() == 0 and raw.dtype == pl.UInt32 and int(raw.to_numpy().max()) <= _few(len(raw)):
+        return raw.to_numpy()
     known = raw.drop_nulls().to_numpy().astype(np.int64)
     least, most = int(known.min()), int(known.max())
     numbers: Codes = raw.cast(pl.Int64).fill_null(most + 1).to_numpy() - least
-    if most - least > max(4 * len(numbers), 1_000_000):
+    if most - least > _few(len(numbers)):
         return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
     return numbers
 
 
+def _few(rows: int) -> int:
+    return max(4 * rows, 1_000_000)
+
+
 def _numbered(codes: Codes, levels: tuple[Level, ...]) -> Combinations:
     space = math.prod(map(len, levels))
-    if space > max(4 * len(codes), 1_000_000):
+    if space > _few(len(codes)):
         present, inverse = np.unique(codes, return_inverse=True)
         return Combinations(present, inverse.astype(np.uint32), levels)
     present = np.flatnonzero(np.bincount(codes, minlength=space)) if len(codes) else np.zeros(0, np.int64)
