@@ -92,7 +92,12 @@ def test_the_demonstration_shows_seven_graded_tiers() -> None:
     result = json.loads(steelyard("demo", "--json").stdout)
     assert len(result["groups"]) == 7
     assert all(group["n"] == 30 and group["grade"] for group in result["groups"])
-    missing = {name for group in result["groups"] for name, value in group["metrics"].items() if value.get("reason")}
+    missing = {
+        name
+        for group in result["groups"]
+        for name, value in group["metrics"].items()
+        if value.get("median", value.get("value")) is None
+    }
     assert missing <= {
         "skill_efficiency",
         "skill_efficiency_per_run",
@@ -142,3 +147,17 @@ def test_names_from_logs_are_shown_as_they_are_and_do_not_drive_the_terminal(tmp
     done = steelyard("measure", str(path), "--by", "agent")
     assert "[red]evil[/red]" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["demo", "--write", "/nonexistent/runs.jsonl"],
+        ["arena", "init", "--store", "sqlite:////nonexistent/x.db"],
+    ],
+)
+def test_a_place_that_cannot_be_written_is_named(arguments: list[str]) -> None:
+    done = steelyard(*arguments)
+    assert done.status != 0
+    assert "/nonexistent" in done.stderr
+    assert "Traceback" not in done.stderr

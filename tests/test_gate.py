@@ -121,3 +121,11 @@ def test_names_from_data_cannot_break_the_summary(tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
     steelyard("gate", file, "--baseline", file, "--rule", "pass_rate >= -1", "--summary", str(summary))
     assert "<script>" not in summary.read_text(encoding="utf-8")
+
+
+def test_a_candidate_that_never_passes_fails_on_its_cost_of_pass() -> None:
+    base = made_runs({"x": 0.9}, tasks=12, attempts=2)
+    never = [msgspec.structs.replace(run, passed=False) for run in base]
+    failed = sy.gate(never, baseline=base, rules=["cost_of_pass <= 0.1", "cost_of_pass <= +10%"])
+    assert results(failed) == ["fails", "fails"]
+    assert failed.exit_code == 3

@@ -371,3 +371,13 @@ def test_csv_json_and_parquet_files(tmp_path: Path) -> None:
     assert "inf" in (tmp_path / "out.csv").read_text()
     assert json.loads((tmp_path / "out.json").read_text())["n"] == 1
     assert steelyard("measure", str(source), "--out", str(tmp_path / "out.xls")).status == 2
+
+
+def test_a_cost_that_is_a_lower_bound_says_so() -> None:
+    run = sy.Run(task="t", cost_usd=1.0, provenance={"cost_usd": "lower_bound"})
+    assert "cost_lower_bound" in codes(run)
+    assert codes(sy.Run(task="t", cost_usd=1.0, provenance={"cost_usd": "reported"})) == []
+
+
+def test_one_key_may_be_given_as_text() -> None:
+    assert sy.measure([sy.Run(task="t", tier="T0")], by="tier").by == ("tier",)

@@ -61,7 +61,18 @@ def _cost_differs(limits: FindingLimits, reported_cost_usd: nw.Expr, priced_cost
     return (reported_cost_usd - priced_cost_usd).abs() > reported_cost_usd * limits.cost_tolerance
 
 
+def _cost_too_low(_limits: FindingLimits, cost_is_lower_bound: nw.Expr, cost_usd: nw.Expr) -> nw.Expr:
+    return cost_is_lower_bound & ~cost_usd.is_null()
+
+
 CHECKS: tuple[Check, ...] = (
+    Check(
+        "cost_lower_bound",
+        "warning",
+        "the cost is a lower bound: the log does not hold all tokens",
+        ("cost_is_lower_bound", "cost_usd"),
+        _cost_too_low,
+    ),
     Check(
         "tests_contradict_verdict",
         "warning",

@@ -222,6 +222,18 @@ VALUE_PARTS: tuple[Part, ...] = (
             Fact("total_tokens", "count", "All kinds of tokens together.", _NO_USAGE),
         ),
     ),
+    Part(
+        lambda run: run.provenance,
+        lambda provenance: ("lower_bound" in (provenance.get("cost_usd"), provenance.get("usage")),),
+        (
+            Fact(
+                "cost_is_lower_bound",
+                "flag",
+                "The cost or the tokens are known to be too low.",
+                "the record does not say",
+            ),
+        ),
+    ),
     _simple("tool_calls", "count", "Tools called."),
     _simple("iterations", "count", "Turns taken."),
     _simple("success", "flag", "The agent's own claim."),

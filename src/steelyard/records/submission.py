@@ -136,6 +136,8 @@ def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None)
     """The run as a submission; Refused where it lacks what a submission must state."""
     usage = run.total_usage
     tokens = [count for name in usage.__struct_fields__ if (count := getattr(usage, name)) is not None] if usage else []
+    if usage is not None and (usage.input_tokens is None or usage.output_tokens is None):
+        tokens = []  # a sum without one of the two would pass for the whole
     values: dict[str, Any] = {  # Any: the fields' own types
         "id": run.id,
         "task_id": task_id,

@@ -163,6 +163,8 @@ def ranking_lines(result: Ranking) -> Iterator[str]:
     names = [clean(" ".join(str(value) for value in place.key.values())) for place in leaders]
     if len(result.places) == 1:
         yield f"{names[0]} is the only one, so there is nobody to lead."
+    elif len(leaders) == 1 and result.order == "ranked-pairs":
+        yield f"{names[0]} wins against everybody by the majority of tasks; how surely is not told by this order."
     elif len(leaders) == 1:
         yield f"{names[0]} leads on {result.on}, surely."
     else:

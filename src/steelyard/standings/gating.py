@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -135,6 +136,9 @@ def _result(rule: Rule, found: Difference, limit: float) -> Result:
     low, high = found.interval.low, found.interval.high
     if _constant(found):
         low = high = found.value
+    if _infinite(found.a) != _infinite(found.b):
+        # A cost of pass without a pass is infinite: no more tasks are needed to see that it is past any limit.
+        return "fails" if _infinite(found.b) != rule.at_least else "holds"
     if low is None or high is None:
         return "cannot be told"
     # a limit met to the last bit is met: 0.1 - 0.12 is a little less than -0.02
@@ -142,6 +146,10 @@ def _result(rule: Rule, found: Difference, limit: float) -> Result:
     if rule.at_least:
         return "holds" if low >= limit - slack else "fails" if high < limit - slack else "cannot be told"
     return "holds" if high <= limit + slack else "fails" if low > limit + slack else "cannot be told"
+
+
+def _infinite(value: float | None) -> bool:
+    return value is not None and math.isinf(value)
 
 
 def _constant(found: Difference) -> bool:
@@ -153,6 +161,9 @@ def _constant(found: Difference) -> bool:
 def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, needed: int | None) -> str:
     unit = catalog()[rule.metric].unit
     title = catalog()[rule.metric].title
+    if _infinite(plain.a) != _infinite(plain.b) and plain.a is not None and plain.b is not None:
+        moved = f"{title} went from {level_of(plain.a, unit)} to {level_of(plain.b, unit)}"
+        return f"{moved} on the same {plain.tasks:,} tasks: the rule {_told(result)}."
     if plain.value is None or plain.a is None or plain.b is None:
         return f"{title} cannot be told: {plain.interval.reason or 'no task in common'}."
     moved = f"{title} went from {level_of(plain.a, unit)} to {level_of(plain.b, unit)}"

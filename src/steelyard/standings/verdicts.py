@@ -40,6 +40,8 @@ def amount(value: float, unit: str, *, signed: bool = False, bare: bool = False)
     """A difference as people say it: shares as points, the rest in their unit; `bare` leaves the unit out."""
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    if math.isnan(value):  # infinity less infinity
+        return "-"
     sign = "+" if signed else ""
     match unit:
         case "share":

@@ -29,3 +29,11 @@ class TaskFiles:
     """Logs and recordings of each agent, to count its interactions in."""
     task: str = "task"
     """The task's name."""
+
+    def __post_init__(self) -> None:
+        """Take paths given as text, too."""
+        for name in ("nop", "oracle", "nop_again", "tests", "snapshot", "runs"):
+            if isinstance(given := getattr(self, name), str):
+                object.__setattr__(self, name, Path(given))
+        object.__setattr__(self, "agents", {key: Path(path) for key, path in self.agents.items()})
+        object.__setattr__(self, "logs", {key: [Path(path) for path in paths] for key, paths in self.logs.items()})

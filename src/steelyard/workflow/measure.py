@@ -53,7 +53,9 @@ def measure(
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:
-    """The keys to group by, each known and named once."""
+    """The keys to group by, each known and named once; one key may stand alone."""
+    if isinstance(by, str):
+        by = [by]
     for name in by:
         if name not in GROUP_KEYS:
             raise UnknownName("key to group by", name, GROUP_KEYS)

@@ -65,11 +65,15 @@ class Repeatability:
     rejected: list[Rejected] = field(default_factory=list)
 
 
-def repeat(inputs: Sequence[str | os.PathLike[str] | Run], *, options: RepeatOptions | None = None) -> Repeatability:
+def repeat(
+    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str] | Run], *, options: RepeatOptions | None = None
+) -> Repeatability:
     """Measure how alike the outputs of each prompt are.
 
     Inputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
     """
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = [inputs]
     chosen = options or RepeatOptions()
     for key in chosen.by:
         if key not in KEYS:

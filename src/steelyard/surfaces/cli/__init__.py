@@ -50,8 +50,12 @@ def run(tokens: list[str]) -> int:
         return UsageError.exit_code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader (head, less) has what it wanted; Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader (head, less) has what it wanted; Python would complain again when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        where = None if error.filename is None else str(error.filename)
+        print_error(SteelyardError(error.strerror or str(error), where=where), as_json=as_json)
+        return SteelyardError.exit_code
     return status if isinstance(status, int) else 0
