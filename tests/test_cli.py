@@ -65,6 +65,8 @@ def test_without_a_command_the_commands_are_listed() -> None:
         (["metrics", "cost_of_pas"], "cost_of_pass"),
         (["profiles", "show", "outcome-3"], "outcome-"),
         (["schema", "rnu"], "'run'"),
+        (["metrics", "--spec", "outcom"], "'outcome'"),
+        (["measure", "x.jsonl", "--metrics", "r_raw"], "repeatability"),
     ],
 )
 def test_wrong_usage_exits_2_and_says_what_to_do(arguments: list[str], sentence: str) -> None:
@@ -72,6 +74,11 @@ def test_wrong_usage_exits_2_and_says_what_to_do(arguments: list[str], sentence:
     assert done.status == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_profile_shows_itself_as_json_too() -> None:
+    shown = json.loads(steelyard("profiles", "show", "outcome-1", "--json").stdout)
+    assert shown["constants"]["pass_weight"] == 0.5
 
 
 def test_errors_under_json_are_json(tmp_path: Path) -> None:

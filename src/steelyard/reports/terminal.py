@@ -67,7 +67,8 @@ def heading(name: str, statistic: str | None = None) -> str:
 
 
 def _overview(result: Measurement) -> Table:
-    table = plain_table(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}")
+    runs = "1 run" if result.n == 1 else f"{result.n:,} runs"
+    table = plain_table(f"{runs}, profile {result.profile}, prices {result.prices}")
     for name in result.by:
         table.add_column(name)
     if not result.by:

@@ -44,7 +44,7 @@ def summary(table: Table, indexes: Sequence[int]) -> tuple[Fields, dict[str, str
         "agent_advantage": _mean(levels[3]),
         **{f"agent_advantage_level{level + 1}": _mean(values) for level, values in enumerate(levels)},
         "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
-        "cost_weighted_advantage": metrics.cost_weighted_advantage(advantages=levels[3], costs=costs),
+        "cost_weighted_advantage": _cost_weighted(levels[3], costs, len(attempts)),
         "mean_trajectory_length": metrics.mean_trajectory_length(
             lengths=_known(one.trajectory_length for one in attempts)
         ),
@@ -53,6 +53,14 @@ def summary(table: Table, indexes: Sequence[int]) -> tuple[Fields, dict[str, str
         "total_cost": _total([one.cost_usd for one in attempts]),
     }
     return without_missing(fields)
+
+
+def _cost_weighted(advantages: list[float], costs: list[float], attempts: int) -> float | Missing:
+    """Missing where some costs are unknown: an advantage of all tasks over the cost of some is no ratio of anything."""
+    if 0 < len(costs) < attempts:
+        return Missing(f"the cost of {attempts - len(costs)} of {attempts} attempts is not known")
+    found: float | Missing = metrics.cost_weighted_advantage(advantages=advantages, costs=costs)
+    return found
 
 
 def run_figures(table: Table) -> Fields:

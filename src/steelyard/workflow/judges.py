@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.errors import NothingUsable
+from steelyard.errors import NothingUsable, UsageError
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.decode import content_digest, content_id
 from steelyard.records.finding import Finding, Rejected
@@ -34,8 +34,13 @@ def judges(
     """Agreement per task and overall, severity, stated against recomputed scores, and contradictions."""
     from steelyard.standings.judging import JudgedRun, examine  # brings numpy and scipy
     from steelyard.statistics.results import check_level
+    from steelyard.tables.build import RunTable
 
     check_level(level)
+    if isinstance(runs, RunTable):
+        raise UsageError(
+            "a table of runs does not hold each judge's words", hint="pass the path or the records themselves"
+        )
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     reader = _Reader(progress)
     held = [JudgedRun(id_, run.task, _ratings(run.judgments)) for id_, run in reader.read(runs) if run.judgments]

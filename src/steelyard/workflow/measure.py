@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from steelyard.tables.build import RunTable
 
 
+MEASURED = frozenset({"run", "group", "component", "across"})
+"""The levels of the metrics that are made from a table of runs."""
+
+
 def measure(
     runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
     *,
@@ -41,7 +45,8 @@ def measure(
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     check_profile(chosen)
     for name in metrics:
-        catalog()[name]
+        if (declared := catalog()[name]).level not in MEASURED:
+            raise UsageError(f"{name} is a metric of the {declared.spec} specification, which measure does not make")
     if interval != "none":
         from steelyard.standings.intervals import check_method  # brings scipy
 

@@ -45,8 +45,9 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Findings to stderr, the first ones in full and a count of the rest."""
-    for finding in findings[:FINDINGS_SHOWN]:
+    """Findings to stderr, the gravest first: some in full and a count of the rest."""
+    order = {"error": 0, "warning": 1, "info": 2}
+    for finding in sorted(findings, key=lambda finding: order[finding.severity])[:FINDINGS_SHOWN]:
         place = f"{finding.where}: " if finding.where else ""
         sys.stderr.write(clean(f"{finding.severity}: {place}{finding.message} [{finding.code}]") + "\n")
     rest = len(findings) - FINDINGS_SHOWN

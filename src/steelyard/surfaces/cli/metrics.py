@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from steelyard.errors import UnknownName
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
 from steelyard.reports.measurement import json_number
@@ -23,6 +24,9 @@ def metrics(
     Example: steelyard metrics cost_of_pass
     """
     known = catalog()
+    specs = {one.spec for one in known.values()}
+    if spec is not None and spec not in specs:
+        raise UnknownName("specification", spec, specs)
     chosen = [known[name]] if name else [one for one in known.values() if spec in (None, one.spec)]
     if json:
         print_json([metric_dict(one) for one in chosen])

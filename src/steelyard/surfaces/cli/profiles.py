@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
@@ -24,7 +25,10 @@ def profiles(
     if action == "show":
         if name is None:
             raise UsageError("name the profile to show", hint="steelyard profiles show outcome-1")
-        print(profile_text(name), end="")
+        if json:
+            print_json(msgspec.to_builtins(load_profile(name)))
+        else:
+            print(profile_text(name), end="")
         return 0
     loaded = [load_profile(shipped) for shipped in shipped_profiles()]
     if json:
