@@ -20,6 +20,8 @@ SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
 BOX_IN_BUBBLEWRAP = "/box"
 LAUNCHER = str(Path(_launch.__file__).resolve())
+LAUNCHER_IN_BUBBLEWRAP = "/launch.py"
+"""A place of its own: the package may lie below the temporary folder, which the sandbox replaces."""
 _STRENGTH: tuple[IsolationName, ...] = ("bubblewrap", "landlock")
 
 
@@ -53,15 +55,15 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
             line += ["--symlink", os.readlink(folder), folder]
         elif Path(folder).exists():
             line += ["--ro-bind", folder, folder]
-    # Shared memory and temporary files are kept in the counted folder, and nothing else can be written. What must be
-    # readable is bound afterwards, since it may itself lie below the temporary folder.
-    line += ["--bind", f"{box}/tmp", "/tmp", "--bind", f"{box}/tmp", "/dev/shm"]  # noqa: S108 - a path inside the sandbox
-    for path in [*SYSTEM_FILES, *python_folders(), LAUNCHER, *readable]:
+    for path in [*SYSTEM_FILES, *python_folders(), *readable]:
         if Path(path).exists() and not path.startswith("/usr/"):
             # Bubblewrap would make the folders on the way for their owner only, and the command is not the owner.
             for parent in reversed(Path(path).parents[:-1]):
                 line += ["--perms", "0755", "--dir", str(parent)]
             line += ["--ro-bind", path, path]
+    # Shared memory and temporary files are kept in the counted folder, and nothing else can be written.
+    line += ["--bind", f"{box}/tmp", "/tmp", "--bind", f"{box}/tmp", "/dev/shm"]  # noqa: S108 - a path inside the sandbox
+    line += ["--ro-bind", LAUNCHER, LAUNCHER_IN_BUBBLEWRAP]
     return [*line, "--bind", box, BOX_IN_BUBBLEWRAP, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
 
 

@@ -21,6 +21,7 @@ from steelyard.errors import NoIsolation, UsageError
 from steelyard.sandbox.isolation import (
     BOX_IN_BUBBLEWRAP,
     LAUNCHER,
+    LAUNCHER_IN_BUBBLEWRAP,
     SYSTEM_FILES,
     SYSTEM_FOLDERS,
     active_isolation,
@@ -199,7 +200,8 @@ class _Job:
             },
             "report_fd": report_fd,
         }
-        launcher = [base_python(), "-I", "-S", LAUNCHER, json.dumps(spec), *self.command]
+        place = LAUNCHER_IN_BUBBLEWRAP if self.isolation.name == "bubblewrap" else LAUNCHER
+        launcher = [base_python(), "-I", "-S", place, json.dumps(spec), *self.command]
         if self.isolation.name != "bubblewrap":
             return launcher
         return [*bubblewrap_command(str(self.box), readable=self.readable), *launcher]
