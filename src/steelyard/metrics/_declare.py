@@ -66,7 +66,6 @@ class Metric:
     constants: Mapping[str, float]
     doc: str
     defined_when_empty: float | None = None
-    per_run_of: str | None = None
     has_per_run: bool = field(default=False)
 
     def __call__(self, **values: Any) -> float | Missing:  # Any: numbers, flags or lists, as the formula asks
@@ -171,6 +170,5 @@ def per_run_twin(declared: Metric) -> Metric:
         title=f"{declared.title}, per run",
         level="run",
         inputs=inputs,
-        per_run_of=declared.name,
         has_per_run=False,
     )

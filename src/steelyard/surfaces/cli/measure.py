@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli._options import (
+    By,
     Csv,
     Files,
     Json,
@@ -26,7 +27,7 @@ def measure(
     files: Files,
     /,
     *,
-    by: Annotated[str, Parameter(help="What to group by, separated by commas: tier, agent, model, task, ...")] = "",
+    by: By = "",
     profile: ProfileOption = "outcome-1",
     metrics: Annotated[str, Parameter(help="Only these metrics, separated by commas.")] = "",
     interval: Annotated[
