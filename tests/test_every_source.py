@@ -111,8 +111,18 @@ def test_the_order_of_paths_does_not_matter() -> None:
 def test_several_processes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = [repr(item) for item in gather([SAMPLES], workers=1)]
     monkeypatch.setattr(_workers, "WORTH_IT_BYTES", 0)
-    monkeypatch.setattr(_workers, "BATCH_FILES", 5)
+    monkeypatch.setattr(_workers, "BATCH_BYTES", 3_000)
     assert [repr(item) for item in gather([SAMPLES], workers=2)] == alone
+
+
+def test_what_a_worker_leaves_undone_when_it_dies_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = [repr(item) for item in gather([SAMPLES], workers=1)]
+    monkeypatch.setattr(_workers, "WORTH_IT_BYTES", 0)
+    monkeypatch.setattr(_workers, "BATCH_BYTES", 3_000)
+    once_only = "from steelyard.sources import _workers as w; f = w._receive; left = [1, 1]"
+    dies = f"{once_only}; w._receive = lambda pipe: f(pipe) if left and left.pop() else exit(9); w.work()"
+    monkeypatch.setattr(_workers, "COMMAND", ("-c", dies))
+    assert [repr(item) for item in gather([SAMPLES], workers=3)] == alone
 
 
 def survives(path: Path) -> None:

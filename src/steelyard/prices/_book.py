@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import mul
 from typing import Any, Literal, TypeAlias
 
-import msgspec
+from msgspec.structs import astuple
 
 from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Usage, as_utc
@@ -184,16 +184,17 @@ class PriceBook(ABC):
         found = self.find(model)
         if isinstance(found, Missing):
             return found
-        counts = msgspec.structs.astuple(usage)
+        counts = astuple(usage)
         for place, kind in _NEEDED_PLACES:
             if counts[place] is None:
                 return Missing(unknown_tokens(kind))
         tokens = tuple([count or 0 for count in counts])
         if max(tokens) > MOST_TOKENS:
             return Missing(TOO_MANY)
+        if len(found.periods) == 1:
+            return self._pico_in(found, found.periods[0], tokens, at, span)
         if at is not None:
-            moment = _in_utc(at)
-            return self._pico_in(found, found.period(moment), tokens, moment, span)
+            return self._pico_in(found, found.period(_in_utc(at)), tokens, at, span)
         answers = [self._pico_in(found, period, tokens, None, span) for period in found.periods]
         if all(answer == answers[0] for answer in answers):
             return answers[0]
@@ -212,7 +213,7 @@ class PriceBook(ABC):
                 if count and price is None:
                     return Missing(no_price(found, rates, kind))
             if any(count and uneven for count, uneven in zip(tokens, rates.uneven, strict=True)):
-                return self.cost_of_uneven(found, rates, tokens, at).scaleb(12, EXACT)
+                return self.cost_of_uneven(found, rates, tokens, at and _in_utc(at)).scaleb(12, EXACT)
         products: int = sum(map(mul, tokens, rates.pico))
         return rates.pico_per_request + products
 

@@ -79,7 +79,9 @@ def _used(reason_of: NDArray[np.int32], reasons: Sequence[str]) -> tuple[NDArray
     """The reasons that some row has, in alphabetical order, whatever the order of the rows."""
     import numpy as np  # heavy: only tables need it
 
-    used = sorted((reasons[index], index) for index in np.unique(reason_of).tolist() if index >= 0)
+    # counted: np.unique would bring masked arrays along, whose import takes longer than the pricing
+    present = np.flatnonzero(np.bincount(reason_of + 1)) - 1
+    used = sorted((reasons[index], index) for index in present.tolist() if index >= 0)
     place = np.full(len(reasons) + 1, -1, np.int32)  # one more: index -1, no reason, leads to the last place
     place[[index for _, index in used]] = np.arange(len(used), dtype=np.int32)
     return place[reason_of], tuple(reason for reason, _ in used)

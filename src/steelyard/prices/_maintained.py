@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
+from steelyard.prices._kept import KeptPrices
 from steelyard.records.run import TOKEN_KINDS
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ class MaintainedBook(PriceBook):
 
     def __init__(self) -> None:
         super().__init__()
-        self.version = f"genai-prices {version('genai-prices')}"  # asked of the metadata: no import of the library
+        installed = version("genai-prices")  # asked of the metadata: no import of the library
+        self.version = f"genai-prices {installed}"
+        self._kept = KeptPrices(installed)
 
     @cached_property
     def _snapshot(self) -> Any:  # Any: genai-prices' DataSnapshot, which is imported late
@@ -46,7 +49,17 @@ class MaintainedBook(PriceBook):
         return data_snapshot.DataSnapshot(providers=data.providers, from_auto_update=False)
 
     def look_up(self, model: str) -> ModelPrices | None:
-        """The model as genai-prices finds it; `provider/model` is looked up under that provider where it must be."""
+        """The model as genai-prices finds it, now or when it was asked before."""
+        kept = self._kept.get(model)
+        if kept is not None:
+            return kept
+        found = self._ask(model)
+        if found is not None:
+            self._kept.keep(model, found)
+        return found
+
+    def _ask(self, model: str) -> ModelPrices | None:
+        """The library's answer; `provider/model` is looked up under that provider where it must be."""
         for provider in (None, "litellm") if "/" in model else (None,):
             try:
                 source = self._snapshot.find_provider_model(model, None, provider, None)
@@ -65,7 +78,7 @@ class MaintainedBook(PriceBook):
         return tuple(name for name in names if name is not None)
 
     def _leads_to(self, name: str, model: genai.ModelInfo) -> bool:
-        found = self.look_up(name)
+        found = self._ask(name)
         return found is not None and found.origin[1] is model
 
     def models(self) -> Sequence[str]:

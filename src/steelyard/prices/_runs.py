@@ -45,8 +45,9 @@ def _parts(run: Run) -> list[_Part] | Missing:
         usage = call.usage
         if usage is not None:
             took_nothing = usage.input_tokens == 0 and usage.output_tokens == 0 and not any(astuple(usage))
-            part = (usage, call.model or run.model, run.started_at if call.at is None else call.at)
-            (idle if took_nothing else parts).append((*part, "run" if call.summed else "call"))
+            at = run.started_at if call.at is None else call.at
+            part: _Part = (usage, call.model or run.model, at, "run" if call.summed else "call")
+            (idle if took_nothing else parts).append(part)
         elif run.usage is None:
             silent = sum(1 for one in run.calls or () if one.usage is None)
             return Missing(f"{silent} of {len(run.calls or ())} calls state no tokens")

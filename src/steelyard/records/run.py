@@ -385,10 +385,11 @@ def add_usage(usages: Sequence[Usage]) -> Usage | None:
     """The sum of each kind over the usages that state it; None when there is no usage."""
     if not usages:
         return None
-    sums: dict[str, int | None] = {}
-    for kind in TOKEN_KINDS:
-        known = [value for usage in usages if (value := getattr(usage, kind)) is not None]
-        sums[kind] = sum(known) if known else None
+    sums: dict[str, int] = {}
+    for kind, counts in zip(TOKEN_KINDS, zip(*map(msgspec.structs.astuple, usages), strict=True), strict=True):
+        known = counts if None not in counts else [count for count in counts if count is not None]
+        if known:
+            sums[kind] = sum(known)
     return Usage(**sums)
 
 

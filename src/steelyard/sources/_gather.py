@@ -56,12 +56,12 @@ def gather(
     """
     if format is not None:
         source_named(format)
-    with _without_collection():
+    with without_collection():
         yield from _gathered(paths, format, workers, progress, tally, own_records)
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Many records are made and none of them in circles: looking for circles would take a sixth of the time."""
     was = gc.isenabled()
     gc.disable()

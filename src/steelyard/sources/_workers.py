@@ -8,7 +8,9 @@ import struct
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
@@ -19,8 +21,14 @@ from steelyard.sources._read import FileResult, Job, read_file
 
 WORTH_IT_BYTES = 48 << 20
 """Below this, starting processes takes longer than they save."""
-BATCH_BYTES = 8 << 20
-BATCH_FILES = 256
+BATCH_BYTES = 4 << 20
+MESSAGE_BYTES = 4096
+"""Any pipe holds a message of this size while nobody reads it."""
+AHEAD = 2
+"""Batches that a worker is given at once: it goes on with the next one while its answer waits to be taken."""
+
+COMMAND = ("-c", "from steelyard.sources._workers import work; work()")
+"""What Python is told to become a worker."""
 
 _LENGTH = struct.Struct("<Q")
 _encode = msgspec.msgpack.Encoder().encode
@@ -42,13 +50,15 @@ def read_files(jobs: Sequence[tuple[Job, int]], *, workers: int | None = None) -
 def _batches(jobs: Sequence[tuple[Job, int]]) -> Iterator[list[Job]]:
     """Neighbouring files together, so that a worker meets one kind of file for a while."""
     batch: list[Job] = []
-    held = 0
+    held = named = 0
     for job, size in jobs:
+        length = len(_encode(job))
+        if batch and (held >= BATCH_BYTES or named + length > MESSAGE_BYTES):
+            yield batch
+            batch, held, named = [], 0, 0
         batch.append(job)
         held += size
-        if held >= BATCH_BYTES or len(batch) >= BATCH_FILES:
-            yield batch
-            batch, held = [], 0
+        named += length
     if batch:
         yield batch
 
@@ -66,41 +76,48 @@ def _in_processes(batches: list[list[Job]], count: int) -> Iterator[FileResult]:
     threads = [threading.Thread(target=_serve, args=(following, answers), daemon=True) for _ in range(others)]
     for thread in threads:
         thread.start()
-    left = len(threads)
-    while (batch := following()) is not None:  # this process is one of the workers
-        yield from [read_file(job) for job in batch]
-    while left:
-        answer = answers.get()
-        if answer is None:
-            left -= 1
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            yield from _results.decode(answer)
+    busy = len(threads)
+    try:
+        while (batch := following()) is not None or busy:
+            if batch is not None:  # this process is one of the workers
+                yield from [read_file(job) for job in batch]
+            while busy and (batch is None or not answers.empty()):
+                answer = answers.get()
+                if answer is None:
+                    busy -= 1
+                elif isinstance(answer, BaseException):
+                    raise answer
+                else:
+                    yield from _results.decode(answer)
+    finally:
+        batches.clear()  # whoever stops early leaves the others without work
 
 
 def _serve(following: Callable[[], list[Job] | None], answers: SimpleQueue[bytes | BaseException | None]) -> None:
-    """Feeds one worker until there is nothing left; a worker that dies has its batch read here, file by file."""
+    """Feeds one worker until there is nothing left; a worker that dies has its batches read here, file by file."""
     worker: subprocess.Popen[bytes] | None = None
+    given: deque[list[Job]] = deque()
     try:
-        while (batch := following()) is not None:
-            if worker is None:
-                worker = _start()
-            answer = _ask(worker, batch)
-            if answer is None:
-                worker.kill()
-                worker.wait()
+        while True:
+            while len(given) < AHEAD and (batch := following()) is not None:
+                given.append(batch)
+                worker = worker or _start()
+                _give(worker, batch)
+            if not given:
+                break
+            answer = _take(worker) if worker else None
+            if answer is not None:
+                given.popleft()
+                answers.put(answer)
+            else:
+                _end(worker, at_once=True)
                 worker = None
-                answer = _encode([read_file(job) for job in batch])
-            answers.put(answer)
+                while given:
+                    answers.put(_encode([read_file(job) for job in given.popleft()]))
     except BaseException as error:  # noqa: BLE001 # handed to the thread that waits, which raises it
         answers.put(error)
     finally:
-        if worker is not None and worker.stdin is not None:
-            worker.stdin.close()
-            worker.wait()
-            if worker.stdout is not None:
-                worker.stdout.close()
+        _end(worker, at_once=bool(given))
         answers.put(None)
 
 
@@ -108,19 +125,34 @@ def _start() -> subprocess.Popen[bytes]:
     package = str(Path(__file__).resolve().parents[2])
     paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
-    command = [sys.executable, "-c", "from steelyard.sources._workers import work; work()"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)  # noqa: S603 # our own code
+    return subprocess.Popen([sys.executable, *COMMAND], stdin=pipe, stdout=pipe, env=environment)  # noqa: S603 # our own code
 
 
-def _ask(worker: subprocess.Popen[bytes], batch: list[Job]) -> bytes | None:
+def _give(worker: subprocess.Popen[bytes], batch: list[Job]) -> None:
     assert worker.stdin is not None
+    with suppress(BrokenPipeError, ConnectionError):  # a worker that has died gives no answer, which is seen then
+        _send(worker.stdin, _encode(batch))
+
+
+def _take(worker: subprocess.Popen[bytes]) -> bytes | None:
     assert worker.stdout is not None
     try:
-        _send(worker.stdin, _encode(batch))
         return _receive(worker.stdout)
-    except (BrokenPipeError, ConnectionError):
+    except ConnectionError:
         return None
+
+
+def _end(worker: subprocess.Popen[bytes] | None, *, at_once: bool) -> None:
+    if worker is None:
+        return
+    if at_once:
+        worker.kill()
+    for pipe in (worker.stdin, worker.stdout):
+        if pipe is not None:
+            with suppress(BrokenPipeError):
+                pipe.close()
+    worker.wait()
 
 
 def _send(pipe: IO[bytes], message: bytes) -> None:

@@ -33,20 +33,18 @@ SHORTFALL = 0.5
 """An output count below this share of the text's own length in tokens cannot be the final one."""
 
 
+ABSENT = msgspec.Raw()
+
+
 class Block(msgspec.Struct):
     """One block of a message's content."""
 
     type: str | None = None
     id: str | None = None
     name: str | None = None
-    text: msgspec.Raw = msgspec.Raw()
-    thinking: msgspec.Raw = msgspec.Raw()
-    input: msgspec.Raw = msgspec.Raw()
-
-    @property
-    def characters(self) -> int:
-        """How much text the model wrote in this block, as it stands in the file."""
-        return len(memoryview(self.text)) + len(memoryview(self.thinking)) + len(memoryview(self.input))
+    text: msgspec.Raw = ABSENT
+    thinking: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
 
 
 class Message(msgspec.Struct):
@@ -115,11 +113,10 @@ class Made:
     def __init__(self, lines: list[Line]) -> None:
         self.line = lines[0]
         self.copied = self.line.forked is not None
-        self.tools: list[Block] = []
+        self.tools: list[str] = []
         self.usage: ClaudeUsage | None = None
         final = False
         output: int | None = None
-        characters = 0
         for line in lines:
             message = line.message
             assert message is not None  # only such lines are kept under a call
@@ -131,15 +128,28 @@ class Made:
                 if output is None or stated is None or stated >= output:
                     final = final or (output is not None and stated is not None and stated > output)
                     self.usage, output = usage, stated
-            if isinstance(message.content, str):
-                characters += len(message.content)
-            elif message.content is not None:
+            if isinstance(message.content, list):
                 for block in message.content:
-                    characters += block.characters
-                    if block.id is not None and block.type == "tool_use":
-                        self.tools.append(block)
-        self.doubtful = not final and output is not None and output < SHORTFALL * characters / CHARACTERS_PER_TOKEN
+                    if block.type == "tool_use" and block.id is not None:
+                        self.tools.append(block.id)
+        enough = final or output is None or output >= SHORTFALL * _characters(lines) / CHARACTERS_PER_TOKEN
+        self.doubtful = not enough
         """Whether the output count is a placeholder from the stream's start."""
+
+
+def _characters(lines: list[Line]) -> int:
+    """How much text the model wrote, as it stands in the file."""
+    found = 0
+    for line in lines:
+        content = line.message.content if line.message else None
+        if isinstance(content, str):
+            found += len(content)
+        elif content is not None:
+            for block in content:
+                for text in (block.text, block.thinking, block.input):
+                    if text is not ABSENT:
+                        found += len(memoryview(text))
+    return found
 
 
 def recognises(head: Head) -> bool:
@@ -164,16 +174,24 @@ def read(path: Path) -> Iterator[Reading]:
         try:
             _take(decode(line), lines, sessions, before)
         except JSON_ERRORS as error:
-            for item in recovered(path, lines.number, line, _LINE, error):
+            for item in _several(line) or recovered(path, lines.number, line, _LINE, error):
                 if isinstance(item, Rejected):
                     yield item
                 else:
-                    _take(item[1], lines, sessions, before)
+                    _take(item if isinstance(item, Line) else item[1], lines, sessions, before)
     made = {key: {id_: Made(found) for id_, found in session.calls.items()} for key, session in sessions.items()}
     for line in lines.created:
         _note_created(line, sessions)
     for key, session in sessions.items():
         yield _part(key, session, made[key], str(path))
+
+
+def _several(line: bytes) -> list[Line]:
+    """The objects of a line that holds several whole ones, as two writers at once leave it; none for any other line."""
+    try:
+        return _LINE.decode_lines(line)
+    except JSON_ERRORS:
+        return []
 
 
 class Lines:
@@ -289,7 +307,7 @@ def _part(key: str, session: SessionSoFar, made: dict[str, Made], path: str) -> 
         for id_, call in made.items()
     )
     doubtful = tuple(id_ for id_, call in made.items() if call.doubtful)
-    tools = dict.fromkeys(str(block.id) for call in made.values() for block in call.tools)
+    tools = dict.fromkeys(id_ for call in made.values() for id_ in call.tools)
     started, ended = _span(session)
     usage = total_of(calls)
     first = next((line for line in (*session.others, *(call.line for call in made.values())) if line.cwd), None)

@@ -10,19 +10,18 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK
+from steelyard.prices import DEFAULT_BOOK, open_book, price_run
 from steelyard.records.decode import content_digest, content_id
 from steelyard.records.finding import Finding, Rejected
+from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Run, as_utc
 from steelyard.reports.reading import FormatCount, ReadSummary
 from steelyard.sources._base import Entry
-from steelyard.sources._gather import Gathered, Progress, Tally, gather
-from steelyard.workflow._costs import Costs
+from steelyard.sources._gather import Gathered, Progress, Tally, gather, without_collection
 from steelyard.workflow._open import PathInput
 
 REJECTED_KEPT = 1_000
 FINDINGS_KEPT = 1_000
-PRICED_AT_ONCE = 20_000
 
 
 def default_places() -> list[tuple[str, Path]]:
@@ -72,8 +71,7 @@ class Reading:
             given = [path for _, path in places]
             looked_in = [f"{name}: {path}" for name, path in places]
         self._tally = Tally()
-        self._costs = Costs(prices)
-        self._unpriced: list[Run] = []
+        self._book = open_book(prices)
         self._since = since and as_utc(since)
         self._until = until and as_utc(until)
         self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
@@ -81,6 +79,10 @@ class Reading:
         self.summary = ReadSummary({}, looked_in=tuple(looked_in), book=prices)
 
     def __iter__(self) -> Iterator[Run]:
+        with without_collection():
+            yield from self._runs()
+
+    def _runs(self) -> Iterator[Run]:
         for item in self._gathered:
             if isinstance(item, Entry):
                 run = self._with_id(item)
@@ -91,7 +93,6 @@ class Reading:
                     self.summary.outside += 1
             else:
                 self._told(item)
-        self._price()
         for name, files in self._tally.files.items():
             self.summary.formats.setdefault(name, FormatCount()).files = files
         self.summary.formats = dict(sorted(self.summary.formats.items()))
@@ -142,17 +143,10 @@ class Reading:
             count.add_cost(run.cost_usd, bound=(run.provenance or {}).get("cost_usd") == "lower_bound")
         elif usage is None:
             count.cost_unknown_runs += 1
-        else:
-            self._unpriced.append(run)
-            if len(self._unpriced) >= PRICED_AT_ONCE:
-                self._price()
-
-    def _price(self) -> None:
-        """Prices the runs that report no cost; a cost from tokens that are a lower bound is one itself."""
-        for run, cost in zip(self._unpriced, self._costs.of(self._unpriced) if self._unpriced else (), strict=True):
+        else:  # a cost from tokens that are a lower bound is one itself
+            cost = price_run(run, self._book)
             bound = (run.provenance or {}).get("usage") == "lower_bound"
-            self.summary.formats[_format(run)].add_cost(cost, bound=bound)
-        self._unpriced = []
+            count.add_cost(None if isinstance(cost, Missing) else cost, bound=bound)
 
 
 def _format(run: Run) -> str:
