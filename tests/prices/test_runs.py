@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,6 +134,33 @@ any_runs = st.builds(
 def test_no_run_breaks_the_pricing(one: Run, book: Any) -> None:
     cost = price_run(one, book)
     assert isinstance(cost, Missing) or 0 <= cost < math.inf
+
+
+few = st.integers(0, 300_000)
+known_usages = st.builds(Usage, **dict.fromkeys(TOKEN_KINDS, few))
+known_calls = st.builds(
+    Call, model=st.sampled_from(["gpt-4o", "claude-sonnet-4-5", "o3"]), at=moments, usage=known_usages
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(calls=st.lists(known_calls, min_size=1, max_size=12), book=st.sampled_from([BOOK, SEED]))
+def test_a_run_costs_what_its_calls_cost(calls: list[Call], book: Any) -> None:
+    alone = [price_run(run(calls=(one,)), book) for one in calls]
+    together = price_run(run(calls=tuple(calls)), book)
+    if any(isinstance(cost, Missing) for cost in alone):
+        assert isinstance(together, Missing)
+    else:
+        assert together == pytest.approx(sum(cost for cost in alone if not isinstance(cost, Missing)), rel=1e-12)
+
+
+def test_one_impossible_count_among_many_calls_is_named() -> None:
+    calls = (*(call("gpt-4o", tokens(1)) for _ in range(9)), call("gpt-4o", tokens(10**15 + 1)))
+    assert price_run(run(calls=calls), SEED) == Missing(
+        "a count of more than 1,000,000,000,000,000 tokens cannot be right"
+    )
+    many = tuple(call("gpt-4o", tokens(10**15)) for _ in range(9))
+    assert price_run(run(calls=many), SEED) == 9 * 5e9  # possible one by one, 5 USD per million
 
 
 def test_a_component_is_priced_under_the_model_of_the_run() -> None:

@@ -174,6 +174,14 @@ class PriceBook(ABC):
             self._found[model] = found
         return found
 
+    def is_flat(self, model: str | None) -> bool:
+        """Whether each token of the model has one price, whatever the call, its moment and its size."""
+        found = self.find(model)
+        if isinstance(found, Missing) or len(found.periods) > 1 or len(found.periods[0].tiers) > 1:
+            return False
+        rates = found.periods[0].tiers[0]
+        return rates.whole and not rates.usd_per_request
+
     def price(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Priced:
         """Cost of the tokens in USD, as the book had it at that moment."""
         pico = self.pico(usage, model=model, at=at, span=span)

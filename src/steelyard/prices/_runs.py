@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
 from msgspec.structs import astuple
 
-from steelyard.prices._book import PriceBook, Priced, Span, add_pico, in_usd
+from steelyard.prices._book import MOST_TOKENS, PriceBook, Priced, Span, add_pico, in_usd
 from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Component, Run, Usage, add_usage
 
 _Part: TypeAlias = tuple[Usage, str | None, datetime | None, Span]
 """Tokens of a run that are priced together: under which model, at what moment, and whether they are one call."""
+
+
+WORTH_ADDING = 4
+"""From so many parts on, adding up what costs the same saves time."""
 
 
 def price_run(run: Run, book: PriceBook) -> Priced:
@@ -25,12 +29,35 @@ def price_run(run: Run, book: PriceBook) -> Priced:
     if isinstance(parts, Missing):
         return parts
     amounts = []
-    for usage, model, at, span in parts:
+    for usage, model, at, span in _together(parts, book):
         amount = book.pico(usage, model=model, at=at, span=span)
         if isinstance(amount, Missing):
             return amount
         amounts.append(amount)
     return in_usd(add_pico(amounts))
+
+
+def _together(parts: Sequence[_Part], book: PriceBook) -> Iterable[_Part]:
+    """Parts of one model whose tokens cost the same in every call as one part: a log has thousands of them."""
+    if len(parts) < WORTH_ADDING:
+        return parts
+    alike: dict[str | None, list[_Part]] = {}
+    for part in parts:
+        alike.setdefault(part[1], []).append(part)
+    found: list[_Part] = []
+    for model, group in alike.items():
+        total = _added(group) if book.is_flat(model) else None
+        found += group if total is None else [(total, model, None, "call")]
+    return found
+
+
+def _added(parts: Sequence[_Part]) -> Usage | None:
+    """The parts' tokens added up; None where one of them may have no price: its reason is the answer then."""
+    usages = [part[0] for part in parts]
+    total = add_usage(usages)
+    if total is None or any(usage.input_tokens is None or usage.output_tokens is None for usage in usages):
+        return None
+    return None if max(filter(None, astuple(total)), default=0) > MOST_TOKENS else total
 
 
 def _parts(run: Run) -> list[_Part] | Missing:
@@ -61,8 +88,11 @@ def _parts(run: Run) -> list[_Part] | Missing:
 
 def _outside(usage: Usage, calls: Sequence[Usage]) -> Usage | None:
     """Tokens of the run that no call accounts for; None when there are none."""
-    in_calls = add_usage(calls) or Usage()
-    left = {kind: max(0, (getattr(usage, kind) or 0) - (getattr(in_calls, kind) or 0)) for kind in TOKEN_KINDS}
+    in_calls = add_usage(calls)
+    if in_calls == usage:
+        return None
+    known = in_calls or Usage()
+    left = {kind: max(0, (getattr(usage, kind) or 0) - (getattr(known, kind) or 0)) for kind in TOKEN_KINDS}
     return Usage(**left) if any(left.values()) else None
 
 
