@@ -105,36 +105,34 @@ class SessionSoFar:
     created: dict[str, None] = field(default_factory=dict)
 
 
-class Made:
-    """One model call, made out from its lines."""
-
-    __slots__ = ("copied", "doubtful", "line", "tools", "usage")
-
-    def __init__(self, lines: list[Line]) -> None:
-        self.line = lines[0]
-        self.copied = self.line.forked is not None
-        self.tools: list[str] = []
-        self.usage: ClaudeUsage | None = None
-        final = False
-        output: int | None = None
-        for line in lines:
-            message = line.message
-            assert message is not None  # only such lines are kept under a call
-            if message.stop_reason is not None:
-                final = True
-            usage = message.usage
-            if usage is not None:
-                stated = usage.output_tokens
-                if output is None or stated is None or stated >= output:
-                    final = final or (output is not None and stated is not None and stated > output)
-                    self.usage, output = usage, stated
-            if isinstance(message.content, list):
-                for block in message.content:
-                    if block.type == "tool_use" and block.id is not None:
-                        self.tools.append(block.id)
-        enough = final or output is None or output >= SHORTFALL * _characters(lines) / CHARACTERS_PER_TOKEN
-        self.doubtful = not enough
-        """Whether the output count is a placeholder from the stream's start."""
+def _call(id_: str, lines: list[Line], tools: dict[str, None]) -> tuple[Call, bool]:
+    """One model call made out from its lines, and whether its output count is a placeholder from the stream's start."""
+    usage: ClaudeUsage | None = None
+    output: int | None = None
+    final = False
+    for line in lines:
+        message = line.message
+        assert message is not None  # only such lines are kept under a call
+        if message.stop_reason is not None:
+            final = True
+        if message.usage is not None:
+            stated = message.usage.output_tokens
+            if output is None or stated is None or stated >= output:
+                final = final or (output is not None and stated is not None and stated > output)
+                usage, output = message.usage, stated
+        if isinstance(message.content, list):
+            for block in message.content:
+                if block.type == "tool_use" and block.id is not None:
+                    tools[block.id] = None
+    first = lines[0]
+    call = Call(
+        id=label(id_),
+        model=label(first.message.model) if first.message else None,
+        at=moment(first.timestamp),
+        usage=usage.disjoint() if usage else None,
+    )
+    enough = final or output is None or output >= SHORTFALL * _characters(lines) / CHARACTERS_PER_TOKEN
+    return call, not enough
 
 
 def _characters(lines: list[Line]) -> int:
@@ -179,11 +177,10 @@ def read(path: Path) -> Iterator[Reading]:
                     yield item
                 else:
                     _take(item if isinstance(item, Line) else item[1], lines, sessions, before)
-    made = {key: {id_: Made(found) for id_, found in session.calls.items()} for key, session in sessions.items()}
     for line in lines.created:
         _note_created(line, sessions)
     for key, session in sessions.items():
-        yield _part(key, session, made[key], str(path))
+        yield _part(key, session, str(path))
 
 
 def _several(line: bytes) -> list[Line]:
@@ -296,21 +293,15 @@ def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
         session.created[result.path] = None
 
 
-def _part(key: str, session: SessionSoFar, made: dict[str, Made], path: str) -> Part:
-    calls = tuple(
-        Call(
-            id=label(id_),
-            model=label(call.line.message.model) if call.line.message else None,
-            at=moment(call.line.timestamp),
-            usage=call.usage.disjoint() if call.usage else None,
-        )
-        for id_, call in made.items()
-    )
-    doubtful = tuple(id_ for id_, call in made.items() if call.doubtful)
-    tools = dict.fromkeys(id_ for call in made.values() for id_ in call.tools)
+def _part(key: str, session: SessionSoFar, path: str) -> Part:
+    tools: dict[str, None] = {}
+    made = [_call(id_, lines, tools) for id_, lines in session.calls.items()]
+    calls = tuple([call for call, _ in made])
+    doubtful = tuple([id_ for id_, (_, doubt) in zip(session.calls, made, strict=True) if doubt])
+    firsts = [lines[0] for lines in session.calls.values()]
     started, ended = _span(session)
     usage = total_of(calls)
-    first = next((line for line in (*session.others, *(call.line for call in made.values())) if line.cwd), None)
+    first = next((line for line in (*session.others, *firsts) if line.cwd), None)
     run = run_from(
         format=FORMAT,
         path=path,
@@ -332,7 +323,7 @@ def _part(key: str, session: SessionSoFar, made: dict[str, Made], path: str) -> 
         usage=usage,
         calls=calls,
         tool_calls=len(tools),
-        iterations=sum(1 for call in made.values() if not call.line.sidechain) or None,
+        iterations=sum([not line.sidechain for line in firsts]) or None,
         files_created=tuple(session.created),
         extra={"agent_version": first.version if first else None},
     )
@@ -342,7 +333,7 @@ def _part(key: str, session: SessionSoFar, made: dict[str, Made], path: str) -> 
         line=session.line,
         role="session",
         tool_ids=tuple(tools),
-        copied=tuple(id_ for id_, call in made.items() if call.copied),
+        copied=tuple([id_ for id_, lines in session.calls.items() if lines[0].forked is not None]),
         doubtful=doubtful,
     )
 
