@@ -1,5 +1,7 @@
 """Reading 500 MB of Claude Code logs: ours against the npm program ccusage on the same files in the same run.
 
+Then pricing: ours against genai-prices called row by row.
+
 python -m benchmarks.read [--quick] [--megabytes N] [--ccusage PROGRAM]
 """
 
@@ -19,6 +21,8 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+
+from benchmarks import prices
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ROOT.parent / "shared" / "samples" / "claude-code"
@@ -137,7 +141,8 @@ def main(arguments: list[str] | None = None) -> int:
             seconds, reports[name] = timed(command, environment)
             times[name].append(seconds)
         show(times, reports, size)
-    return 0
+    print()
+    return prices.main(["--quick"] if options.quick else [])
 
 
 def show(times: dict[str, list[float]], reports: dict[str, dict[str, object]], size: int) -> None:
