@@ -174,14 +174,6 @@ class PriceBook(ABC):
             self._found[model] = found
         return found
 
-    def is_flat(self, model: str | None) -> bool:
-        """Whether each token of the model has one price, whatever the call, its moment and its size."""
-        found = self.find(model)
-        if isinstance(found, Missing) or len(found.periods) > 1 or len(found.periods[0].tiers) > 1:
-            return False
-        rates = found.periods[0].tiers[0]
-        return rates.whole and not rates.usd_per_request
-
     def price(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Priced:
         """Cost of the tokens in USD, as the book had it at that moment."""
         pico = self.pico(usage, model=model, at=at, span=span)
@@ -207,6 +199,31 @@ class PriceBook(ABC):
         if all(answer == answers[0] for answer in answers):
             return answers[0]
         return Missing(UNDATED.format(model=found.id, what=found.depends_on))
+
+    def pico_together(
+        self, rows: Sequence[tuple[int | None, ...]], *, model: str | None
+    ) -> tuple[int, tuple[int, ...]] | None:
+        """What calls of one model (counts by TOKEN_KINDS) cost in sum, and their tokens; None where each must be asked.
+
+        They may be added up where one whole price holds for every token, whatever the moment and the size of the call.
+        """
+        found = self.find(model)
+        if isinstance(found, Missing) or len(found.periods) > 1:
+            return None
+        rates, *larger = found.periods[0].tiers
+        if not rates.whole or rates.usd_per_request:
+            return None
+        columns = list(zip(*rows, strict=True))
+        if any(None in columns[place] for place, _ in _NEEDED_PLACES):
+            return None
+        counts = [[n or 0 for n in column] if None in column else column for column in columns]
+        tokens = tuple(map(sum, counts))
+        if max(tokens) > MOST_TOKENS:
+            return None
+        largest = max(map(sum, zip(*(counts[place] for place in _INPUT_PLACES), strict=True))) if larger else 0
+        if any(largest > (tier.above_input_tokens or 0) for tier in larger):
+            return None
+        return sum(map(mul, tokens, rates.pico)), tokens
 
     def _pico_in(
         self, found: ModelPrices, period: Period, tokens: tuple[int, ...], at: datetime | None, span: Span

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from operator import add
 from typing import TypeAlias
 
 from msgspec.structs import astuple
 
-from steelyard.prices._book import MOST_TOKENS, PriceBook, Priced, Span, add_pico, in_usd
+from steelyard.prices._book import PriceBook, Priced, Span, add_pico, in_usd
 from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Component, Run, Usage, add_usage
 
@@ -16,20 +17,19 @@ _Part: TypeAlias = tuple[Usage, str | None, datetime | None, Span]
 """Tokens of a run that are priced together: under which model, at what moment, and whether they are one call."""
 
 
-WORTH_ADDING = 4
-"""From so many parts on, adding up what costs the same saves time."""
-
-
 def price_run(run: Run, book: PriceBook) -> Priced:
     """Cost of the run's tokens: each call under its model at its moment, tokens outside calls under the run's model.
 
     A call that does not name its model or moment takes the run's.
     """
+    together = _together(run, book)
+    if together is not None:
+        return in_usd(together)
     parts = _parts(run)
     if isinstance(parts, Missing):
         return parts
     amounts = []
-    for usage, model, at, span in _together(parts, book):
+    for usage, model, at, span in parts:
         amount = book.pico(usage, model=model, at=at, span=span)
         if isinstance(amount, Missing):
             return amount
@@ -37,27 +37,27 @@ def price_run(run: Run, book: PriceBook) -> Priced:
     return in_usd(add_pico(amounts))
 
 
-def _together(parts: Sequence[_Part], book: PriceBook) -> Iterable[_Part]:
-    """Parts of one model whose tokens cost the same in every call as one part: a log has thousands of them."""
-    if len(parts) < WORTH_ADDING:
-        return parts
-    alike: dict[str | None, list[_Part]] = {}
-    for part in parts:
-        alike.setdefault(part[1], []).append(part)
-    found: list[_Part] = []
-    for model, group in alike.items():
-        total = _added(group) if book.is_flat(model) else None
-        found += group if total is None else [(total, model, None, "call")]
-    return found
+def _together(run: Run, book: PriceBook) -> int | None:
+    """Pico-dollars of a run whose calls, added up by model, cost what they cost one by one; None for any other run.
 
-
-def _added(parts: Sequence[_Part]) -> Usage | None:
-    """The parts' tokens added up; None where one of them may have no price: its reason is the answer then."""
-    usages = [part[0] for part in parts]
-    total = add_usage(usages)
-    if total is None or any(usage.input_tokens is None or usage.output_tokens is None for usage in usages):
-        return None
-    return None if max(filter(None, astuple(total)), default=0) > MOST_TOKENS else total
+    Most logs are of such runs, and have thousands of calls.
+    """
+    by_model: dict[str | None, list[tuple[int | None, ...]]] = {}
+    for call in run.calls or ():
+        if call.usage is None:
+            return None
+        by_model.setdefault(call.model or run.model, []).append(astuple(call.usage))
+    pico = 0
+    tokens = [0] * len(TOKEN_KINDS)
+    for model, rows in by_model.items():
+        total = book.pico_together(rows, model=model)
+        if total is None:
+            return None
+        pico += total[0]
+        tokens = list(map(add, tokens, total[1]))
+    stated = astuple(run.usage) if run.usage is not None else ()
+    outside = any((count or 0) > known for count, known in zip(stated, tokens, strict=False))
+    return None if outside or not by_model else pico
 
 
 def _parts(run: Run) -> list[_Part] | Missing:
