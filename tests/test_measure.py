@@ -64,6 +64,15 @@ def test_the_json_is_strict_and_has_the_promised_shape(tmp_path: Path) -> None:
     assert set(result["across"]) >= {"pass_rate_variance", "cost_variance", "composite_variance", "cost_delta"}
 
 
+def test_a_key_that_runs_do_not_have_is_a_dash_everywhere(tmp_path: Path) -> None:
+    runs = [sy.Run(id=f"{n}", task="t", tier=f"T{n}", passed=True, impl_rate=0.5 + n / 4) for n in range(2)]
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b"".join(encode_run(run) + b"\n" for run in runs))
+    done = steelyard("measure", str(path), "--by", "tier,model")
+    assert "None" not in done.stdout + done.stderr
+    assert "Across tiers" in done.stdout
+
+
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     lines = [encode_run(run) + b"\n" for run in demo_runs()]
     first = None

@@ -61,6 +61,53 @@ def test_read_writes_runs_that_measure_takes(tmp_path: Path) -> None:
     assert measured["groups"][0]["n"] == 3
 
 
+def test_tokens_that_no_run_states_are_missing_and_not_zero(tmp_path: Path) -> None:
+    silent = '{"id": "a", "task": "t", "passed": true}\n{"id": "b", "task": "t"}\n'
+    (tmp_path / "runs.jsonl").write_text(silent, encoding="utf-8")
+    report = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)
+    for count in (report["formats"]["runs-jsonl"], report["total"]):
+        assert (count["runs"], count["tokens_known_runs"], count["tokens_unknown_runs"]) == (2, 0, 2)
+        assert count["total_tokens"] is None
+        assert set(count["tokens"].values()) == {None}
+        assert (count["calls"], count["cost_known_usd"], count["cost_lower_bound_usd"]) == (None, None, None)
+        assert count["reason"] == "none of the 2 runs states its tokens"
+    assert steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()[1].split() == [
+        *("runs-jsonl", "1", "2"),
+        *("-", "-"),  # calls, tokens
+        *("-", "-", "2"),  # cost known, lower bound, unknown
+    ]
+
+
+def test_a_known_total_says_how_many_runs_it_covers(tmp_path: Path) -> None:
+    stated = '{"id": "c", "task": "t", "usage": {"input_tokens": 1200, "output_tokens": 0}}\n'
+    (tmp_path / "runs.jsonl").write_text('{"id": "a", "task": "t"}\n' + stated, encoding="utf-8")
+    report = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)
+    assert report["total"]["tokens"]["output_tokens"] == 0  # stated as 0
+    assert report["total"]["tokens"]["reasoning_tokens"] is None
+    assert (report["total"]["total_tokens"], report["total"]["tokens_known_runs"]) == (1200, 1)
+    assert "1,200 (1 of 2)" in steelyard("read", "runs.jsonl", cwd=tmp_path).stdout
+
+
+def test_a_file_of_our_records_is_one_row_whatever_its_runs_came_from(tmp_path: Path) -> None:
+    steelyard("demo", "--write", "demo.jsonl", cwd=tmp_path)
+    formats = json.loads(steelyard("read", "demo.jsonl", "--json", cwd=tmp_path).stdout)["formats"]
+    assert {name: (one["files"], one["runs"] > 0) for name, one in formats.items()} == {"runs-jsonl": (1, True)}
+
+
+def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
+    bad = ['{"task": "t", "usge": {}}', '{"task": "t", "cost_usd": -1}', '{"task": "t"', "[1]"]
+    (tmp_path / "runs.jsonl").write_text("".join(line + "\n" for line in bad), encoding="utf-8")
+    (tmp_path / "odd.bin").write_bytes(b"\x00\x01")
+    done = steelyard("read", ".", cwd=tmp_path)
+    assert "what to do" in done.stdout
+    assert "did you mean 'usage'?" in done.stdout
+    assert "steelyard schema run" in done.stdout
+    assert "1 file was not recognised" in done.stdout
+    aside = json.loads(steelyard("read", ".", "--json", cwd=tmp_path).stdout)["set_aside"]
+    assert len(aside) == 4
+    assert all(one["hint"] and one["hint"] in one["message"] and one["where"] for one in aside)
+
+
 def test_since_and_until_keep_what_started_between() -> None:
     folder = str(SAMPLES / "claude-code")
     first = json.loads(steelyard("read", folder, "--until", "2026-03-02", "--json").stdout)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.records.missing import Missing
     from steelyard.records.run import Run
     from steelyard.records.task import Task
-    from steelyard.workflow._open import open_runs as read
+    from steelyard.workflow._open import read_runs as read
     from steelyard.workflow.compare import compare
     from steelyard.workflow.explain import explain_run as explain
     from steelyard.workflow.gate import gate
@@ -49,7 +49,7 @@ _HOMES = {
     "load_profile": "steelyard.profiles:load_profile",
     "measure": "steelyard.workflow.measure:measure",
     "rank": "steelyard.workflow.rank:rank",
-    "read": "steelyard.workflow._open:open_runs",
+    "read": "steelyard.workflow._open:read_runs",
     "repeat": "steelyard.workflow.repeat:repeat",
     "speedup": "steelyard.workflow.speedup:speedup",
 }

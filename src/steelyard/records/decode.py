@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, get_args, get_origin
 
@@ -66,6 +68,34 @@ def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # A
         raise _explained(error) from error
 
 
+def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a record's fields
+    """The run, held to the same types and ranges as one that is read: Python itself checks neither."""
+    run = given if isinstance(given, Run) else convert_run(dict(given))
+    try:
+        again = decode_run(encode_run(run))
+    except Refused:
+        _refuse_infinite(run)
+        raise
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise Refused(f"a value cannot stand in a record: {error}", "steelyard schema run shows the fields") from error
+    if again != run:
+        _refuse_infinite(run)
+    return again
+
+
+def _refuse_infinite(run: Run) -> None:
+    """Refuse numbers that JSON cannot hold; it would write null for them."""
+    waiting: list[tuple[str, Any]] = [("", msgspec.to_builtins(run))]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Refused(f"{place}: the number {value} is not finite", "leave out what is not known")
+        if isinstance(value, dict):
+            waiting += [(f"{place}.{key}".lstrip("."), inner) for key, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{place}[...]", inner) for inner in value]
+
+
 def encode_run(run: Run) -> bytes:
     """The run as one line of JSON without a line end; `decode_run` gives the same run back."""
     if run.extra is None:
@@ -117,7 +147,8 @@ def _explained(error: msgspec.ValidationError) -> Refused:
     at = _AT_PATH.search(text)
     place = f"{at['path']}: " if at and at["path"] else ""
     reason = _AT_PATH.sub("", text).replace("`", "")
-    return Refused(place + reason[:1].lower() + reason[1:], _known_values(place, text))
+    hint = _known_values(place, text) or "steelyard schema run shows what each field may hold"
+    return Refused(place + reason[:1].lower() + reason[1:], hint)
 
 
 def _known_values(place: str, text: str) -> str | None:

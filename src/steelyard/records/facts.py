@@ -6,7 +6,7 @@ are derived from the declarations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal
@@ -312,3 +312,17 @@ def run_facts(run: Run) -> dict[str, Any]:  # Any: text, flags and numbers; Miss
         for fact, value in zip(part.facts, values, strict=True):
             found[fact.name] = Missing(fact.absent) if value is None else value
     return found
+
+
+def key_text(value: str | int | None) -> str:
+    """The value of a key to group by, as people read it: a dash where the runs have none."""
+    return "-" if value is None else str(value)
+
+
+def key_label(names: Iterable[str], values: Iterable[str | int | None]) -> str:
+    """A group's keys in one line.
+
+    >>> key_label(["agent", "model"], ["a", None])
+    'agent a, model -'
+    """
+    return ", ".join(f"{name} {key_text(value)}" for name, value in zip(names, values, strict=True))

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
+
+REJECTED_KEPT = 1_000
+"""How many refused records are listed; all are counted."""
 
 Severity = Literal["info", "warning", "error"]
 
@@ -20,6 +25,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """File and line, run id or group; None when it is about the whole input."""
 
 
+_ADVICE = {
+    "bad_record": "correct the record, or take it out",
+    "cut_off": "copy the file again; what stands before the break is read",
+    "unreadable_file": "check the file, or leave it out",
+}
+
+
 class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     """A record that was set aside, with the reason and what to do."""
 
@@ -34,7 +46,38 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
         """File and line, the line left out where it has no meaning."""
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
+    @property
+    def advice(self) -> str:
+        """What to do: the hint, or what holds for all records set aside for such a cause."""
+        return self.hint or _ADVICE.get(self.code, _ADVICE["bad_record"])
+
     def as_finding(self) -> Finding:
         """The finding that lists this record among the others."""
-        advice = f" ({self.hint})" if self.hint else ""
-        return Finding(code=self.code, severity="error", message=f"{self.reason}{advice}", where=self.where)
+        return Finding(code=self.code, severity="error", message=f"{self.reason} ({self.advice})", where=self.where)
+
+
+@dataclass(slots=True)
+class SetAside:
+    """The records that were set aside: the first of them listed, all of them counted."""
+
+    listed: list[Rejected] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, rejected: Rejected) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.listed) < REJECTED_KEPT:
+            self.listed.append(rejected)
+
+    def findings(self) -> list[Finding]:
+        """Each as a finding, then how many more there are."""
+        return set_aside_findings(self.listed, self.count)
+
+
+def set_aside_findings(listed: Sequence[Rejected], count: int) -> list[Finding]:
+    """The listed records as findings, and one for those that were only counted."""
+    found = [rejected.as_finding() for rejected in listed]
+    more = count - len(found)
+    if more > 0:
+        found.append(Finding(code="bad_record", severity="error", message=f"{more:,} more records were set aside"))
+    return found

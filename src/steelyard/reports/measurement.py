@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import MissingExtra
-from steelyard.records.finding import Finding, Rejected
+from steelyard.records.facts import key_label
+from steelyard.records.finding import Finding, Rejected, set_aside_findings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,7 @@ class Group:
     @property
     def label(self) -> str:
         """The key in one line, for findings and messages."""
-        return ", ".join(f"{name} {value}" for name, value in self.key.items()) or "all runs"
+        return key_label(self.key, self.key.values()) or "all runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +125,7 @@ class Measurement:
     @property
     def all_findings(self) -> tuple[Finding, ...]:
         """Findings, with the records that were set aside among them."""
-        listed = tuple(rejected.as_finding() for rejected in self.rejected)
-        more = self.rejected_count - len(listed)
-        if more > 0:
-            listed += (Finding(code="bad_record", severity="error", message=f"{more:,} more records were set aside"),)
-        return listed + self.findings
+        return (*set_aside_findings(self.rejected, self.rejected_count), *self.findings)
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a group and metric."""

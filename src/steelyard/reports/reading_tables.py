@@ -24,27 +24,38 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
         table.add_row("all", *_cells(summary.total), style="bold")
     yield table
     if summary.unknown:
-        yield f"{len(summary.unknown):,} files were not recognised"
+        count = len(summary.unknown)
+        yield "1 file was not recognised" if count == 1 else f"{count:,} files were not recognised"
     if summary.archives:
-        yield f"{summary.archives:,} archives were opened"
-    if summary.rejected_count:
-        aside = Table(box=None, pad_edge=False)
-        aside.add_column("set aside", justify="right")
-        aside.add_column("reason")
-        aside.add_column("first seen in")
-        first = {rejected.reason: rejected.where for rejected in reversed(summary.rejected)}
-        for reason, number in summary.reasons()[:REASONS_SHOWN]:
-            add_row(aside, f"{number:,}", reason, first[reason])
-        yield aside
+        yield "1 archive was opened" if summary.archives == 1 else f"{summary.archives:,} archives were opened"
+    if summary.set_aside.count:
+        yield _set_aside(summary)
+
+
+def _set_aside(summary: ReadSummary) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("set aside", justify="right")
+    for heading in ("reason", "first seen in", "what to do"):
+        table.add_column(heading, overflow="fold")  # a place that is cut short names no file
+    for first, number in summary.reasons()[:REASONS_SHOWN]:
+        add_row(table, f"{number:,}", first.reason, first.where, first.advice)
+    return table
 
 
 def _cells(count: FormatCount) -> list[str]:
     return [
         f"{count.files:,}" if count.files else "-",
         f"{count.runs:,}",
-        f"{count.calls:,}",
-        f"{count.total_tokens:,}",
+        _covering(count.calls, count.calls_known_runs, count.runs),
+        _covering(count.total_tokens, count.tokens_known_runs, count.runs),
         f"${count.cost_known_usd:,.4f} ({count.cost_known_runs:,})" if count.cost_known_runs else "-",
         f"${count.cost_lower_bound_usd:,.4f} ({count.cost_lower_bound_runs:,})" if count.cost_lower_bound_runs else "-",
         f"{count.cost_unknown_runs:,}" if count.cost_unknown_runs else "-",
     ]
+
+
+def _covering(value: int | None, known: int, runs: int) -> str:
+    """The number, with how many of the runs it covers when not all; a dash when none says anything."""
+    if value is None:
+        return "-"
+    return f"{value:,}" if known == runs else f"{value:,} ({known:,} of {runs:,})"

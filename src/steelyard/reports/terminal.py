@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from steelyard.metrics._catalog import catalog
+from steelyard.records.facts import key_text
 from steelyard.records.tiers import tier_meaning
 from steelyard.reports.measurement import STATISTICS, Group, GroupValue, Measurement, Statistics
 
@@ -89,11 +90,9 @@ def _overview(result: Measurement) -> Table:
 
 def _key_text(group: Group, name: str) -> str:
     value = group.key[name]
-    if value is None:
-        return DASH
     scheme = group.key.get("tier_scheme", "seed")
     meaning = tier_meaning(str(value), str(scheme)) if name == "tier" else None
-    return f"{value} {meaning}" if meaning else str(value)
+    return f"{value} {meaning}" if meaning else key_text(value)
 
 
 def _cell(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
@@ -125,7 +124,7 @@ def _tiers(result: Measurement) -> Table:
     for name in names:
         table.add_column(heading(name), justify="right")
     for one in result.across:
-        cells = [str(one.key[name]) for name in rest]
+        cells = [key_text(one.key[name]) for name in rest]
         for tier in tiers:
             uplift = one.uplift[tier].value if tier in one.uplift else None
             cells.append(DASH if uplift is None else f"{uplift:+.1%}")

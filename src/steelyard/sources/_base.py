@@ -26,6 +26,8 @@ class Entry(msgspec.Struct, frozen=True):
     run: Run
     path: str
     line: int | None = None
+    format: str | None = None
+    """The format of the file, where the run itself tells of an earlier one: our own records keep their `source`."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from steelyard.sources._assemble import assemble
 from steelyard.sources._base import Entry, Part
 from steelyard.sources._catalog import source_named
 from steelyard.sources._read import FileResult, Job
+from steelyard.sources._same_files import SeenFiles, file_repeated
 from steelyard.sources._walk import Found, files_below, files_unpacked
 from steelyard.sources._workers import read_files
 
@@ -81,11 +82,12 @@ def _gathered(
     own_records: Callable[[Path, str], None] | None,
 ) -> Iterator[Gathered]:
     counted = tally if tally is not None else Tally()
+    seen = SeenFiles()
     parts: list[Part] = []
     with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
         found: list[Found] = []
         absent: list[Rejected] = []
-        for item in files_below(paths):
+        for item in files_below(paths, Path(scratch)):
             if isinstance(item, Rejected):
                 absent.append(item)
             else:
@@ -96,7 +98,9 @@ def _gathered(
             reading = _Round(found, format, workers, progress, counted)
             for result, file in reading.results():
                 yield from _told(result, file, parts)
-                if result.kind == "own" and own_records is not None and not file.depth:
+                if result.kind == "own" and seen.again(file.path):
+                    yield file_repeated(file.shown)
+                elif result.kind == "own" and own_records is not None and not file.depth:
                     own_records(file.path, str(result.format))
                 elif result.kind == "own":
                     yield from _own(file, str(result.format))
@@ -188,7 +192,7 @@ def _own(file: Found, name: str) -> Iterator[Gathered]:
     try:
         for item in source.read(file.path):
             if isinstance(item, Entry):
-                yield Entry(item.run, file.shown, item.line)
+                yield Entry(item.run, file.shown, item.line, name)
             elif isinstance(item, Rejected):
                 yield msgspec.structs.replace(item, path=file.shown)
             elif isinstance(item, Finding):

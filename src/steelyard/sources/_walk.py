@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.records.finding import Rejected
+
+STDIN = "-"
+"""The path that stands for what is piped in."""
+
+MOST_STDIN_BYTES = 8 << 30
 
 SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"})
 
@@ -26,11 +32,15 @@ class Found:
     """How many archives it lies in."""
 
 
-def files_below(given: Sequence[Path]) -> Iterator[Found | Rejected]:
-    """The files, in a fixed order, each once."""
+def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Rejected]:
+    """The files, in a fixed order, each once; what is piped in is kept in the scratch folder."""
     seen: set[str] = set()
     for path in given:
-        if path.is_dir():
+        if str(path) == STDIN:
+            if STDIN not in seen:
+                seen.add(STDIN)
+                yield _piped(scratch / "stdin")
+        elif path.is_dir():
             for found in _below(path):
                 if found.shown not in seen:
                     seen.add(found.shown)
@@ -43,6 +53,19 @@ def files_below(given: Sequence[Path]) -> Iterator[Found | Rejected]:
         else:
             reason = "not a file or folder" if path.exists() else "there is no such file or folder"
             yield Rejected(path=str(path), reason=reason, code="unreadable_file")
+
+
+def _piped(kept: Path) -> Found | Rejected:
+    """What is piped in, as a file."""
+    size = 0
+    with kept.open("wb") as file:
+        while chunk := sys.stdin.buffer.read(1 << 20):
+            size += len(chunk)
+            if size > MOST_STDIN_BYTES:
+                reason = f"more than {MOST_STDIN_BYTES:,} bytes were piped in"
+                return Rejected(path="stdin", reason=reason, hint="write them to a file", code="unreadable_file")
+            file.write(chunk)
+    return Found(kept, "stdin", size, named=True, depth=1)  # like an archive's: it is shown under another name
 
 
 def files_unpacked(folder: Path, archive: Found) -> Iterator[Found]:

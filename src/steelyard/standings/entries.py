@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.errors import NothingUsable
 from steelyard.metrics._catalog import catalog
+from steelyard.records.facts import key_label
 from steelyard.records.finding import Finding
 from steelyard.records.missing import Missing
 from steelyard.standings.differences import Options
@@ -118,7 +119,7 @@ def _shrunk(
 
 
 def _label(by: Sequence[str], key: Key) -> str:
-    return ", ".join(f"{name} {value}" for name, value in zip(by, key, strict=True))
+    return key_label(by, key)
 
 
 def places(

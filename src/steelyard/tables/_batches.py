@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -19,13 +18,7 @@ from steelyard.sources._base import Entry
 from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS, column_type
 
 BATCH_ROWS = 20_000
-
-
-def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The entries in lists of a size that columns are cheap to make from."""
-    walker = iter(entries)
-    while batch := list(islice(walker, BATCH_ROWS)):
-        yield batch
+"""Lists of this size are cheap to make columns from."""
 
 
 def batch_frame(batch: Sequence[Entry], book: PriceBook, unpriced: Counter[str]) -> pl.DataFrame:

@@ -1,4 +1,7 @@
-"""The same run read twice counts once; an id that comes back with other content is refused."""
+"""The same run read twice counts once; an id that comes back with other content is refused.
+
+The rule is that of `records/identity.py`, found over whole columns.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import polars as pl
 
 from steelyard.records.decode import content_digest, content_id
 from steelyard.records.finding import Rejected
+from steelyard.records.identity import id_conflict
 from steelyard.sources._flat import run_of_row
 from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
 
@@ -36,19 +40,39 @@ def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
     if not _any_twice(hashes):
         return Duplicates(frame, 0, (), 0)
     given = numbered.filter(pl.col("id").is_not_null()).select("_row", "id").collect()
-    rows = given.filter(pl.col("id").is_duplicated())["_row"]
-    again = _with_content(numbered.filter(pl.col("_row").is_in(rows.implode())).collect())
+    again = _rows(numbered, given.filter(pl.col("id").is_duplicated())["_row"])
     position = pl.int_range(pl.len()).over("id", ID_GIVEN)
     again = again.with_columns(pl.when(ID_GIVEN).then(0).otherwise(position).alias(_OCCURRENCE))
-    repeats = again.with_columns(
-        pl.struct("id", _OCCURRENCE).is_first_distinct().alias("_first"),
-        pl.col(CONTENT_HASH).first().over("id", _OCCURRENCE).alias("_kept_content"),
-    )
-    dropped = repeats.filter(~pl.col("_first"))
+    renamed = _new_ids(again.filter(pl.col(_OCCURRENCE) > 0).select("_row", "id", _OCCURRENCE))
+    same_name = given.filter(pl.col("id").is_in(renamed["_new_id"].implode()))
+    taken = same_name.filter(~pl.col("_row").is_in(again["_row"].implode()))
+    if taken.height:  # a record was given the very id that the next of equal ones gets
+        again = pl.concat([again, _rows(numbered, taken["_row"])], how="diagonal").sort("_row")
+    dropped = _dropped(again.join(renamed, on="_row", how="left", maintain_order="left"))
     conflicts = dropped.filter(pl.col(CONTENT_HASH) != pl.col("_kept_content"))
-    renamed = repeats.filter(pl.col("_first") & (pl.col(_OCCURRENCE) > 0)).select("_row", "id", _OCCURRENCE)
+    alike = renamed.filter(~pl.col("_row").is_in(dropped["_row"].implode())).height
     kept = _with_new_ids(numbered, renamed).filter(~pl.col("_row").is_in(dropped["_row"].implode()))
-    return Duplicates(kept.drop("_row"), dropped.height - conflicts.height, _refusals(conflicts), renamed.height)
+    return Duplicates(kept.drop("_row"), dropped.height - conflicts.height, _refusals(conflicts), alike)
+
+
+def _rows(numbered: pl.LazyFrame, rows: pl.Series) -> pl.DataFrame:
+    return _with_content(numbered.filter(pl.col("_row").is_in(rows.implode())).collect())
+
+
+def _new_ids(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows' ids as records of their own: equal ones without an id are told apart by their order."""
+    ids = [content_id(bytes.fromhex(id_), occurrence) for _, id_, occurrence in rows.iter_rows()]
+    return rows.select("_row", pl.Series("_new_id", ids, dtype=pl.String))
+
+
+def _dropped(rows: pl.DataFrame) -> pl.DataFrame:
+    """All but the first of the rows with the same id, with the content of the first."""
+    named = rows.with_columns(pl.coalesce("_new_id", "id").alias("id"))
+    told = named.with_columns(
+        pl.col("id").is_first_distinct().alias("_first"),
+        pl.col(CONTENT_HASH).first().over("id").alias("_kept_content"),
+    )
+    return told.filter(~pl.col("_first"))
 
 
 def _any_twice(hashes: pl.Series) -> bool:
@@ -87,21 +111,12 @@ def _with_content(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _refusals(conflicts: pl.DataFrame) -> tuple[Rejected, ...]:
     return tuple(
-        Rejected(
-            path=path,
-            line=line,
-            reason=f"id {id_!r} was seen before with other content",
-            hint="an id names one run: give this one its own",
-            code="id_conflict",
-        )
-        for id_, path, line in conflicts.select("id", PATH, LINE).iter_rows()
+        id_conflict(id_, path=path, line=line) for id_, path, line in conflicts.select("id", PATH, LINE).iter_rows()
     )
 
 
 def _with_new_ids(frame: pl.LazyFrame, renamed: pl.DataFrame) -> pl.LazyFrame:
     if renamed.is_empty():
         return frame
-    ids = [content_id(bytes.fromhex(id_), occurrence) for _, id_, occurrence in renamed.iter_rows()]
-    new = renamed.select("_row", pl.Series("_new_id", ids))
-    joined = frame.join(new.lazy(), on="_row", how="left", maintain_order="left")
+    joined = frame.join(renamed.lazy(), on="_row", how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("_new_id", "id").alias("id")).drop("_new_id")

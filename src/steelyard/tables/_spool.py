@@ -27,7 +27,8 @@ class Spool:
         self._frames: list[pl.DataFrame] = []
         self._held = 0
         self._folder: SpillFolder | None = None
-        self._parts: list[Path] = []
+        self._parts: list[pl.LazyFrame] = []
+        self._spilled = 0
 
     def add(self, frame: pl.DataFrame) -> None:
         """Take one batch."""
@@ -39,17 +40,27 @@ class Spool:
     def _spill(self) -> None:
         if self._folder is None:
             self._folder = SpillFolder()
-        part = self._folder.path / f"part-{len(self._parts):05}.parquet"
+        part = self._folder.path / f"part-{self._spilled:05}.parquet"
         pl.concat(self._frames, how="diagonal").write_parquet(part, compression="lz4")
-        self._parts.append(part)
+        self._parts.append(pl.scan_parquet(part))
+        self._spilled += 1
         self._frames, self._held = [], 0
+
+    def add_lazy(self, frame: pl.LazyFrame) -> None:
+        """Take a frame that holds its rows elsewhere; it comes after all that was taken before."""
+        if self._frames:
+            self._parts.append(pl.concat(self._frames, how="diagonal").lazy())
+            self._frames, self._held = [], 0
+        self._parts.append(frame)
 
     def frame(self) -> pl.LazyFrame | None:
         """All batches as one frame, in the order they were added; None when there are none."""
-        lazy = [pl.scan_parquet(part) for part in self._parts]
+        lazy = list(self._parts)
         if self._frames:
             lazy.append(pl.concat(self._frames, how="diagonal").lazy())
-        return pl.concat(lazy, how="diagonal") if lazy else None
+        if len(lazy) < 2:
+            return lazy[0] if lazy else None
+        return pl.concat(lazy, how="diagonal")
 
     @property
     def keeps(self) -> SpillFolder | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import filecmp
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,18 +14,16 @@ from numpy.typing import NDArray
 from steelyard.errors import UnreadableFile
 from steelyard.prices import PriceBook, price_columns
 from steelyard.records.decode import Refused
-from steelyard.records.finding import Finding, Rejected
+from steelyard.records.finding import Finding, Rejected, SetAside
+from steelyard.records.identity import repeat_findings
 from steelyard.records.run import TOKEN_KINDS
 from steelyard.sources._base import Entry, Reading, Source
 from steelyard.sources._flat import column_problem, run_of_row
-from steelyard.tables._batches import batch_frame, batches
+from steelyard.tables._batches import BATCH_ROWS, batch_frame
 from steelyard.tables._columns import PATH
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat import facts_of, flat_frame, suspicious
 from steelyard.tables._spool import SpillFolder, Spool
-
-REJECTED_KEPT = 1_000
-"""How many refused records are listed; all are counted."""
 
 IN_MEMORY_ROWS = 20_000_000
 """Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
@@ -48,6 +45,9 @@ class RunTable:
     folder: SpillFolder | None = field(default=None, repr=False)
     """Holds spilled rows; it must live as long as the frame does."""
 
+    def __len__(self) -> int:
+        return self.n
+
 
 class TableBuilder:
     """Takes files and records one after another and makes a RunTable of them."""
@@ -56,51 +56,55 @@ class TableBuilder:
         self._book = book
         self._progress = progress
         self._spool = Spool()
-        self._flat: list[pl.LazyFrame] = []
-        self._rejected: list[Rejected] = []
-        self._rejected_count = 0
+        self._waiting: list[Entry] = []
+        self._set_aside = SetAside()
         self._unpriced: Counter[str] = Counter()
-        self._seen: dict[int, list[Path]] = {}
-        self._files_again: list[str] = []
         self._notes: list[Finding] = []
 
     def add_file(self, path: Path, source: Source) -> None:
-        """Read one file by its source; a file with the same bytes as an earlier one is counted once."""
-        if self._seen_before(path):
-            self._files_again.append(str(path))
-            return
+        """Read one file by its source; what is wrong with it as a whole is listed."""
+        self._flush(str(path))  # what came before stays before: of two records with the same id the first counts
+        try:
+            self._add_file(path, source)
+        except UnreadableFile as error:
+            self.reject(Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file"))
+        except OSError as error:
+            self.reject(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
+
+    def _add_file(self, path: Path, source: Source) -> None:
         if source.name == "runs-parquet" and self._added_flat(path):
             return
         self.add_entries(source.read(path), name=str(path))
 
-    def _seen_before(self, path: Path) -> bool:
-        same_size = self._seen.setdefault(path.stat().st_size, [])
-        again = any(filecmp.cmp(path, other, shallow=False) for other in same_size)
-        same_size.append(path)
-        return again
-
     def add_entries(self, entries: Iterable[Reading], *, name: str) -> None:
         """Read records; those set aside are listed and counted, findings are kept."""
-        for batch in batches(self._accepted(entries)):
-            self._spool.add(batch_frame(batch, self._book, self._unpriced))
-            if self._progress:
-                self._progress(name, len(batch))
-
-    def _accepted(self, entries: Iterable[Reading]) -> Iterator[Entry]:
         for entry in entries:
             if isinstance(entry, Rejected):
                 self.reject(entry)
             elif isinstance(entry, Finding):
-                self._notes.append(entry)
+                self.note(entry)
             else:
                 assert isinstance(entry, Entry), "parts of runs are put together before they come here"
-                yield entry
+                self._waiting.append(entry)
+                if len(self._waiting) >= BATCH_ROWS:
+                    self._flush(name)
+        self._flush(name)
+
+    def _flush(self, name: str) -> None:
+        if not self._waiting:
+            return
+        self._spool.add(batch_frame(self._waiting, self._book, self._unpriced))
+        if self._progress:
+            self._progress(name, len(self._waiting))
+        self._waiting = []
+
+    def note(self, finding: Finding) -> None:
+        """Keep one finding."""
+        self._notes.append(finding)
 
     def reject(self, rejected: Rejected) -> None:
         """List and count one record that was set aside."""
-        self._rejected_count += 1
-        if len(self._rejected) < REJECTED_KEPT:
-            self._rejected.append(rejected)
+        self._set_aside.add(rejected)
 
     def _added_flat(self, path: Path) -> bool:
         """Whether the file could be taken as columns."""
@@ -123,7 +127,7 @@ class TableBuilder:
         facts = self._priced(facts_of(frame)).with_columns(pl.lit(str(path)).alias(PATH))
         if self._progress:
             self._progress(str(path), int(facts.select(pl.len()).collect().item()))
-        self._flat.append(facts)
+        self._spool.add_lazy(facts)
 
     def _priced(self, facts: pl.LazyFrame) -> pl.LazyFrame:
         names = facts.collect_schema().names()
@@ -158,27 +162,20 @@ class TableBuilder:
         findings = [
             _unpriced_finding(reason, count, self._book.name) for reason, count in sorted(self._unpriced.items())
         ]
-        findings += [
-            Finding(
-                code="file_repeated", severity="info", message="the file was read already; it counts once", where=path
-            )
-            for path in self._files_again
-        ]
         findings += self._notes
-        frames = [*([] if spooled is None else [spooled]), *self._flat]
-        if not frames:
-            frames = [pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})]
-        found = without_duplicates(pl.concat(frames, how="diagonal") if len(frames) > 1 else frames[0])
+        if spooled is None:
+            spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
+        found = without_duplicates(spooled)
         for rejected in found.refused:
             self.reject(rejected)
-        findings += _repeat_findings(found.counted_once, found.alike)
+        findings += repeat_findings(found.counted_once, found.alike)
         frame = found.frame
         return RunTable(
             frame=frame,
             n=int(frame.select(pl.len()).collect().item()),
             book=self._book.label,
-            rejected=tuple(self._rejected),
-            rejected_count=self._rejected_count,
+            rejected=tuple(self._set_aside.listed),
+            rejected_count=self._set_aside.count,
             findings=tuple(findings),
             folder=self._spool.keeps,
         )
@@ -200,14 +197,3 @@ def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[Entry | Rejected]:
 def _unpriced_finding(reason: str, count: int, book: str) -> Finding:
     runs = "1 run has" if count == 1 else f"{count:,} runs have"
     return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=f"price book {book}")
-
-
-def _repeat_findings(counted_once: int, alike: int) -> list[Finding]:
-    found = []
-    if counted_once:
-        message = f"{counted_once:,} records were read again with the same id and content, and counted once"
-        found.append(Finding(code="repeated", severity="info", message=message))
-    if alike:
-        message = f"{alike:,} records have no id and the same content as another: each counts as an attempt of its own"
-        found.append(Finding(code="alike", severity="info", message=message))
-    return found

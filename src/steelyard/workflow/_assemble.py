@@ -17,7 +17,7 @@ from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
 from steelyard.metrics._evaluate import constants_of
 from steelyard.profiles import Profile
-from steelyard.records.facts import component_column
+from steelyard.records.facts import component_column, key_label
 from steelyard.records.finding import Finding
 from steelyard.records.missing import Missing
 from steelyard.records.run import ComponentType
@@ -271,7 +271,7 @@ def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
     odd = np.flatnonzero(sizes != expected).tolist()
     found: list[Finding] = []
     for number, key in zip(odd[:LISTED], combinations.keys(odd[:LISTED]), strict=True):
-        where = ", ".join(f"{name} {value}" for name, value in zip(keys, key, strict=True))
+        where = key_label(keys, key)
         runs = "1 run" if sizes[number] == 1 else f"{sizes[number]:,} runs"
         message = f"{runs} where profile {engine.profile.name} expects {expected}"
         found.append(Finding(code="run_count", severity="info", message=message, where=where))

@@ -1,66 +1,116 @@
-"""From paths, records or frames to a table of runs."""
+"""From paths, records or plain values to a table of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import BadRecord, UnreadableFile, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book
-from steelyard.records.finding import Rejected
+from steelyard.records.decode import Refused, checked_run
 from steelyard.records.run import Run
 from steelyard.sources._base import Entry, Source, head_of
 from steelyard.sources._catalog import source_named
 from steelyard.sources._gather import gather
 from steelyard.sources._read import recognised
+from steelyard.sources._same_files import SeenFiles, file_repeated
+from steelyard.sources._walk import STDIN
 
 if TYPE_CHECKING:
-    from steelyard.tables.build import RunTable
+    from steelyard.tables.build import RunTable, TableBuilder
 
 PathInput = str | PathLike[str]
+RecordInput: TypeAlias = Run | Mapping[str, Any]  # Any: values of a record's fields
+"""A run, or a dict with the fields of one."""
+RunsInput: TypeAlias = PathInput | RecordInput | Sequence[PathInput] | Iterable[RecordInput]
+"""What holds runs: paths of files and folders, or records."""
 Progress = Callable[[str, int], None]
 
 
 def open_runs(
-    inputs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
-    *,
-    prices: str = DEFAULT_BOOK,
-    progress: Progress | None = None,
+    inputs: RunsInput | RunTable, *, prices: str = DEFAULT_BOOK, progress: Progress | None = None
 ) -> RunTable:
     """The table of runs in the files, or of the records given. A table is given back as it is."""
-    from steelyard.tables.build import RunTable, TableBuilder  # tables bring numpy and Polars
+    from steelyard.tables.build import RunTable  # tables bring numpy and Polars
+
+    return inputs if isinstance(inputs, RunTable) else _table(each_input(inputs), prices, progress)
+
+
+def read_runs(
+    inputs: RunsInput | RunTable, *, prices: str = DEFAULT_BOOK, progress: Progress | None = None
+) -> RunTable:
+    """The same for a caller who expects every path to be there: one that is not is an error."""
+    from steelyard.tables.build import RunTable  # tables bring numpy and Polars
 
     if isinstance(inputs, RunTable):
         return inputs
+    found = list(each_input(inputs))
+    for given in found:
+        if isinstance(given, Path) and not given.exists() and str(given) != STDIN:
+            raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
+    return _table(found, prices, progress)
+
+
+def _table(inputs: Iterable[Path | Entry], prices: str, progress: Progress | None) -> RunTable:
+    from steelyard.tables.build import TableBuilder  # tables bring numpy and Polars
+
     builder = TableBuilder(open_book(prices), progress=progress)
-    if isinstance(inputs, (str, PathLike)):
-        inputs = [inputs]
-    records: list[Run] = []
-    logs: list[Path] = []
+    paths: list[Path] = []
+    records: list[Entry] = []
     for given in inputs:
-        if isinstance(given, Run):
+        if isinstance(given, Path):
+            paths.append(given)
+        else:
             records.append(given)
-            continue
-        path = Path(given)
-        try:
-            if path.is_file() and (source := own_records_source(path)) is not None:
-                builder.add_file(path, source)
-            else:
-                logs.append(path)
-        except UnreadableFile as error:
-            builder.reject(Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file"))
-        except OSError as error:
-            builder.reject(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
-    if logs:
-        gathered = gather(logs, own_records=lambda path, name: builder.add_file(path, source_named(name)))
-        builder.add_entries(gathered, name=str(logs[0]))
-    builder.add_entries((Entry(run, "records", number) for number, run in enumerate(records, 1)), name="records")
+    _add_paths(builder, paths)
+    builder.add_entries(records, name="records")
     return builder.finish()
 
 
-def own_records_source(path: Path) -> Source | None:
-    """The source of a file of our own records; None for the logs and archives of others."""
-    source = recognised(head_of(path))
+def each_input(inputs: RunsInput) -> Iterator[Path | Entry]:
+    """The paths and the records that were given, each record checked as one that is read would be."""
+    several: object = [inputs] if isinstance(inputs, (str, PathLike, Run, Mapping)) else inputs
+    if not isinstance(several, Iterable):
+        raise _no_runs(several)
+    for number, given in enumerate(several, 1):
+        if isinstance(given, (str, PathLike)):
+            yield Path(given)
+        elif isinstance(given, (Run, Mapping)):
+            try:
+                yield Entry(checked_run(given), "records", number)
+            except Refused as refused:
+                raise BadRecord(refused.reason, path="records", line=number, hint=refused.hint) from refused
+        else:
+            raise _no_runs(given)
+
+
+def _no_runs(given: object) -> UsageError:
+    hint = "give paths, Run records, or dicts with the fields of a run record (steelyard schema run)"
+    return UsageError(f"runs cannot be had from a value of type {type(given).__name__}", hint=hint)
+
+
+def _add_paths(builder: TableBuilder, paths: Sequence[Path]) -> None:
+    """All files in the order given. Files of our own records need no gathering, which is for logs and folders."""
+    found = [(path, _own_source(path)) for path in paths]
+    if any(source is None for _, source in found):
+        gathered = gather(paths, own_records=lambda path, name: builder.add_file(path, source_named(name)))
+        builder.add_entries(gathered, name=str(paths[0]))
+        return
+    seen = SeenFiles()
+    for path, source in found:
+        assert source is not None
+        if seen.again(path):
+            builder.note(file_repeated(str(path)))
+        else:
+            builder.add_file(path, source)
+
+
+def _own_source(path: Path) -> Source | None:
+    """The source of a file of our own records; None for folders, logs, archives and what cannot be read."""
+    try:
+        source = recognised(head_of(path)) if path.is_file() else None
+    except OSError:
+        return None
     return source if source is not None and source.priority == "last" else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from steelyard.codes.contract import Contract, read_contract
 from steelyard.codes.extract import extract_code
 from steelyard.codes.languages import PYTHON, language_of
 from steelyard.codes.skyt import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
 from steelyard.errors import BadContract, SteelyardError, UnreadableFile
 from steelyard.records.finding import Finding, Rejected
+from steelyard.records.identity import RunIds
 from steelyard.records.run import Run
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
@@ -114,7 +112,7 @@ class _Reader:
         self.rejected: list[Rejected] = []
         self._prompts: list[Prompt | str] = []
         self._runs: dict[str, list[Run]] = {}
-        self._seen: dict[str, str] = {}
+        self._ids = RunIds()
         self._loose: list[Path] = []
 
     def add_path(self, path: Path) -> None:
@@ -192,15 +190,11 @@ class _Reader:
                 self.add_run(entry.run, entry.path, entry.line)
 
     def add_run(self, run: Run, path: str, line: int | None) -> None:
-        content = msgspec.json.encode(run)
-        digest = hashlib.sha256(content).hexdigest()
-        if run.id is not None:
-            if self._seen.setdefault(run.id, digest) != digest:
-                reason = f"the run id {run.id!r} was seen with other content"
-                self.rejected.append(Rejected(path=path, line=line, reason=reason, code="duplicate_id"))
-                return
-            if run.id in {one.id for one in self._runs.get(self._group(run), ())}:
-                return
+        id_ = self._ids.admit(run, path=path, line=line)
+        if isinstance(id_, Rejected):
+            self.rejected.append(id_)
+        if not isinstance(id_, str):
+            return
         if run.output is None:
             reason = "the record has no output.text, which repeatability compares"
             self.rejected.append(Rejected(path=path, line=line, reason=reason))

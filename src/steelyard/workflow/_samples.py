@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -49,25 +49,30 @@ def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> 
     return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
 
 
-def read_filter(text: str, *, option: str) -> dict[str, str]:
-    """`agent=X,model=Y` as a mapping.
+def read_filter(given: str | Mapping[str, str], *, option: str) -> dict[str, str]:
+    """`agent=X,model=Y`, or a mapping of the same, with every key known.
 
     >>> read_filter("agent=X, model=Y", option="--a")
     {'agent': 'X', 'model': 'Y'}
     """
     chosen: dict[str, str] = {}
+    for key, value in given.items() if isinstance(given, Mapping) else _pairs(given, option):
+        if key not in GROUP_KEYS:
+            raise UnknownName("key", str(key), GROUP_KEYS, where=option)
+        if key in chosen:
+            raise UsageError(f"{option} names {key!r} twice")
+        chosen[key] = str(value)
+    if not chosen:
+        raise UsageError(f"{option} chooses nothing", hint=f"{option} agent=NAME,model=NAME")
+    return chosen
+
+
+def _pairs(text: str, option: str) -> Iterator[tuple[str, str]]:
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         key, equals, value = part.partition("=")
         if not equals or not value:
             raise UsageError(f"{option} {part!r} is not KEY=VALUE", hint=f"{option} agent=NAME,model=NAME")
-        if key.strip() not in GROUP_KEYS:
-            raise UnknownName("key", key.strip(), GROUP_KEYS, where=option)
-        if key.strip() in chosen:
-            raise UsageError(f"{option} names {key.strip()!r} twice")
-        chosen[key.strip()] = value.strip()
-    if not chosen:
-        raise UsageError(f"{option} chooses nothing", hint=f"{option} agent=NAME,model=NAME")
-    return chosen
+        yield key.strip(), value.strip()
 
 
 def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.records.finding import Finding
-from steelyard.records.run import Run
-from steelyard.workflow._open import PathInput, Progress, open_runs
+from steelyard.records.finding import Finding, set_aside_findings
+from steelyard.workflow._open import Progress, RunsInput, open_runs
 from steelyard.workflow.measure import check_profile, nothing_usable
 
 if TYPE_CHECKING:
@@ -26,10 +25,10 @@ FEW_TASKS = 10
 
 
 def compare(
-    runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
+    runs: RunsInput | RunTable,
     *,
-    a: str,
-    b: str | Sequence[str],
+    a: str | Mapping[str, str],
+    b: str | Mapping[str, str] | Sequence[str | Mapping[str, str]],
     metrics: Sequence[str] = (),
     profile: str | Profile = DEFAULT,
     interval: str = "auto",
@@ -42,7 +41,7 @@ def compare(
 ) -> Comparison:
     """B (one or several) against A on the tasks they share.
 
-    `a` and `b` choose runs by `key=value`, separated by commas: `agent=X,model=Y`.
+    `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
     """
     from steelyard.standings.comparison import Comparison, Side  # brings numpy and scipy
     from steelyard.standings.differences import difference
@@ -53,7 +52,7 @@ def compare(
     names = list(dict.fromkeys(metrics or METRICS))
     columns = needed_columns(names)
     options = make_options(level=level, seed=seed, resamples=resamples, method=interval)
-    others = [b] if isinstance(b, str) else list(b)
+    others = [b] if isinstance(b, (str, Mapping)) else list(b)
     if not others:
         raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
     filters = [read_filter(a, option="--a"), *(read_filter(one, option="--b") for one in others)]
@@ -164,11 +163,7 @@ def make_options(*, level: float, seed: int | None, resamples: int | None, metho
 
 def table_findings(table: RunTable) -> list[Finding]:
     """What was found while reading, with the records that were set aside."""
-    listed = [rejected.as_finding() for rejected in table.rejected]
-    more = table.rejected_count - len(listed)
-    if more > 0:
-        listed.append(Finding(code="bad_record", severity="error", message=f"{more:,} more records were set aside"))
-    return [*listed, *table.findings]
+    return [*set_aside_findings(table.rejected, table.rejected_count), *table.findings]
 
 
 def _labels(filters: Sequence[dict[str, str]]) -> list[str]:

@@ -12,8 +12,8 @@ from steelyard.metrics._catalog import catalog
 from steelyard.metrics._evaluate import constants_of, evaluate
 from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
 from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.records.decode import content_digest, content_id
 from steelyard.records.facts import FACTS, run_facts
+from steelyard.records.identity import RunIds
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.reports.measurement import json_number
@@ -145,17 +145,12 @@ def _find(path: Path, wanted: str) -> tuple[Entry, str]:
 def _with_ids(path: Path) -> Iterator[tuple[str, Entry]]:
     if not path.exists():
         raise UnreadableFile(str(path), "there is no such file or folder")
-    seen: dict[bytes, int] = {}
+    ids = RunIds()
     for entry in gather([path]):
-        if not isinstance(entry, Entry):
-            continue
-        if entry.run.id is not None:
-            yield entry.run.id, entry
-            continue
-        digest = content_digest(entry.run)
-        occurrence = seen.get(digest, 0)
-        seen[digest] = occurrence + 1
-        yield content_id(digest, occurrence), entry
+        if isinstance(entry, Entry):
+            id_ = ids.admit(entry.run, path=entry.path, line=entry.line)
+            if isinstance(id_, str):
+                yield id_, entry
 
 
 def _all_facts(run: Run, book: PriceBook) -> dict[str, Any]:  # Any: facts of any type

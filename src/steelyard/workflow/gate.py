@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.finding import Finding
-from steelyard.records.run import Run
-from steelyard.workflow._open import PathInput, Progress, open_runs
+from steelyard.workflow._open import Progress, RunsInput, open_runs
 from steelyard.workflow.compare import make_options, table_findings
 from steelyard.workflow.measure import check_profile, nothing_usable
 
@@ -19,15 +18,13 @@ if TYPE_CHECKING:
     from steelyard.standings.samples import Mask, Samples
     from steelyard.tables.build import RunTable
 
-RunsInput = PathInput | Sequence[PathInput] | Iterable[Run]
-
 
 def gate(
     runs: RunsInput | RunTable,
     *,
     baseline: RunsInput | RunTable,
     rules: Sequence[str],
-    where: str = "",
+    where: str | Mapping[str, str] = "",
     profile: str | Profile = DEFAULT,
     interval: str = "auto",
     level: float = 0.95,
@@ -40,7 +37,7 @@ def gate(
 
     A rule limits candidate minus baseline: `pass_rate >= -0.02` allows a loss of two points, `cost_usd <= +10%` a tenth
     more. It holds when the whole interval keeps it and fails when the whole interval breaks it. `where` chooses runs of
-    both by `key=value`.
+    both by `key=value`, or by a dict of the same.
     """
     from steelyard.standings.gating import Gate, Rule, check  # brings numpy and scipy
     from steelyard.standings.samples import joined
@@ -79,7 +76,7 @@ def _opened(
     runs: RunsInput | RunTable,
     columns: Sequence[str],
     profile: Profile,
-    where: str,
+    where: str | Mapping[str, str],
     name: str,
     prices: str,
     progress: Progress | None,

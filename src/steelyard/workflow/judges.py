@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from os import PathLike
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import NothingUsable, UsageError
 from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.records.decode import content_digest, content_id
-from steelyard.records.finding import Finding, Rejected
+from steelyard.records.finding import Finding, Rejected, SetAside
+from steelyard.records.identity import RunIds
 from steelyard.records.run import Judgment, Run
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
-from steelyard.workflow._open import PathInput, Progress
+from steelyard.workflow._open import Progress, RunsInput, each_input
 
 if TYPE_CHECKING:
     from steelyard.standings.judging import Judges, Rating
 
-REJECTED_KEPT = 1_000
-"""How many refused records are listed; all are counted."""
-
 
 def judges(
-    runs: PathInput | Sequence[PathInput] | Iterable[Run],
+    runs: RunsInput,
     *,
     profile: str | Profile = DEFAULT,
     level: float = 0.95,
@@ -46,7 +42,7 @@ def judges(
     held = [JudgedRun(id_, run.task, _ratings(run.judgments)) for id_, run in reader.read(runs) if run.judgments]
     if not held:
         seen = f"none of the {reader.read_count:,} runs has judgments" if reader.read_count else "there are no runs"
-        first = reader.rejected[0] if reader.rejected else None
+        first = reader.set_aside.listed[0] if reader.set_aside.listed else None
         raise NothingUsable(seen, where=first.where if first else None, hint=first.reason if first else None)
     return examine(
         held,
@@ -55,7 +51,7 @@ def judges(
         profile=chosen.name,
         level=level,
         findings=reader.findings(),
-        rejected_count=reader.rejected_count,
+        rejected_count=reader.set_aside.count,
     )
 
 
@@ -73,59 +69,38 @@ def _ratings(judgments: Sequence[Judgment]) -> tuple[Rating, ...]:
     return tuple(found)
 
 
-def _new_id(digest: bytes, seen: Collection[str]) -> str:
-    """The id of a record that has none; an equal record before it makes this another attempt."""
-    occurrence = 0
-    while (id_ := content_id(digest, occurrence)) in seen:
-        occurrence += 1
-    return id_
-
-
 class _Reader:
     """Reads records one by one, each run once; what is refused is listed and counted."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
-        self.rejected: list[Rejected] = []
-        self.rejected_count = 0
+        self._ids = RunIds()
+        self._notes: list[Finding] = []
+        self.set_aside = SetAside()
         self.read_count = 0
 
-    def read(self, runs: PathInput | Sequence[PathInput] | Iterable[Run]) -> Iterator[tuple[str, Run]]:
-        seen: dict[str, bytes] = {}
-        for entry in self._entries([runs] if isinstance(runs, (str, PathLike)) else runs):
-            digest = content_digest(entry.run)
-            id_ = entry.run.id or _new_id(digest, seen)
-            if id_ in seen:
-                if seen[id_] != digest:
-                    reason = f"run {id_!r} was read before with other content"
-                    self._reject(Rejected(path=entry.path, line=entry.line, reason=reason, code="id_conflict"))
-                continue
-            seen[id_] = digest
-            self.read_count += 1
-            yield id_, entry.run
+    def read(self, runs: RunsInput) -> Iterator[tuple[str, Run]]:
+        for entry in self._entries(runs):
+            id_ = self._ids.admit(entry.run, path=entry.path, line=entry.line)
+            if isinstance(id_, Rejected):
+                self.set_aside.add(id_)
+            elif id_ is not None:
+                self.read_count += 1
+                yield id_, entry.run
 
-    def _entries(self, runs: Iterable[PathInput | Run]) -> Iterator[Entry]:
-        for number, given in enumerate(runs, 1):
-            if isinstance(given, Run):
-                yield Entry(given, "records", number)
-                continue
-            for one in gather([Path(given)]):
-                if isinstance(one, Rejected):
-                    self._reject(one)
-                elif isinstance(one, Entry):
-                    if self._progress:
-                        self._progress(str(given), 1)
-                    yield one
-
-    def _reject(self, rejected: Rejected) -> None:
-        self.rejected_count += 1
-        if len(self.rejected) < REJECTED_KEPT:
-            self.rejected.append(rejected)
+    def _entries(self, runs: RunsInput) -> Iterator[Entry]:
+        given = list(each_input(runs))
+        for item in gather([one for one in given if isinstance(one, Path)]):
+            if isinstance(item, Rejected):
+                self.set_aside.add(item)
+            elif isinstance(item, Finding):
+                self._notes.append(item)
+            else:
+                if self._progress:
+                    self._progress(item.path, 1)
+                yield item
+        yield from (one for one in given if isinstance(one, Entry))
 
     def findings(self) -> list[Finding]:
-        """The records that were set aside."""
-        listed = [rejected.as_finding() for rejected in self.rejected]
-        more = self.rejected_count - len(listed)
-        if more > 0:
-            listed.append(Finding(code="bad_record", severity="error", message=f"{more:,} more records were set aside"))
-        return listed
+        """The records that were set aside, and what was found while reading."""
+        return [*self.set_aside.findings(), *self._notes, *self._ids.findings()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
@@ -10,8 +10,7 @@ from steelyard.metrics._catalog import catalog
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.facts import GROUP_KEYS
-from steelyard.records.run import Run
-from steelyard.workflow._open import PathInput, Progress, open_runs
+from steelyard.workflow._open import Progress, RunsInput, open_runs
 
 if TYPE_CHECKING:
     from steelyard.reports.measurement import Measurement
@@ -23,7 +22,7 @@ MEASURED = frozenset({"run", "group", "component", "across"})
 
 
 def measure(
-    runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
+    runs: RunsInput | RunTable,
     *,
     by: Sequence[str] = (),
     profile: str | Profile = DEFAULT,

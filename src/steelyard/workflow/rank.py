@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.records.run import Run
-from steelyard.workflow._open import PathInput, Progress, open_runs
+from steelyard.workflow._open import Progress, RunsInput, open_runs
 from steelyard.workflow.compare import make_options, table_findings
 from steelyard.workflow.measure import check_profile, checked_keys, nothing_usable
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rank(
-    runs: PathInput | Sequence[PathInput] | Iterable[Run] | RunTable,
+    runs: RunsInput | RunTable,
     *,
     by: Sequence[str] = ("agent", "model"),
     on: str = "composite_score",

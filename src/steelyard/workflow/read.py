@@ -11,16 +11,15 @@ import msgspec
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book, price_run
-from steelyard.records.decode import content_digest, content_id
 from steelyard.records.finding import Finding, Rejected
+from steelyard.records.identity import RunIds
 from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, Run, as_utc
+from steelyard.records.run import Run, as_utc
 from steelyard.reports.reading import FormatCount, ReadSummary
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import Gathered, Progress, Tally, gather, without_collection
 from steelyard.workflow._open import PathInput
 
-REJECTED_KEPT = 1_000
 FINDINGS_KEPT = 1_000
 
 
@@ -75,7 +74,7 @@ class Reading:
         self._since = since and as_utc(since)
         self._until = until and as_utc(until)
         self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
-        self._seen: dict[tuple[str, bytes], int] = {}
+        self._ids = RunIds()
         self.summary = ReadSummary({}, looked_in=tuple(looked_in), book=prices)
 
     def __iter__(self) -> Iterator[Run]:
@@ -84,33 +83,35 @@ class Reading:
 
     def _runs(self) -> Iterator[Run]:
         for item in self._gathered:
-            if isinstance(item, Entry):
-                run = self._with_id(item)
+            if not isinstance(item, Entry):
+                self._told(item)
+            elif (run := self._named(item)) is not None:
                 if self._inside(run):
-                    self._count(run)
+                    self._count(run, _format(item))
                     yield run
                 else:
                     self.summary.outside += 1
-            else:
-                self._told(item)
+        for finding in self._ids.findings():
+            self._told(finding)
         for name, files in self._tally.files.items():
             self.summary.formats.setdefault(name, FormatCount()).files = files
         self.summary.formats = dict(sorted(self.summary.formats.items()))
         self.summary.archives = self._tally.archives
         self.summary.unknown = tuple(self._tally.unknown)
         if self.summary.outside:
-            message = (
-                f"{self.summary.outside:,} runs lie outside the asked-for time, or state no time, and were left out"
-            )
+            runs = "1 run lies" if self.summary.outside == 1 else f"{self.summary.outside:,} runs lie"
+            message = f"{runs} outside the asked-for time, or without a time, and did not count"
             self._told(Finding(code="outside_time", severity="info", message=message))
 
-    def _with_id(self, entry: Entry) -> Run:
-        if entry.run.id is not None:
-            return entry.run
-        digest = content_digest(entry.run)
-        occurrence = self._seen.get((entry.path, digest), 0)
-        self._seen[(entry.path, digest)] = occurrence + 1
-        return msgspec.structs.replace(entry.run, id=content_id(digest, occurrence))
+    def _named(self, entry: Entry) -> Run | None:
+        """The run with its id; None when it was read before, or when its id was read with other content."""
+        id_ = self._ids.admit(entry.run, path=entry.path, line=entry.line)
+        if isinstance(id_, Rejected):
+            self._told(id_)
+            return None
+        if id_ is None or entry.run.id is not None:
+            return None if id_ is None else entry.run
+        return msgspec.structs.replace(entry.run, id=id_)
 
     def _inside(self, run: Run) -> bool:
         if self._since is None and self._until is None:
@@ -123,22 +124,18 @@ class Reading:
 
     def _told(self, item: Gathered) -> None:
         if isinstance(item, Rejected):
-            self.summary.rejected_count += 1
-            if len(self.summary.rejected) < REJECTED_KEPT:
-                self.summary.rejected.append(item)
+            self.summary.set_aside.add(item)
         elif isinstance(item, Finding):
             self.summary.findings_count += 1
             if len(self.summary.findings) < FINDINGS_KEPT:
                 self.summary.findings.append(item)
 
-    def _count(self, run: Run) -> None:
-        count = self.summary.formats.setdefault(_format(run), FormatCount())
+    def _count(self, run: Run, name: str) -> None:
+        count = self.summary.formats.setdefault(name, FormatCount())
         count.runs += 1
-        count.calls += sum(1 for call in run.calls or () if not call.summed)
         usage = run.total_usage
-        if usage is not None:
-            for kind in TOKEN_KINDS:
-                count.tokens[kind] += getattr(usage, kind) or 0
+        count.add_calls(run.calls)
+        count.add_usage(usage)
         if run.cost_usd is not None:
             count.add_cost(run.cost_usd, bound=(run.provenance or {}).get("cost_usd") == "lower_bound")
         elif usage is None:
@@ -149,8 +146,8 @@ class Reading:
             count.add_cost(None if isinstance(cost, Missing) else cost, bound=bound)
 
 
-def _format(run: Run) -> str:
-    return (run.source and run.source.format) or "runs"
+def _format(entry: Entry) -> str:
+    return entry.format or (entry.run.source and entry.run.source.format) or "runs"
 
 
 def moment_of(text: str, *, option: str) -> datetime:

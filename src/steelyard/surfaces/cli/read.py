@@ -71,7 +71,7 @@ def read(
     if not quiet:
         print_findings(summary.findings)
     nothing = summary.total.runs == 0
-    return 1 if nothing or (summary.rejected_count and not skip_bad) else 0
+    return 1 if nothing or (summary.set_aside.count and not skip_bad) else 0
 
 
 @contextmanager
