@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import subprocess
 import sys
 import tarfile
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import steelyard as sy
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Rejected
 from steelyard.sources._archives import Limits, unpack
@@ -114,6 +116,92 @@ def test_a_broken_archive_is_an_error_and_no_crash(tmp_path: Path) -> None:
     for end in range(30, len(whole), 97):
         (tmp_path / "cut.zip").write_bytes(whole[:end])
         assert refused(tmp_path / "cut.zip")
+
+
+def packed(data: bytes, kind: str) -> bytes:
+    if kind == "gz":
+        return gzip.compress(data)
+    if kind == "two gz":
+        half = len(data) // 2
+        return gzip.compress(data[:half]) + gzip.compress(data[half:]) + bytes(100)
+    if kind == "tar":
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            for number, line in enumerate(data.splitlines(keepends=True)):
+                info = tarfile.TarInfo(f"{number:02}.jsonl")
+                info.size = len(line)
+                archive.addfile(info, io.BytesIO(line))
+        return out.getvalue()
+    import zstandard
+
+    streamed = zstandard.ZstdCompressor(write_content_size=False, write_checksum=True)
+    return {
+        "zst": zstandard.compress(data),
+        "two zst": zstandard.compress(data[:900]) + zstandard.compress(data[900:]),
+        "streamed zst": streamed.compress(data),
+        "zst of zeros": zstandard.compress(data) + zstandard.compress(b"\n" * 300_000),
+    }[kind]
+
+
+KINDS = ("gz", "two gz", "zst", "two zst", "streamed zst", "zst of zeros", "tar")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_packed_file_cut_at_any_byte_gives_a_true_prefix_and_names_the_place(tmp_path: Path, kind: str) -> None:
+    records = [{"id": f"{n}", "task": f"t{n}", "x_note": f"{n * 7919:x}" * (n % 9)} for n in range(40)]
+    whole = packed("".join(json.dumps(record) + "\n" for record in records).encode(), kind)
+    path = tmp_path / ("runs.tar" if kind == "tar" else f"runs.jsonl.{kind[-2:]}")
+    path.write_bytes(whole)
+    ids = [str(record["id"]) for record in records]
+    assert [item.run.id for item in gather([path]) if isinstance(item, Entry)] == ids
+    most = 0
+    seam = whole.find(whole[:3], 3)  # of two packed files in a row, the first is whole by itself
+    end_marks = 10_240 if kind == "tar" else 100 if kind == "two gz" else 0  # what may be lost without loss
+    for end in [*range(12, len(whole), max(1, len(whole) // 80)), *range(len(whole) - 9, len(whole))]:
+        path.write_bytes(whole[:end])
+        items = list(gather([path], workers=1))
+        found = [item.run.id for item in items if isinstance(item, Entry)]
+        assert found == ids[: len(found)], end
+        rejected = [item for item in items if isinstance(item, Rejected)]
+        assert rejected or end == seam or (found == ids and end >= len(whole) - end_marks), end
+        assert all(path.name in one.path for one in rejected)
+        assert not any("expands" in one.reason for one in rejected)
+        most = max(most, len(found))
+    assert most >= (30 if "zst" not in kind or "zeros" in kind else 0)  # a block of zst is whole or lost
+
+
+def test_a_cut_table_in_a_packed_file_gives_no_short_cell(tmp_path: Path) -> None:
+    rows = "task,cost_usd\n" + "".join(f"t{n},0.{n:04}\n" for n in range(3000))
+    data = gzip.compress(rows.encode())
+    path = tmp_path / "runs.csv.gz"
+    path.write_bytes(data[: len(data) // 2])
+    items = list(gather([path]))
+    costs = [item.run.cost_usd for item in items if isinstance(item, Entry)]
+    assert len(costs) > 100
+    assert costs == [n / 10_000 for n in range(len(costs))]
+    (place,) = [item for item in items if isinstance(item, Rejected)]
+    assert (place.path, place.line, place.code) == (f"{path}!/runs.csv", len(costs) + 2, "cut_off")
+
+
+def test_measure_reads_the_whole_lines_of_a_cut_packed_file_and_exits_1(tmp_path: Path) -> None:
+    data = gzip.compress(b"".join(b'{"id": "%d", "task": "t", "passed": true}\n' % n for n in range(5000)))
+    path = tmp_path / "runs.jsonl.gz"
+    path.write_bytes(data[: len(data) // 2])
+    result = sy.measure(path)
+    assert 1000 < result.n < 5000
+    assert [one.line for one in result.rejected] == [result.n + 1]
+
+
+def test_a_packed_file_with_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(ROLLOUT))
+    data[-6] ^= 0xFF
+    (tmp_path / "a.jsonl.gz").write_bytes(bytes(data))
+    assert "incorrect data check" in refused(tmp_path / "a.jsonl.gz")
+
+
+def test_a_packed_file_that_the_user_named_and_nobody_knows_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "odd.gz").write_bytes(gzip.compress(b"nothing that anyone knows"))
+    assert "no known format" in refused(tmp_path / "odd.gz")
 
 
 def test_deep_json_is_refused(tmp_path: Path) -> None:

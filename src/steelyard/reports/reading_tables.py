@@ -24,8 +24,8 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
         table.add_row("all", *_cells(summary.total), style="bold")
     yield table
     if summary.unknown:
-        count = len(summary.unknown)
-        yield "1 file was not recognised" if count == 1 else f"{count:,} files were not recognised"
+        unknown = len(summary.unknown)
+        yield "1 file was not recognised" if unknown == 1 else f"{unknown:,} files were not recognised"
     if summary.archives:
         yield "1 archive was opened" if summary.archives == 1 else f"{summary.archives:,} archives were opened"
     if summary.set_aside.count:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO
 
 from steelyard.errors import UnreadableFile
-
-CHUNK = 1 << 20
+from steelyard.records.finding import Rejected
+from steelyard.sources._streams import CHUNK, BrokenOff, gz_chunks, zst_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +85,29 @@ class Meter:
         return UnreadableFile(self.path, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
 
 
-def unpack(path: Path, shown: str, into: Path, *, limits: Limits = LIMITS) -> None:
+def holds_one_file(path: Path) -> bool:
+    """Whether the packing is of a single file, which is then the one that the user speaks of."""
+    with path.open("rb") as file:
+        return archive_kind(file.read(512)) in ("gz", "zst")
+
+
+def unpack(path: Path, shown: str, into: Path, *, limits: Limits = LIMITS) -> Rejected | None:
     """Writes what the archive holds under `into`; refuses the whole archive when a bound is passed.
 
-    `shown` is how the archive is named to the user.
+    `shown` is how the archive is named to the user. Of an archive that breaks off, what stands before the break is
+    written and the place of the break given back.
     """
     with path.open("rb") as file:
         kind = archive_kind(file.read(512))
     meter = Meter(shown, path.stat().st_size, limits)
-    unpackers: dict[str, Callable[[Path, Path, Meter], None]] = {
+    unpackers: dict[str, Callable[[Path, Path, Meter], Rejected | None]] = {
         "zip": _zip,
         "tar": _tar,
         "gz": _stream,
         "zst": _stream,
     }
     try:
-        unpackers[str(kind)](path, into, meter)
+        return unpackers[str(kind)](path, into, meter)
     except (
         zipfile.BadZipFile,
         tarfile.TarError,
@@ -153,60 +159,95 @@ def _directory_bytes(path: Path) -> int:
     return size if stated == 0xFFFFFFFF else int(stated)  # zip64 keeps the length elsewhere; the file's size bounds it
 
 
-def _zip(path: Path, into: Path, meter: Meter) -> None:
+def _zip(path: Path, into: Path, meter: Meter) -> Rejected | None:
     with bounded_zip(path, limits=meter.limits) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
         places = [(info, meter.entry(info.filename)) for info in infos]
         meter.expects(sum(info.file_size for info in infos))
         for info, place in places:
             with archive.open(info) as file:
-                _write(file, into, place, meter)
+                _write(_chunks(file), into, place, meter)
+    return None
 
 
-def _tar(path: Path, into: Path, meter: Meter) -> None:
+def _tar(path: Path, into: Path, meter: Meter) -> Rejected | None:
     with tarfile.open(path, "r:") as archive:
-        for member in archive:
-            place = meter.entry(member.name)
-            if not member.isreg():
-                continue  # links and devices lead outside; folders are made as files need them
-            meter.expects(member.size)
-            file = archive.extractfile(member)
-            if file is not None:
-                _write(file, into, place, meter)
+        place: PurePosixPath | None = None
+        try:
+            for member in archive:
+                place = meter.entry(member.name)
+                if member.isreg():  # links and devices lead outside; folders are made as files need them
+                    meter.expects(member.size)
+                    file = archive.extractfile(member)
+                    if file is not None:
+                        _write(_chunks(file), into, place, meter)
+        except tarfile.ReadError:
+            if place is None:
+                raise
+            (into / place).unlink(missing_ok=True)
+            return _broken_off(f"{meter.path}!/{place}", None, "the archive breaks off in this entry")
+        if not _has_end_mark(path, archive.offset):
+            after = f"after the entry {str(place)[:200]!r}" if place else "at its start"
+            return _broken_off(meter.path, None, f"the archive breaks off {after}")
+    return None
 
 
-def _stream(path: Path, into: Path, meter: Meter) -> None:
+def _has_end_mark(path: Path, offset: int) -> bool:
+    """Whether a block of zeros ends the tar; a reader takes one that ends between two entries for whole."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
+
+
+def _stream(path: Path, into: Path, meter: Meter) -> Rejected | None:
     """One packed file. A tar inside is unpacked by the next step, which sees it as a file of its own."""
     name = path.name
     for ending in (".gz", ".zst", ".tgz"):
         name = name.removesuffix(ending) or name
+    place = meter.entry(name)
     with path.open("rb") as packed:
         kind = archive_kind(packed.read(512))
-        if kind == "gz":  # its last four bytes state the size; a lie is found while it is unpacked
-            packed.seek(-4, 2)
-            meter.expects(int.from_bytes(packed.read(4), "little"))
         packed.seek(0)
-        place = meter.entry(name)
-        if kind == "gz":
-            _write(gzip.GzipFile(fileobj=packed), into, place, meter)
-            return
-        import zstandard  # only those who have such logs need it
-
         try:
-            reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed, read_across_frames=True)
-            _write(reader, into, place, meter)
-        except zstandard.ZstdError as error:
-            raise UnreadableFile(meter.path, f"the archive is broken or cannot be unpacked: {error}") from error
+            _write(gz_chunks(packed) if kind == "gz" else zst_chunks(packed, meter.path), into, place, meter)
+        except BrokenOff:
+            return _cut_to_lines(into / place, f"{meter.path}!/{place}")
+    return None
 
 
-def _write(
-    file: Any, into: Path, place: PurePosixPath, meter: Meter
-) -> None:  # Any: a binary reader of one of three libraries
+def _cut_to_lines(target: Path, shown: str) -> Rejected:
+    """Takes a line that is not whole from the end of a file, and tells the place of the break."""
+    with target.open("r+b") as file:
+        if archive_kind(file.read(512)) is not None:  # what is packed once more has no lines
+            return _broken_off(shown, None, "the packed file breaks off")
+        file.seek(0)
+        lines = end = at = 0
+        while chunk := file.read(CHUNK):
+            lines += chunk.count(b"\n")
+            last = chunk.rfind(b"\n")
+            end = at + last + 1 if last >= 0 else end
+            at += len(chunk)
+        file.truncate(end)
+    return _broken_off(shown, lines + 1, "the packed file breaks off in this line")
+
+
+def _broken_off(shown: str, line: int | None, reason: str) -> Rejected:
+    return Rejected(
+        path=shown, line=line, reason=reason, hint="copy the file again; what stands before is read", code="cut_off"
+    )
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK):
+        yield chunk
+
+
+def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, meter: Meter) -> None:
     target = into / place
     if not target.resolve().is_relative_to(into.resolve()):
         raise meter.refused(f"the entry {str(place)[:200]!r} points outside the archive")
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as out:
-        while chunk := file.read(CHUNK):
+        for chunk in chunks:
             meter.took(len(chunk))
             out.write(chunk)

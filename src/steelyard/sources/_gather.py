@@ -14,7 +14,7 @@ import msgspec
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Origin, Run
-from steelyard.sources._archives import LIMITS, unpack
+from steelyard.sources._archives import LIMITS, holds_one_file, unpack
 from steelyard.sources._assemble import assemble
 from steelyard.sources._base import Entry, Part
 from steelyard.sources._catalog import source_named
@@ -209,8 +209,10 @@ def _unpacked(archive: Found, folder: Path, found: list[Found]) -> Iterator[Reje
         return
     folder.mkdir(parents=True)
     try:
-        unpack(archive.path, archive.shown, folder)
+        broken_off = unpack(archive.path, archive.shown, folder)
     except UnreadableFile as error:
         yield Rejected(path=archive.shown, reason=error.message, hint=error.hint, code="unreadable_file")
         return
-    found.extend(files_unpacked(folder, archive))
+    if broken_off is not None:
+        yield broken_off
+    found.extend(files_unpacked(folder, archive, named=archive.named and holds_one_file(archive.path)))

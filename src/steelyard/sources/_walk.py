@@ -68,11 +68,11 @@ def _piped(kept: Path) -> Found | Rejected:
     return Found(kept, "stdin", size, named=True, depth=1)  # like an archive's: it is shown under another name
 
 
-def files_unpacked(folder: Path, archive: Found) -> Iterator[Found]:
-    """The files that were unpacked from an archive."""
+def files_unpacked(folder: Path, archive: Found, *, named: bool) -> Iterator[Found]:
+    """The files that were unpacked from an archive; `named` when the user meant this very file."""
     for found in _below(folder):
         inner = found.path.relative_to(folder).as_posix()
-        yield Found(found.path, f"{archive.shown}!/{inner}", found.size, named=False, depth=archive.depth + 1)
+        yield Found(found.path, f"{archive.shown}!/{inner}", found.size, named=named, depth=archive.depth + 1)
 
 
 def _below(folder: Path) -> Iterator[Found]:

@@ -1,0 +1,92 @@
+"""Single packed files (gz, zst) as chunks. One that breaks off gives what stands before the break, and then says so."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import IO
+
+from steelyard.errors import UnreadableFile
+
+CHUNK = 1 << 20
+_GZIP = 31  # zlib's word for a window of 32 kB with gzip's header and checksum
+_ZST_FRAME = 0xFD2FB528
+_ZST_SKIPPED = range(0x184D2A50, 0x184D2A60)
+_RLE = 1
+
+
+class BrokenOff(Exception):  # no error of ours: it ends the chunks, and what came before is used
+    """The packed file ends before its own end mark."""
+
+
+def gz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
+    """What the file holds, at most `CHUNK` bytes at a time; several packed parts in a row are one."""
+    unpacker = zlib.decompressobj(_GZIP)
+    fresh = True
+    while waiting := packed.read(CHUNK):
+        while waiting:
+            if fresh:
+                waiting = waiting.lstrip(b"\0")  # tapes pad with zeros
+                fresh = not waiting
+                continue
+            out = unpacker.decompress(waiting, CHUNK)
+            waiting = unpacker.unconsumed_tail
+            if out:
+                yield out
+            if unpacker.eof:
+                waiting, unpacker, fresh = unpacker.unused_data, zlib.decompressobj(_GZIP), True
+    if not fresh:
+        if rest := unpacker.flush():
+            yield rest
+        raise BrokenOff
+
+
+def zst_chunks(packed: IO[bytes], shown: str) -> Iterator[bytes]:
+    """The same for Zstandard, whose library takes a file that breaks off for a whole one."""
+    import zstandard  # only those who have such logs need it
+
+    whole = _zst_is_whole(packed)
+    packed.seek(0)
+    try:
+        reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed, read_across_frames=True)
+        while chunk := reader.read(CHUNK):
+            yield chunk
+    except zstandard.ZstdError as error:
+        raise UnreadableFile(shown, f"the archive is broken or cannot be unpacked: {error}") from error
+    if not whole:
+        raise BrokenOff
+
+
+def _zst_is_whole(packed: IO[bytes]) -> bool:
+    """Whether every frame has its last block and its checksum (RFC 8878, section 3.1)."""
+    size = packed.seek(0, 2)
+    packed.seek(0)
+    while start := packed.read(4):
+        magic = int.from_bytes(start, "little")
+        if magic in _ZST_SKIPPED:
+            packed.seek(int.from_bytes(packed.read(4), "little"), 1)
+        elif magic != _ZST_FRAME:
+            return len(start) == 4  # something else, which its reader complains of
+        elif not _past_frame(packed):
+            return False
+        if packed.tell() > size:
+            return False
+    return True
+
+
+def _past_frame(packed: IO[bytes]) -> bool:
+    """Goes to the end of a frame; False when the file ends before."""
+    first = packed.read(1)
+    if not first:
+        return False
+    descriptor = first[0]
+    single_segment = descriptor >> 5 & 1
+    content_size = (single_segment, 2, 4, 8)[descriptor >> 6]
+    packed.seek((1 - single_segment) + (0, 1, 2, 4)[descriptor & 3] + content_size, 1)
+    while len(header := packed.read(3)) == 3:
+        block = int.from_bytes(header, "little")
+        packed.seek(1 if block >> 1 & 3 == _RLE else block >> 3, 1)
+        if block & 1:
+            packed.seek(4 * (descriptor >> 2 & 1), 1)
+            return True
+    return False
