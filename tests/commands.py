@@ -15,10 +15,11 @@ class Done:
     stderr: str
 
 
-def steelyard(*arguments: str, cwd: object = None, **environment: str) -> Done:
+def steelyard(*arguments: str, cwd: object = None, stdin: str | None = None, **environment: str) -> Done:
     done = subprocess.run(
         [sys.executable, "-m", "steelyard", *arguments],
         capture_output=True,
+        input=stdin,
         text=True,
         encoding="utf-8",
         check=False,

@@ -84,6 +84,71 @@ def test_a_file_of_which_nothing_can_be_used_is_an_error(tmp_path: Path) -> None
     assert error["where"] == f"{path}:1"
 
 
+@pytest.mark.parametrize(
+    ("column", "cell", "sentence", "hint"),
+    [
+        ("passed", "yes", "passed: 'yes' is neither true nor false", "write true or false (1 and 0 are read too)"),
+        ("success", "ja", "success: 'ja' is neither true nor false", "true or false"),
+        ("cost_usd", '"0,5"', "cost_usd: '0,5' is not a number", "0.5"),
+        ("input_tokens", "1.5", "usage.input_tokens: '1.5' is not a whole number", "digits"),
+    ],
+)
+def test_a_cell_that_is_no_flag_or_number_is_shown_with_what_may_stand_there(
+    tmp_path: Path, column: str, cell: str, sentence: str, hint: str
+) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(f"task,{column}\nt,{cell}\n", encoding="utf-8")
+    (rejected,) = sy.read(path).rejected
+    assert rejected.reason == sentence
+    assert hint in (rejected.hint or "")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_tables_are_separated_as_spreadsheets_write_them(tmp_path: Path, separator: str) -> None:
+    rows = [["id", "task", "passed", "impl_rate"], ["a", "t", "true", "0.5"], ["b", f'"one{separator}two"', "0", ""]]
+    path = tmp_path / "runs.csv"
+    path.write_text("".join(separator.join(row) + "\n" for row in rows), encoding="utf-8")
+    table = sy.read(path)
+    assert table.rejected == ()
+    assert table.frame.collect().select("id", "task", "passed", "stated_impl_rate").rows() == [
+        ("a", "t", True, 0.5),
+        ("b", f"one{separator}two", False, None),
+    ]
+
+
+def test_a_json_array_of_records_reads_as_its_lines_would(tmp_path: Path) -> None:
+    records = [{**GOOD, "id": "a"}, {"id": "b"}, {"task": "u", "id": "c", "x_mine": [1]}]
+    array = tmp_path / "arr.json"
+    array.write_text(json.dumps(records, indent=2), encoding="utf-8")
+    table = sy.read(array)
+    assert table.frame.collect()["id"].to_list() == ["a", "c"]
+    assert [(one.where, one.reason) for one in table.rejected] == [(f"{array}:2", "key 'task' is missing")]
+    array.write_text(json.dumps(records, indent=2)[:-9], encoding="utf-8")
+    (cut,) = sy.read(array).rejected
+    assert "not JSON" in cut.reason
+    assert "one record a line" in (cut.hint or "")
+
+
+@pytest.mark.parametrize("command", [["measure"], ["read"], ["rank", "--by", "agent"], ["judges"]])
+def test_a_dash_reads_what_is_piped_in(command: list[str]) -> None:
+    judged = [{"judge": name, "weighted_score": 0.5} for name in "jk"]
+    good = [
+        {"id": f"{n}", "task": f"t{n // 2}", "agent": f"{n % 2}", "passed": True, "judgments": judged} for n in range(8)
+    ]
+    text = "".join(json.dumps(record) + "\n" for record in good) + '{"task": 7}\n'
+    done = steelyard(*command, "-", "--json", stdin=text)
+    assert done.status == 1, done.stderr
+    assert "stdin:9" in done.stdout
+    assert "expected str" in done.stdout
+    assert "error" not in json.loads(done.stdout)
+
+
+def test_nothing_piped_in_is_an_error() -> None:
+    done = steelyard("measure", "-", stdin="")
+    assert done.status == 1
+    assert "stdin: no run could be read: the file is empty" in done.stderr
+
+
 def test_a_truncated_last_line_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_bytes(b'{"task": "t"}\n{"task": "t", "cost_us')

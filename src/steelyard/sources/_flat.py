@@ -7,6 +7,7 @@ name with JSON in the cell. Token kinds may stand without their `usage.`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,7 +67,22 @@ def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of
             holder[leaf] = _cell(cell)
         else:
             values[name] = _cell(cell) if name.startswith("x_") or name not in FIELDS else _field(name, cell)
-    return convert_run(values, from_text=from_text)
+    try:
+        return convert_run(values, from_text=from_text)
+    except Refused as refused:
+        raise (_in_plain_words(refused, row) if from_text else refused) from refused
+
+
+def _in_plain_words(refused: Refused, row: dict[str, Any]) -> Refused:  # Any: cells of any type
+    """The refusal of a text that is no flag or number, with the text itself and what may stand there."""
+    said = _NOT_THE_TYPE.match(refused.reason)
+    if said is None:
+        return refused
+    cell = next((cell for column, cell in row.items() if ALIASES.get(column, column) == said["name"]), None)
+    if not isinstance(cell, str):
+        return refused
+    what, hint = _EXPECTED[said["type"]]
+    return Refused(f"{said['name']}: {cell[:100]!r} {what}", hint)
 
 
 def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
@@ -91,6 +107,12 @@ def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives the
     return cell
 
 
+_NOT_THE_TYPE = re.compile(r"(?P<name>[\w.]+): expected (?P<type>bool|int|float)\b.*, got str$")
+_EXPECTED = {
+    "bool": ("is neither true nor false", "write true or false (1 and 0 are read too), or leave the cell empty"),
+    "int": ("is not a whole number", "write digits alone, such as 1200, or leave the cell empty"),
+    "float": ("is not a number", "write it with a decimal point, such as 0.5, or leave the cell empty"),
+}
 _NUMBERS = frozenset({"cost_usd", "impl_rate"})
 _NOT_FINITE = frozenset({"inf", "infinity", "nan"})
 _TEXT_FIELDS = frozenset({"id", "experiment", "task", "agent", "model", "tier", "tier_scheme"})

@@ -38,6 +38,9 @@ class FileResult(msgspec.Struct, array_like=True):
     findings: list[Finding] = []
 
 
+_SHOWN_TASK = {"runs-jsonl": "task", "runs-json": "[].task"}
+"""Where a file of our own records shows a task; formats of any other tool may look the same but for that."""
+
 _latest: list[Source] = []
 """The source of the file before: neighbours are often of one kind, and no two sources recognise the same file."""
 
@@ -91,8 +94,8 @@ def recognised(head: Head, *, named: bool = True) -> Source | None:
     for source in each_source():
         if source.recognises(head):
             if source.priority == "last":
-                own = named or source.name != "runs-jsonl" or "task" in head.shape
-                return source if own else None
+                task = _SHOWN_TASK.get(source.name)
+                return source if named or task is None or task in head.shape else None
             _latest[:] = [source]
             return source
     return None

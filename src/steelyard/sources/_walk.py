@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.records.finding import Rejected
-
-STDIN = "-"
-"""The path that stands for what is piped in."""
+from steelyard.settings import STDIN
 
 MOST_STDIN_BYTES = 8 << 30
 

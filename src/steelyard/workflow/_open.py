@@ -11,12 +11,12 @@ from steelyard.errors import BadRecord, UnreadableFile, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records.decode import Refused, checked_run
 from steelyard.records.run import Run
+from steelyard.settings import STDIN
 from steelyard.sources._base import Entry, Source, head_of
 from steelyard.sources._catalog import source_named
 from steelyard.sources._gather import gather
 from steelyard.sources._read import recognised
 from steelyard.sources._same_files import SeenFiles, file_repeated
-from steelyard.sources._walk import STDIN
 
 if TYPE_CHECKING:
     from steelyard.tables.build import RunTable, TableBuilder

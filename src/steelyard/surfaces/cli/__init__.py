@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError
 
 from steelyard._version import __version__
 from steelyard.errors import SteelyardError, UsageError
+from steelyard.settings import STDIN
 from steelyard.surfaces.cli._print import print_error
 
 HELP = """Weigh what AI coding agents deliver against what they cost.
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(tokens: list[str]) -> int:
     """Run one command and give its exit status."""
     as_json = "--json" in tokens
+    tokens = [f"./{word}" if word == STDIN else word for word in tokens]  # a parser takes a bare dash for an option
     try:
         status = build_app(only=tokens[0] if tokens else None)(
             tokens, exit_on_error=False, print_error=False, result_action="return_value"

@@ -9,7 +9,10 @@ from cyclopts import Parameter
 
 Files = Annotated[
     list[Path],
-    Parameter(help="Run records (JSON lines, CSV, Parquet), or logs: files, folders, archives.", negative=""),
+    Parameter(
+        help="Run records (JSON lines or array, CSV, Parquet), or logs: files, folders, archives; - is stdin.",
+        negative="",
+    ),
 ]
 By = Annotated[str, Parameter(help="What to group by, separated by commas: tier, agent, model, task, experiment, ...")]
 ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]

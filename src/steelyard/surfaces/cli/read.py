@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def read(
     paths: Annotated[
-        list[Path] | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst).", negative="")
+        list[Path] | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst); - is stdin.", negative="")
     ] = None,
     /,
     *,
