@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
+from steelyard.errors import UsageError
 from steelyard.metrics import (
     cfp,
     composite_score,
@@ -128,5 +129,5 @@ def test_no_answer_is_missing_with_a_reason(value: object) -> None:
 
 
 def test_weights_that_add_up_to_nothing_are_an_error() -> None:
-    with pytest.raises(ValueError, match="more than 0"):
+    with pytest.raises(UsageError, match="more than 0"):
         composite_score(pass_rate=1.0, impl_rate=1.0, pass_weight=0.0, impl_weight=0.0)

@@ -7,6 +7,7 @@ import os
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import ModuleType
 import steelyard.metrics
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics._declare import Metric, per_run_twin
+from steelyard.metrics._limits import limits_of
 from steelyard.records.facts import FACTS
 from steelyard.settings import METRICS_PATH
 
@@ -31,7 +33,8 @@ class Catalog(Mapping[str, Metric]):
             if declared.name in by_name or declared.name in FACTS:
                 raise BadDeclaration(f"the name {declared.name!r} is taken twice")
             by_name[declared.name] = declared
-        self._metrics = {name: by_name[name] for name in _in_order(by_name)}
+        ordered = (by_name[name] for name in _in_order(by_name))
+        self._metrics = {one.name: replace(one, limits=limits_of(one, by_name)) for one in ordered}
 
     def __getitem__(self, name: str) -> Metric:
         if name not in self._metrics:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from steelyard.errors import BadDeclaration, UnknownName
+from steelyard.metrics._limits import Limits, check_inputs, check_result
 from steelyard.metrics._words import Value, as_column
 from steelyard.records.missing import Missing
 
@@ -67,9 +68,11 @@ class Metric:
     doc: str
     defined_when_empty: float | None = None
     has_per_run: bool = field(default=False)
+    limits: Mapping[str, Limits] = field(default_factory=dict, repr=False, compare=False)
+    """Between which values inputs lie; the catalogue fills it in, since an input may be another metric."""
 
     def __call__(self, **values: Any) -> float | Missing:  # Any: numbers, flags or lists, as the formula asks
-        """The metric of plain values; Missing, with the reason, where there is no answer."""
+        """The metric of plain values; Missing, with the reason, where there is no answer; what cannot be is refused."""
         for name in values:
             if name not in self.inputs and name not in self.constants:
                 raise UnknownName(f"input of {self.name}", name, [*self.inputs, *self.constants])
@@ -78,9 +81,13 @@ class Metric:
             value = given[name]
             if isinstance(value, Missing) and not spec.optional:
                 return value
+        check_inputs(self, given)
         constants = {name: values.get(name, default) for name, default in self.constants.items()}
         result = self.function(**given, **constants)
-        return result if isinstance(result, Missing) else float(result)
+        if isinstance(result, Missing):
+            return result
+        check_result(self, given, number := float(result))
+        return number
 
     @staticmethod
     def _given(name: str, values: Mapping[str, Any]) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from steelyard.errors import UsageError
 from steelyard.metrics._declare import Example, Mean, Optional, Param, Required, metric
 from steelyard.metrics._words import INFINITY, Value, first_known, missing, number, ratio, when
 
@@ -119,6 +120,7 @@ def composite_score(
     *, pass_rate: Required, impl_rate: Required, pass_weight: Param = 0.5, impl_weight: Param = 0.5
 ) -> Value:
     """Passing and meeting the requirements, weighted."""
-    if pass_weight + impl_weight <= 0:
-        raise ValueError("pass_weight and impl_weight must add up to more than 0")
+    if min(pass_weight, impl_weight) < 0 or pass_weight + impl_weight <= 0:
+        message = f"pass_weight {pass_weight} and impl_weight {impl_weight} cannot weigh anything"
+        raise UsageError(message, hint="neither may be negative, and together they must be more than 0")
     return (pass_rate * pass_weight + impl_rate * impl_weight) / (pass_weight + impl_weight)

@@ -13,8 +13,10 @@ from steelyard.statistics.results import LEVEL, Interval, no_interval
 
 
 def _check(attempts: int, passed: int, k: int) -> None:
-    if k < 1 or not 0 <= passed <= attempts:
-        raise UsageError(f"{passed} of {attempts} attempts with k = {k} is not possible")
+    if k < 1:
+        raise UsageError(f"k is {k}, and no attempt can be drawn", hint="k is 1 or more")
+    if not 0 <= passed <= attempts:
+        raise UsageError(f"{passed} of {attempts} attempts passed, which cannot be", hint="passed is 0 to attempts")
 
 
 @lru_cache(maxsize=4096)  # tasks repeat the same few counts

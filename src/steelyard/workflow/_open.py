@@ -69,7 +69,7 @@ def _table(inputs: Iterable[Path | Entry], prices: str, progress: Progress | Non
     return builder.finish()
 
 
-def each_input(inputs: RunsInput) -> Iterator[Path | Entry]:
+def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterator[Path | Entry]:
     """The paths and the records that were given, each record checked as one that is read would be."""
     several: object = [inputs] if isinstance(inputs, (str, PathLike, Run, Mapping)) else inputs
     if not isinstance(several, Iterable):

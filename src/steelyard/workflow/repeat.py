@@ -23,6 +23,7 @@ from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.reports.repeatability import CanonFacts, PromptResult, Sample, Step, Versions, plain
 from steelyard.workflow._canons import CanonShelf, ChosenCanon, canon_of_experiment, choose_canon
+from steelyard.workflow._open import PathInput, RunsInput, each_input
 from steelyard.workflow._prompts import KEYS, Contracts, Prompt, read_prompts
 from steelyard.workflow._workbench import Compared, Workbench, prompt_intervals, prompt_metrics
 
@@ -65,15 +66,11 @@ class Repeatability:
     rejected: list[Rejected] = field(default_factory=list)
 
 
-def repeat(
-    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str] | Run], *, options: RepeatOptions | None = None
-) -> Repeatability:
+def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOptions | None = None) -> Repeatability:
     """Measure how alike the outputs of each prompt are.
 
     Inputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
     """
-    if isinstance(inputs, (str, os.PathLike)):
-        inputs = [inputs]
     chosen = options or RepeatOptions()
     for key in chosen.by:
         if key not in KEYS:
@@ -88,7 +85,7 @@ def repeat(
     if not 0 <= tau <= 1:
         raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
     prompts, rejected = read_prompts(
-        [one if isinstance(one, Run) else Path(one) for one in inputs],
+        [one if isinstance(one, Path) else one.run for one in each_input(inputs)],
         by=chosen.by,
         contracts=Contracts(chosen.contract),
         language=chosen.language,

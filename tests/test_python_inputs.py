@@ -1,0 +1,120 @@
+"""What the Python API takes: paths, records and dicts, each checked at the door as a file's records are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import steelyard as sy
+from steelyard.errors import BadRecord, NothingUsable, UnknownName, UnreadableFile, UsageError
+from steelyard.records.decode import checked_run
+from steelyard.records.run import Call, Judgment, Output, Usage
+from strategies import run_lists
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": f"{agent}{n}", "task": f"t{n}", "agent": agent, "passed": n % 2 == 0, "cost_usd": 0.25, "impl_rate": 0.5}
+    for agent in ("a", "b")
+    for n in range(4)
+]
+
+
+def test_dicts_are_runs() -> None:
+    assert sy.measure(RECORDS).to_dict() == sy.measure([sy.Run(**record) for record in RECORDS]).to_dict()
+    assert sy.measure(RECORDS[0]).n == 1
+    assert sy.measure(sy.Run(task="t", passed=True)).n == 1
+
+
+def test_sides_may_be_chosen_by_dicts() -> None:
+    by_text = sy.compare(RECORDS, a="agent=a", b="agent=b")
+    by_dict = sy.compare(RECORDS, a={"agent": "a"}, b={"agent": "b"})
+    assert by_dict == by_text
+    assert sy.compare(RECORDS, a={"agent": "a"}, b=[{"agent": "b"}, "agent=b,model=-"][:1]).pairs == by_text.pairs
+    with pytest.raises(UnknownName, match="agnet"):
+        sy.compare(RECORDS, a={"agnet": "a"}, b={"agent": "b"})
+    rule = ["pass_rate >= -0.5"]
+    gate = sy.gate(RECORDS, baseline=RECORDS, rules=rule, where={"agent": "a"})
+    assert gate.checks == sy.gate(RECORDS, baseline=RECORDS, rules=rule, where="agent=a").checks
+
+
+BAD: list[tuple[Any, str]] = [
+    (sy.Run(task="t", usage=Usage(input_tokens=-5)), "usage.input_tokens: expected int >= 0"),
+    (sy.Run(task="t", iterations=0), "iterations: expected int >= 1"),
+    (sy.Run(task="t", attempt=-1), "attempt: expected int >= 0"),
+    (sy.Run(task="t", cost_usd=float("nan")), "cost_usd: the number nan is not finite"),
+    (sy.Run(task="t", cost_usd=float("inf")), "cost_usd: the number inf is not finite"),
+    (sy.Run(task="t", impl_rate=1.5), "impl_rate: expected float <= 1.0"),
+    (sy.Run(task=""), "task: expected str of length >= 1"),
+    (sy.Run(task="t", judgments=(Judgment(weighted_score=7.0),)), "judgments[0].weighted_score"),
+    (sy.Run(task="t", outcome="won"), "won"),  # type: ignore[arg-type]
+    (sy.Run(task="t", tests=object()), "cannot stand in a record"),  # type: ignore[arg-type]
+    (sy.Run(task="t", extra={"mine": 1}), "unknown key 'mine'"),
+    ({"task": "t", "usage": {"input_tokens": -5}}, "usage.input_tokens: expected int >= 0"),
+    ({"task": "t", "usage": Usage(input_tokens=-5)}, "usage.input_tokens: expected int >= 0"),
+    ({"task": "t", "usge": {}}, "unknown key 'usge'"),
+    ({"passed": True}, "key 'task' is missing"),
+    ({"task": "t", "started_at": "2026-01-02T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z"}, "before started_at"),
+    ({"task": "t", "cost_usd": float("inf")}, "cost_usd: the number inf is not finite"),
+]
+
+
+@pytest.mark.parametrize(("record", "said"), BAD, ids=[said for _, said in BAD])
+def test_a_record_made_in_python_is_checked_as_one_that_is_read(record: Any, said: str) -> None:
+    with pytest.raises(BadRecord) as error:
+        sy.measure([{"task": "t"}, record])
+    assert said in error.value.message
+    assert error.value.where == "records:2"
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        sy.read,
+        sy.measure,
+        sy.rank,
+        sy.judges,
+        sy.repeat,
+        lambda runs: sy.compare(runs, a="agent=a", b="agent=b"),
+        lambda runs: sy.gate(runs, baseline=RECORDS, rules=["pass_rate >= 0"]),
+    ],
+)
+def test_every_verb_checks_at_the_door(verb: Callable[[Any], object]) -> None:
+    with pytest.raises(BadRecord, match="tool_calls"):
+        verb([sy.Run(task="t", tool_calls=-1)])
+    for nothing in (7, None, [object()], [["a"]]):
+        with pytest.raises(UsageError, match="runs cannot be had from a value of type"):
+            verb(nothing)
+
+
+@given(made=run_lists)
+@settings(max_examples=30, deadline=None)
+def test_a_good_run_passes_the_door_unchanged(made: list[sy.Run]) -> None:
+    assert [checked_run(run) for run in made] == made
+
+
+def test_values_of_python_become_those_of_a_record() -> None:
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    made = checked_run({"task": "t", "started_at": moment, "calls": [Call(model="m")], "x_mine": {"a": 1}})
+    assert made == sy.Run(task="t", started_at=moment, calls=(Call(model="m"),), extra={"x_mine": {"a": 1}})
+    assert checked_run(sy.Run(task="t", output=Output(text="x"))).output == Output(text="x")
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    absent = tmp_path / "nofile.jsonl"
+    with pytest.raises(UnreadableFile, match="there is no such file or folder"):
+        sy.read(absent)
+    with pytest.raises(UnreadableFile):
+        sy.read([tmp_path, str(absent)])
+    with pytest.raises(NothingUsable, match="there is no such file or folder"):
+        sy.measure(absent)
+
+
+def test_a_table_has_a_length() -> None:
+    table = sy.read(RECORDS)
+    assert len(table) == table.n == 8
+    assert sy.read(table) is table
