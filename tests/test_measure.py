@@ -173,6 +173,68 @@ def test_contradictions_are_findings(run: sy.Run, code: str) -> None:
     assert code in codes(run)
 
 
+def both_lists() -> TestResults:
+    return TestResults(passed=("a", "b"), failed=("b",), errors=("c",))
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "severity"),
+    [
+        (sy.Run(task="t", tests=both_lists()), "test_listed_twice", "warning"),
+        (
+            sy.Run(task="t", usage=Usage(input_tokens=5), calls=(Call(usage=Usage(input_tokens=6)),)),
+            "calls_exceed_usage",
+            "warning",
+        ),
+        (
+            sy.Run(task="t", usage=Usage(input_tokens=7), calls=(Call(usage=Usage(input_tokens=6)),)),
+            "usage_exceeds_calls",
+            "info",
+        ),
+        (
+            # as many tokens in all, but not of the same kinds
+            sy.Run(
+                task="t",
+                usage=Usage(input_tokens=7, output_tokens=1),
+                calls=(Call(usage=Usage(input_tokens=1, output_tokens=7)),),
+            ),
+            "calls_exceed_usage",
+            "warning",
+        ),
+        (sy.Run(task="t", attempt=0), "attempt_zero", "info"),
+    ],
+)
+def test_records_that_contradict_themselves_are_findings(run: sy.Run, code: str, severity: str) -> None:
+    found = {one.code: one.severity for one in sy.measure([run]).findings}
+    assert found.get(code) == severity
+
+
+def test_what_does_not_contradict_itself_is_no_finding() -> None:
+    run = sy.Run(
+        task="t",
+        attempt=1,
+        tests=TestResults(passed=("a",), failed=("b",)),
+        usage=Usage(input_tokens=6, output_tokens=1, reasoning_tokens=3),
+        calls=(Call(usage=Usage(input_tokens=4, output_tokens=1)), Call(usage=Usage(input_tokens=2))),
+    )
+    unclear = sy.Run(task="t", usage=Usage(input_tokens=6), calls=(Call(usage=Usage(input_tokens=4)), Call()))
+    counts = sy.Run(task="t", tests=TestResults(passed=3, failed=3))
+    codes = {one.code for one in sy.measure([run, unclear, counts]).findings}
+    assert not codes & {"test_listed_twice", "calls_exceed_usage", "usage_exceeds_calls", "attempt_zero"}
+
+
+def test_infos_of_one_kind_are_one_line_for_people_and_all_for_scripts(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f'{{"id": "{n}", "task": "t{n:02}"}}\n' for n in range(30)), encoding="utf-8")
+    done = steelyard("measure", str(path), "--json")
+    lines = [line for line in done.stderr.splitlines() if "[run_count]" in line]
+    assert lines == [
+        "info: task t00: 1 run where profile outcome-1 expects 10; 29 more like it [run_count]"  # 30 tasks
+    ]
+    listed = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "run_count"]
+    assert len(listed) == 21  # 20 by name, and how many more there are
+
+
 def test_agreement_is_no_finding() -> None:
     judged = (Judgment(weighted_score=0.51, passed=None, criteria=(Criterion(name="c", achieved=1.0, max=2.0),)),)
     assert codes(sy.Run(task="t", passed=True, outcome="passed", tests=TestResults(passed=2), judgments=judged)) == []

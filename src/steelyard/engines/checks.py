@@ -65,6 +65,22 @@ def _cost_too_low(_limits: FindingLimits, cost_is_lower_bound: nw.Expr, cost_usd
     return cost_is_lower_bound & ~cost_usd.is_null()
 
 
+def _test_in_two_lists(_limits: FindingLimits, tests_listed_twice: nw.Expr) -> nw.Expr:
+    return tests_listed_twice > 0
+
+
+def _calls_beyond_usage(_limits: FindingLimits, tokens_beyond_usage: nw.Expr) -> nw.Expr:
+    return tokens_beyond_usage > 0
+
+
+def _usage_beyond_calls(_limits: FindingLimits, tokens_outside_calls: nw.Expr, tokens_beyond_usage: nw.Expr) -> nw.Expr:
+    return (tokens_outside_calls > 0) & (tokens_beyond_usage == 0)
+
+
+def _attempt_zero(_limits: FindingLimits, attempt: nw.Expr) -> nw.Expr:
+    return attempt == 0
+
+
 CHECKS: tuple[Check, ...] = (
     Check(
         "cost_lower_bound",
@@ -122,6 +138,34 @@ CHECKS: tuple[Check, ...] = (
         ("reported_cost_usd", "priced_cost_usd"),
         _cost_differs,
     ),
+    Check(
+        "test_listed_twice",
+        "warning",
+        "the same test stands in more than one of passed, failed and errors; it counts in each",
+        ("tests_listed_twice",),
+        _test_in_two_lists,
+    ),
+    Check(
+        "calls_exceed_usage",
+        "warning",
+        "the calls hold more tokens than the run states; metrics of tokens take what the run states",
+        ("tokens_beyond_usage",),
+        _calls_beyond_usage,
+    ),
+    Check(
+        "usage_exceeds_calls",
+        "info",
+        "the run states more tokens than its calls hold; the rest is priced under the run's model",
+        ("tokens_outside_calls", "tokens_beyond_usage"),
+        _usage_beyond_calls,
+    ),
+    Check(
+        "attempt_zero",
+        "info",
+        "attempts are counted from 1, and this one is the 0th",
+        ("attempt",),
+        _attempt_zero,
+    ),
 )
 
 
@@ -148,8 +192,9 @@ def _listed(check: Check, hits: pl.DataFrame, shown: Sequence[str]) -> list[Find
         message = f"{check.message} ({held})" if held else check.message
         listed.append(Finding(code=check.code, severity=check.severity, message=message, where=where))
     if hits.height > len(listed):
-        more = f"{hits.height - len(listed):,} more runs: {check.message}"
-        listed.append(Finding(code=check.code, severity=check.severity, message=more))
+        more = hits.height - len(listed)
+        message = f"{more:,} more runs: {check.message}"
+        listed.append(Finding(code=check.code, severity=check.severity, message=message, stands_for=more))
     return listed
 
 

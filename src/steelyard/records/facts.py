@@ -23,6 +23,7 @@ from steelyard.records.run import (
     Steps,
     TestResults,
     Usage,
+    add_usage,
     as_utc,
 )
 
@@ -91,7 +92,29 @@ def _judgments(judgments: tuple[Judgment, ...]) -> tuple[Any, ...]:
 
 
 def _tests(tests: TestResults) -> tuple[Any, ...]:
-    return tests.total, tests.not_passed
+    return tests.total, tests.not_passed, _in_two_lists(tests)
+
+
+def _in_two_lists(tests: TestResults) -> int | None:
+    named = [set(names) for names in (tests.passed, tests.failed, tests.errors) if isinstance(names, tuple)]
+    if len(named) < 2:
+        return None
+    return sum(map(len, named)) - len(set().union(*named))
+
+
+def _stated_and_calls(run: Run) -> tuple[Usage, Usage] | None:
+    """The run's own tokens and those of its calls, where both are stated."""
+    if run.usage is None or not run.calls:
+        return None
+    usages = [call.usage for call in run.calls if call.usage is not None]
+    total = add_usage(usages) if len(usages) == len(run.calls) else None
+    return None if total is None else (run.usage, total)
+
+
+def _gaps(usages: tuple[Usage, Usage]) -> tuple[Any, ...]:
+    pairs = zip(_token_kinds(usages[0]), _token_kinds(usages[1]), strict=True)
+    gaps = [stated - calls for stated, calls in pairs if stated is not None and calls is not None]
+    return sum(gap for gap in gaps if gap > 0), sum(-gap for gap in gaps if gap < 0)
 
 
 _token_kinds = attrgetter(*TOKEN_KINDS)
@@ -160,6 +183,7 @@ _NO_ACTIONS = "the record has no actions"
 _NO_CHANGES = "the record has no changes"
 _NO_COMPONENTS = "the record has no components"
 _NO_TESTS = "the record has no test results"
+_NO_CALLS = "the record does not state both its tokens and those of every call"
 
 KEY_PARTS: tuple[Part, ...] = (
     _simple("id", "text", "The run's id."),
@@ -181,6 +205,12 @@ VALUE_PARTS: tuple[Part, ...] = (
         (
             Fact("tests_run", "count", "How many tests ran.", _NO_TESTS),
             Fact("tests_not_passed", "count", "How many failed or broke.", _NO_TESTS),
+            Fact(
+                "tests_listed_twice",
+                "count",
+                "Tests named in more than one of passed, failed and errors.",
+                "the record does not name its tests",
+            ),
         ),
     ),
     Part(
@@ -220,6 +250,14 @@ VALUE_PARTS: tuple[Part, ...] = (
                 for kind in TOKEN_KINDS
             ),
             Fact("total_tokens", "count", "All kinds of tokens together.", _NO_USAGE),
+        ),
+    ),
+    Part(
+        _stated_and_calls,
+        _gaps,
+        (
+            Fact("tokens_outside_calls", "count", "Tokens that the run states beyond those of its calls.", _NO_CALLS),
+            Fact("tokens_beyond_usage", "count", "Tokens of the calls beyond those that the run states.", _NO_CALLS),
         ),
     ),
     Part(

@@ -23,6 +23,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The sentence for a person."""
     where: str | None = None
     """File and line, run id or group; None when it is about the whole input."""
+    stands_for: int = 1
+    """How many cases it tells of: the last of many says how many more there are."""
 
 
 _ADVICE = {

@@ -276,6 +276,7 @@ def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
         message = f"{runs} where profile {engine.profile.name} expects {expected}"
         found.append(Finding(code="run_count", severity="info", message=message, where=where))
     if len(odd) > LISTED:
-        message = f"{len(odd) - LISTED:,} more groups have another number of runs than the expected {expected}"
-        found.append(Finding(code="run_count", severity="info", message=message))
+        more = len(odd) - LISTED
+        message = f"{more:,} more groups have another number of runs than the expected {expected}"
+        found.append(Finding(code="run_count", severity="info", message=message, stands_for=more))
     return found

@@ -45,14 +45,26 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Findings to stderr, the gravest first: some in full and a count of the rest."""
+    """Findings to stderr, the gravest first: infos of one kind on one line, then a count of what is not shown."""
     order = {"error": 0, "warning": 1, "info": 2}
-    for finding in sorted(findings, key=lambda finding: order[finding.severity])[:FINDINGS_SHOWN]:
-        place = f"{finding.where}: " if finding.where else ""
-        sys.stderr.write(clean(f"{finding.severity}: {place}{finding.message} [{finding.code}]") + "\n")
-    rest = len(findings) - FINDINGS_SHOWN
+    infos: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.severity == "info":
+            infos.setdefault(finding.code, []).append(finding)
+    grave = sorted((one for one in findings if one.severity != "info"), key=lambda one: order[one.severity])
+    lines = [_line(finding, 0) for finding in grave]
+    lines += [_line(alike[0], sum(one.stands_for for one in alike[1:])) for alike in infos.values()]
+    for line in lines[:FINDINGS_SHOWN]:
+        sys.stderr.write(clean(line) + "\n")
+    rest = len(lines) - FINDINGS_SHOWN
     if rest > 0:
-        sys.stderr.write(f"... and {rest:,} more findings; --json lists them\n")
+        sys.stderr.write(f"... and {rest:,} more {'finding' if rest == 1 else 'findings'}; --json lists them\n")
+
+
+def _line(finding: Finding, more: int) -> str:
+    place = f"{finding.where}: " if finding.where else ""
+    others = f"; {more:,} more like it" if more else ""
+    return f"{finding.severity}: {place}{finding.message}{others} [{finding.code}]"
 
 
 @contextmanager
