@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.records.decode import decode_run, encode_run
+from source_laws import check_counts, check_reading, check_run
+from steelyard.records.decode import Refused, decode_run, encode_run
 from steelyard.records.finding import Finding, Rejected
-from steelyard.records.run import Run
+from steelyard.records.run import Call, Run, Usage
 from steelyard.sources import _workers
 from steelyard.sources._base import Entry, head_of
 from steelyard.sources._catalog import sources
@@ -125,13 +126,26 @@ def test_what_a_worker_leaves_undone_when_it_dies_is_read_all_the_same(monkeypat
     assert [repr(item) for item in gather([SAMPLES], workers=3)] == alone
 
 
-def survives(path: Path) -> None:
-    """Reading may set everything aside, but gives only valid runs and never raises."""
-    runs, rejected, _ = outcome(path)
-    for run in runs:
-        assert decode_run(encode_run(run)) == run
-    for one in rejected:
-        assert one.reason
+@pytest.mark.parametrize(
+    "run",
+    [
+        Run(task="t", usage=Usage(input_tokens=-1)),
+        Run(task="t", calls=(Call(usage=Usage(output_tokens=-1)),)),
+        Run(task="t", cost_usd=-0.5),
+        Run(task=""),
+    ],
+)
+def test_the_law_of_valid_runs_can_fail(run: Run) -> None:
+    with pytest.raises((AssertionError, Refused)):
+        check_run(run)
+
+
+def test_the_law_of_counts_can_fail() -> None:
+    check_counts([Run(task="t")], b"{}")
+    with pytest.raises(AssertionError):
+        check_counts([Run(task="t", calls=(Call(),) * 3)], b"{}")
+    with pytest.raises(AssertionError):
+        check_counts([Run(task="t")] * 3, b"{}")
 
 
 BROKEN = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -155,10 +169,10 @@ STARTS = (
 
 @given(start=st.sampled_from(STARTS), data=st.binary(max_size=400))
 @BROKEN
-def test_random_bytes_never_crash(tmp_path: Path, start: bytes, data: bytes) -> None:
+def test_random_bytes_keep_the_laws(tmp_path: Path, start: bytes, data: bytes) -> None:
     path = tmp_path / "random"
     path.write_bytes(start + data)
-    survives(path)
+    check_reading(path)
 
 
 @st.composite
@@ -188,16 +202,16 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 @given(data=mutated())
 @BROKEN
-def test_mutated_samples_never_crash(tmp_path: Path, data: bytes) -> None:
+def test_mutated_samples_keep_the_laws(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "mutated"
     path.write_bytes(data)
-    survives(path)
+    check_reading(path)
 
 
 @pytest.mark.long
 @given(data=mutated())
 @settings(BROKEN, max_examples=20_000)
-def test_many_mutated_samples_never_crash(tmp_path: Path, data: bytes) -> None:
+def test_many_mutated_samples_keep_the_laws(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "mutated"
     path.write_bytes(data)
-    survives(path)
+    check_reading(path)

@@ -15,7 +15,8 @@ import steelyard as sy
 from commands import steelyard
 from steelyard.records.decode import Refused, content_digest, decode_run, encode_run
 from steelyard.records.finding import Rejected
-from steelyard.sources._catalog import source_for
+from steelyard.sources._base import Source, head_of
+from steelyard.sources._read import recognised
 from steelyard.sources.native_jsonl import read
 from strategies import run_lists
 
@@ -24,6 +25,12 @@ def write(path: Path, *records: dict[str, Any] | str) -> Path:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     return path
+
+
+def source_of(path: Path) -> Source:
+    source = recognised(head_of(path))
+    assert source is not None
+    return source
 
 
 GOOD = {"task": "t", "passed": True}
@@ -258,8 +265,8 @@ def test_csv_reads_like_json_lines(tmp_path: Path) -> None:
         "b,t,T1,,,,,,,\n",
         encoding="utf-8",
     )
-    assert source_for(path).name == "runs-csv"
-    first, second = (entry.run for entry in source_for(path).read(path))  # type: ignore[union-attr]
+    assert source_of(path).name == "runs-csv"
+    first, second = (entry.run for entry in source_of(path).read(path))  # type: ignore[union-attr]
     expected = (
         b'{"id":"a","task":"t","tier":"T1","passed":true,"cost_usd":0.5,"usage":{"input_tokens":10,"output_tokens":20},'
         b'"tests":{"failed":0},"judgments":[{"judge":"j","weighted_score":0.5}],"x_team":"blue"}'
@@ -311,7 +318,7 @@ def flat_frame() -> pl.DataFrame:
 def test_flat_parquet_and_json_lines_give_the_same_numbers(tmp_path: Path) -> None:
     flat = tmp_path / "runs.parquet"
     flat_frame().write_parquet(flat)
-    source = source_for(flat)
+    source = source_of(flat)
     lines = [encode_run(entry.run) for entry in source.read(flat)]  # type: ignore[union-attr]
     path = tmp_path / "runs.jsonl"
     path.write_bytes(b"".join(line + b"\n" for line in lines))

@@ -6,11 +6,10 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import steelyard.sources
-from steelyard.errors import BadDeclaration, UnknownName, UnreadableFile
-from steelyard.sources._base import Source, head_of
+from steelyard.errors import BadDeclaration, UnknownName
+from steelyard.sources._base import Source
 
 
 @cache
@@ -43,16 +42,3 @@ def source_named(name: str) -> Source:
     if name not in sources():
         raise UnknownName("format", name, sources())
     return sources()[name]
-
-
-def source_for(path: Path) -> Source:
-    """The source that recognises the file by its content."""
-    try:
-        head = head_of(path)
-    except OSError as error:
-        raise UnreadableFile(str(path), error.strerror or str(error)) from error
-    for source in sources().values():
-        if source.recognises(head):
-            return source
-    reason = "the file is empty" if not head.start else "no known format recognises this file"
-    raise UnreadableFile(str(path), reason, hint="steelyard sources lists the formats")
