@@ -1,4 +1,4 @@
-"""An atheris target that keeps the laws of `source_laws.py`: `python tests/fuzz_sources.py -max_total_time=60 CORPUS`."""
+"""An atheris target: the laws of `source_laws.py`. `python tests/fuzz_sources.py -max_total_time=60 CORPUS`."""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +201,48 @@ class TestCodex:
         assert run.tool_calls == 1
 
 
+def opencode_store(path: Path) -> Path:
+    """A store in opencode's layout: ids in columns, the rest as JSON."""
+    start = 1772323200000  # 2026-03-01
+
+    def answer(seconds: int, tokens: dict[str, Any], **more: Any) -> str:
+        times = {"created": start + seconds * 1000, "completed": start + seconds * 1000 + 5000}
+        said = {"role": "assistant", "modelID": "claude-sonnet-4-5", "time": times, "tokens": tokens}
+        return json.dumps(said | more)
+
+    cache = {"read": 50, "write": 7}
+    messages = [
+        ("msg_0", "ses_1", 0, json.dumps({"role": "user", "time": {"created": start}})),
+        ("msg_1", "ses_1", 1, answer(0, {"input": 100, "output": 10, "reasoning": 2, "cache": cache}, cost=0.01)),
+        ("msg_2", "ses_1", 2, answer(25, {"input": 200, "output": 20}, cost=0.015)),
+        ("msg_3", "ses_2", 3, answer(10, {"input": 5, "output": 1}, cost=0.005, modelID="haiku")),
+        ("msg_4", "ses_3", 4, answer(60, {"input": 9, "output": 1}, cost=0, error={"name": "APIError"})),
+        ("msg_bad", "ses_3", 5, "oops"),
+    ]
+    parts = [
+        ("prt_1", "msg_1", "ses_1", 1, json.dumps({"type": "tool", "callID": "c1", "tool": "bash"})),
+        ("prt_2", "msg_2", "ses_1", 2, json.dumps({"type": "text", "text": "done"})),
+        ("prt_3", "msg_3", "ses_2", 3, json.dumps({"type": "tool", "callID": "c2"})),
+    ]
+    sessions = [
+        ("ses_1", None, "/work/parcels"),
+        ("ses_2", "ses_1", "/work/parcels"),
+        ("ses_3", None, "/work/letters/"),
+    ]
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("PRAGMA page_size = 4096")
+        store.execute("CREATE TABLE `session` (`id` text PRIMARY KEY, `parent_id` text, `directory` text NOT NULL)")
+        store.execute(
+            "CREATE TABLE `message` (`id` text PRIMARY KEY, session_id text, time_created integer, data text)"
+        )
+        columns = "`id` text PRIMARY KEY, message_id text, session_id text, time_created integer, data text"
+        store.execute(f"CREATE TABLE `part` ({columns})")
+        store.executemany("INSERT INTO session VALUES (?, ?, ?)", sessions)
+        store.executemany("INSERT INTO message VALUES (?, ?, ?, ?)", messages)
+        store.executemany("INSERT INTO part VALUES (?, ?, ?, ?, ?)", parts)
+    return path
+
+
 class TestOtherAgents:
     def test_gemini_input_includes_cached_and_output_excludes_thoughts(self) -> None:
         run = only(SAMPLES / "gemini-cli" / "session.json")
@@ -225,6 +270,42 @@ class TestOtherAgents:
         assert (partly.cost_usd, (partly.provenance or {})["cost_usd"]) == (0.001, "lower_bound")
         none = changed(run, tmp_path / "b.jsonl", **{'"cost":0.002': '"cost":0', '"cost":0.001': '"cost":0'})
         assert only(none).cost_usd is None
+
+    def test_opencodes_store_reads_as_its_messages_do(self, tmp_path: Path) -> None:
+        path = opencode_store(tmp_path / "opencode.db")
+        before = sorted(one.name for one in tmp_path.iterdir()), path.read_bytes()
+        found = runs(path)
+        assert (sorted(one.name for one in tmp_path.iterdir()), path.read_bytes()) == before  # nothing is written
+        first, second = found
+        assert (first.id, first.experiment, first.tool_calls, first.iterations) == ("ses_1", "parcels", 2, 2)
+        assert first.usage == Usage(  # 100 + 200 in the session, 5 in its subagent
+            input_tokens=305, output_tokens=31, reasoning_tokens=2, cache_read_tokens=50, cache_write_5m_tokens=7
+        )
+        assert first.cost_usd == pytest.approx(0.03)
+        assert [call.model for call in first.calls or ()] == ["claude-sonnet-4-5", "claude-sonnet-4-5", "haiku"]
+        assert first.started_at == datetime(2026, 3, 1, tzinfo=UTC)
+        assert first.elapsed_seconds == 30
+        assert (second.id, second.outcome, second.cost_usd) == ("ses_3", "errored", None)
+        assert (second.provenance or {})["cost_usd"] == "unknown"
+        broken = [item for item in gather([path]) if isinstance(item, Rejected)]
+        assert [one.reason for one in broken] == ["message 'msg_bad': not JSON: invalid character (byte 0)"]
+
+    def test_opencodes_store_beside_its_older_files_counts_once(self, tmp_path: Path) -> None:
+        path = opencode_store(tmp_path / "opencode.db")
+        old = {"id": "msg_1", "sessionID": "ses_1", "role": "assistant", "time": {"created": 1772323200000}}
+        old |= {"modelID": "claude-sonnet-4-5", "cost": 0.01, "tokens": {"input": 100, "output": 10}}
+        (tmp_path / "msg_1.json").write_text(json.dumps(old), encoding="utf-8")
+        together = runs(tmp_path)
+        assert [run.id for run in together] == [run.id for run in runs(path)]
+        assert len(together[0].calls or ()) == 3
+
+    @pytest.mark.parametrize("pages", [1, 2])
+    def test_a_cut_or_spoilt_store_is_an_error(self, tmp_path: Path, pages: int) -> None:
+        path = opencode_store(tmp_path / "opencode.db")
+        path.write_bytes(path.read_bytes()[: pages * 4096 - 50])
+        items = list(gather([path]))
+        assert [item for item in items if isinstance(item, Rejected)]
+        assert not [item for item in items if isinstance(item, Entry)]
 
     def test_openhands_cost_zero_beside_tokens_is_unknown(self) -> None:
         priced, unpriced = runs(SAMPLES / "openhands" / "output.jsonl")

@@ -107,13 +107,18 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
         calls = (*(home.run.calls or ()), *(session.run.calls or ()))
         home.tool_ids |= session.tool_ids
         home.notes += session.notes
+        costs = [run.cost_usd for run in (home.run, session.run) if run.cost_usd is not None]
+        tools = (home.run.tool_calls, session.run.tool_calls)
         both = [run.usage for run in (home.run, session.run) if run.usage is not None]
         home.change(
             calls=calls or None,
             usage=add_usage(both) if both else None,
-            tool_calls=(home.run.tool_calls or 0) + (session.run.tool_calls or 0),
+            tool_calls=None if None in tools else sum(tools),  # those that are not stated are counted later, by id
             ended_at=max((t for t in (home.run.ended_at, session.run.ended_at) if t), default=None),
+            cost_usd=sum(costs) if costs else None,
         )
+        if len(costs) == 1:
+            home.how(cost_usd="lower_bound")
     return found
 
 

@@ -1,11 +1,14 @@
-"""opencode: the events of `opencode run --format json`, and the messages that it keeps on disk, a file each.
+"""opencode: the events of `opencode run --format json`, its store, and the messages that it kept as files before.
 
 A cost of 0 for steps that used tokens means that no price was known.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,14 @@ import msgspec
 
 from steelyard.records.finding import Rejected
 from steelyard.records.run import Amount, Call, Count, Failure, Provenance, Usage
-from steelyard.sources._base import Head, Part, Reading, Source
-from steelyard.sources._documents import document, label, moment, records
+from steelyard.sources._base import Head, Part, Reading, Source, head_of
+from steelyard.sources._documents import JSON_ERRORS, document, label, moment, problem, records
 from steelyard.sources._numbers import run_from, tokens_in, total_of
 
 FORMAT = "opencode"
+SQLITE = b"SQLite format 3\0"
+_TABLES = [re.compile(rb"CREATE TABLE\s+[`\"\[]?" + name + rb"\b", re.IGNORECASE) for name in (b"message", b"part")]
+"""What the first pages of the store declare."""
 
 
 class Cache(msgspec.Struct):
@@ -100,22 +106,46 @@ class Message(msgspec.Struct, kw_only=True):
     error: Any = None  # Any: the provider's own error object
 
 
+class StoredMessage(msgspec.Struct):
+    """A message's content in the store, where ids stand in columns of their own."""
+
+    role: str
+    time: Times | None = None
+    model: str | None = msgspec.field(name="modelID", default=None)
+    cost: Amount | None = None
+    tokens: Tokens | None = None
+    error: Any = None  # Any: the provider's own error object
+
+
+class StoredPart(msgspec.Struct):
+    """A part's content in the store; only tool calls matter here."""
+
+    type: str | None = None
+    call: str | None = msgspec.field(name="callID", default=None)
+
+
 _EVENT = msgspec.json.Decoder(Event)
 _MESSAGE = msgspec.json.Decoder(Message)
+_STORED_MESSAGE = msgspec.json.Decoder(StoredMessage)
+_STORED_PART = msgspec.json.Decoder(StoredPart)
 
 
 def recognises(head: Head) -> bool:
-    """Events with a `sessionID` and a part or an error, or a message with its role and time."""
+    """Events with a `sessionID` and a part or an error, a message with its role and time, or the store."""
+    if head.start.startswith(SQLITE):
+        return all(table.search(head.start) for table in _TABLES)
     if head.has("sessionID", "role", "time", "id"):
         return True
     return head.has("type", "sessionID") and ("part" in head.shape or "error" in head.shape)
 
 
 def read(path: Path) -> Iterator[Reading]:
-    """One part per session in the stream, or the session's part that one message is."""
-    with path.open("rb") as file:
-        kept = "role" in Head(path, file.read(65_536)).shape
-    if kept:
+    """One part per session in the stream or the store, or the session's part that one message is."""
+    head = head_of(path)
+    if head.start.startswith(SQLITE):
+        yield from _stored(path)
+        return
+    if "role" in head.shape:
         message = document(path, _MESSAGE)
         if message.role == "assistant" and message.tokens is not None:
             yield _message(message, message.tokens, str(path))
@@ -128,6 +158,72 @@ def read(path: Path) -> Iterator[Reading]:
             runs.setdefault(item[1].session, []).append(item[1])
     for session, events in runs.items():
         yield _part(session, events, str(path))
+
+
+def _stored(path: Path) -> Iterator[Reading]:
+    """The sessions of the store; a message that cannot be read is set aside, the others go on."""
+    from steelyard.sources._opencode_store import Store  # sqlite3: only those who have a store need it
+
+    with closing(Store(path)) as store:
+        homes = {id_: (parent, folder) for id_, parent, folder in store.sessions()}
+        tools: dict[bytes, dict[str, None]] = {}
+        for _, session, content in store.parts():
+            try:
+                part = _STORED_PART.decode(content)
+            except JSON_ERRORS:
+                continue  # no number hangs on a part's text
+            if part.type == "tool" and part.call:
+                tools.setdefault(session, {})[part.call] = None
+        for session, rows in groupby(store.messages(), key=lambda row: row[1]):
+            messages: list[tuple[str, StoredMessage]] = []
+            for id_, _, content in rows:
+                name = id_.decode("utf-8", "replace")
+                try:
+                    messages.append((name, _STORED_MESSAGE.decode(content)))
+                except JSON_ERRORS as error:
+                    yield Rejected(path=str(path), reason=f"message {name[:200]!r}: {problem(error)}")
+            found = _session(session, messages, path, homes.get(session, (None, None)))
+            if found is not None:
+                yield msgspec.structs.replace(found, tool_ids=tuple(tools.get(session, ())))
+
+
+def _session(
+    id_: bytes, messages: list[tuple[str, StoredMessage]], path: Path, home: tuple[bytes | None, bytes | None]
+) -> Part | None:
+    answers = [(name, one, one.tokens) for name, one in messages if one.role == "assistant" and one.tokens is not None]
+    if not answers:
+        return None
+    times = [one.time or Times() for _, one, _ in answers]
+    starts = sorted(found for one in times if (found := moment(one.created)) is not None)
+    ends = sorted(found for one in times if (found := moment(one.completed)) is not None)
+    trouble = answers[-1][1].error
+    cost, sure = _cost([StepPart(cost=one.cost, tokens=tokens) for _, one, tokens in answers])
+    name, parent, folder = (value and value.decode("utf-8", "replace") for value in (id_, *home))
+    run = run_from(
+        format=FORMAT,
+        path=str(path),
+        how={"usage": "reported", "cost_usd": sure},
+        id=label(name),
+        task=label(name),
+        experiment=label(folder.replace("\\", "/").rstrip("/").rpartition("/")[2]) if folder else None,
+        agent=FORMAT,
+        started_at=starts[0] if starts else None,
+        ended_at=ends[-1] if ends and (not starts or ends[-1] >= starts[0]) else None,
+        outcome="errored" if trouble else "not_scored",
+        failure=Failure(cause=_cause(trouble), message=_words(trouble)) if trouble else None,
+        calls=tuple(
+            Call(
+                id=label(message),
+                model=label(one.model),
+                at=moment(one.time.created) if one.time else None,
+                usage=tokens.disjoint(),
+            )
+            for message, one, tokens in answers
+        ),
+        cost_usd=cost,
+        iterations=len(answers),
+    )
+    return Part(run=run, path=str(path), role="session", parent=label(parent))
 
 
 def _message(message: Message, tokens: Tokens, path: str) -> Part:
@@ -217,7 +313,7 @@ def _words(trouble: Any) -> str | None:  # Any: the provider's error object
 
 SOURCE = Source(
     name=FORMAT,
-    title="`opencode run --format json`, and messages kept on disk",
+    title="`opencode run --format json`, opencode's store (opencode.db), and messages kept on disk",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognises=recognises,
     read=read,

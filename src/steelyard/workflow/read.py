@@ -37,12 +37,13 @@ def default_places() -> list[tuple[str, Path]]:
         ("Codex", codex / "archived_sessions"),
         ("Gemini CLI", home / ".gemini" / "tmp"),
         ("opencode", data / "opencode" / "storage" / "message"),
+        ("opencode", data / "opencode" / "opencode.db"),
     ]
     if claude:
         places = [
             place for place in places if place[0] != "Claude Code" or str(place[1]).startswith(tuple(claude.split(",")))
         ]
-    return [(name, path) for name, path in places if path.is_dir()]
+    return [(name, path) for name, path in places if path.exists()]
 
 
 class Reading:
