@@ -450,5 +450,10 @@ def test_a_cost_that_is_a_lower_bound_says_so() -> None:
     assert codes(sy.Run(task="t", cost_usd=1.0, provenance={"cost_usd": "reported"})) == []
 
 
+def test_a_reported_cost_is_no_lower_bound_because_tokens_are() -> None:
+    how: dict[str, Any] = {"usage": "lower_bound", "cost_usd": "reported"}
+    assert "cost_lower_bound" not in codes(sy.Run(task="t", cost_usd=1.0, provenance=how))
+
+
 def test_one_key_may_be_given_as_text() -> None:
     assert sy.measure([sy.Run(task="t", tier="T0")], by="tier").by == ("tier",)

@@ -404,8 +404,22 @@ class TestHarnesses:
         assert run.usage.output_tokens == 150
         assert any(finding.code == "harness_tokens" for finding in findings(tmp_path))
 
+    def test_scyllas_command_line_leaves_a_run_of_its_own(self, tmp_path: Path) -> None:
+        path = SAMPLES / "scylla" / "cli_result.json"
+        run = only(path)
+        assert (run.task, run.tier, run.tier_scheme, run.attempt) == ("test-004", "T2", "scylla-2026", 2)
+        assert (run.passed, run.impl_rate, run.cost_usd, run.iterations) == (True, 0.75, 0.0421, 4)
+        assert run.usage == Usage(output_tokens=830)  # whether its input holds the cached one is not told
+        assert (run.provenance or {})["usage"] == "lower_bound"
+        late = only(changed(path, tmp_path / "a" / "result.json", **{'"timed_out": false': '"timed_out": true'}))
+        assert (late.outcome, late.failure and late.failure.message) == ("passed", "timed out")
+        (wrong,) = gather([changed(path, tmp_path / "b" / "result.json", T2="T9")])
+        assert isinstance(wrong, Rejected)
+        assert "tier 'T9' is not in scheme" in wrong.reason
+
     def test_scylla_in_three_forms_is_one_run(self) -> None:
-        found = runs(SAMPLES / "scylla")
+        folder = SAMPLES / "scylla"
+        found = runs(*(path for path in sorted(folder.iterdir()) if path.name != "cli_result.json"))
         assert [(run.tier, run.passed, run.cost_usd) for run in found] == [("T1", False, 0.09), ("T0", True, 0.1351)]
         first = found[1]
         assert first.tier_scheme == "scylla-2026"

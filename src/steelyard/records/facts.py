@@ -111,6 +111,12 @@ def _stated_and_calls(run: Run) -> tuple[Usage, Usage] | None:
     return None if total is None else (run.usage, total)
 
 
+def _cost_is_bound(provenance: dict[str, str]) -> tuple[Any, ...]:
+    """Tokens that are known to be too few make a priced cost too low, not one that the tool reports."""
+    cost = provenance.get("cost_usd")
+    return (cost == "lower_bound" or (cost != "reported" and provenance.get("usage") == "lower_bound"),)
+
+
 def _gaps(usages: tuple[Usage, Usage]) -> tuple[Any, ...]:
     pairs = zip(_token_kinds(usages[0]), _token_kinds(usages[1]), strict=True)
     gaps = [stated - calls for stated, calls in pairs if stated is not None and calls is not None]
@@ -262,7 +268,7 @@ VALUE_PARTS: tuple[Part, ...] = (
     ),
     Part(
         lambda run: run.provenance,
-        lambda provenance: ("lower_bound" in (provenance.get("cost_usd"), provenance.get("usage")),),
+        _cost_is_bound,
         (
             Fact(
                 "cost_is_lower_bound",

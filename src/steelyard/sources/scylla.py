@@ -1,4 +1,4 @@
-"""ProjectScylla: run folders in both layouts, an experiment's `result.json`, and the exported tables.
+"""ProjectScylla: run folders in both layouts, an experiment's `result.json`, the command line's, and exported tables.
 
 Its tiers are numbered as `scylla-2026`; a run's `passed` is the judges' vote.
 """
@@ -20,6 +20,7 @@ from steelyard.records.run import Amount, Count, Criterion, Failure, Judgment, O
 from steelyard.sources._base import Head, Part, Reading, Source
 from steelyard.sources._documents import document, label, moment
 from steelyard.sources._numbers import run_from, stated_cost
+from steelyard.sources._scylla_cli import is_cli_run, read_cli_run
 from steelyard.sources._scylla_tables import is_table, read_table
 
 FORMAT = "scylla"
@@ -112,14 +113,16 @@ def recognises(head: Head) -> bool:
     """A run's record, an experiment's record, or one of the exported tables."""
     if head.has("run_number", "exit_code") and (head.has("token_stats") or head.has("judge_score")):
         return True
-    return head.has("config", "config.experiment_id", "tier_results") or is_table(head)
+    return is_cli_run(head) or head.has("config", "config.experiment_id", "tier_results") or is_table(head)
 
 
 def read(path: Path) -> Iterator[Reading]:
     """The run or runs of the file."""
     with path.open("rb") as file:
         head = Head(path, file.read(65_536))
-    if "run_number" in head.shape:
+    if is_cli_run(head):
+        yield read_cli_run(path, format=FORMAT, scheme=SCHEME)
+    elif "run_number" in head.shape:
         yield _part(document(path, _RUN), path, owns=path.parent)
     elif "tier_results" in head.shape:
         yield from _experiment(document(path, _EXPERIMENT), path)
@@ -251,7 +254,7 @@ def _option(command: list[str], name: str) -> str | None:
 
 SOURCE = Source(
     name=FORMAT,
-    title="ProjectScylla run folders (both layouts), experiment results and exported tables",
+    title="ProjectScylla run folders (both layouts), results of experiments and of the command line, exported tables",
     yields=("tier", "passed", "judgments", "impl_rate", "usage by kind", "cost_usd", "times", "failure"),
     recognises=recognises,
     read=read,
