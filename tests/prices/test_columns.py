@@ -82,7 +82,9 @@ def assert_same(column: PricedColumn, expected: list[float | Missing]) -> None:
 
 @settings(max_examples=250, deadline=None)
 @given(
-    table=st.lists(rows, max_size=12), book=st.sampled_from([MAINTAINED, SEED]), span=st.sampled_from(["call", "run"])
+    table=st.lists(rows, max_size=12),
+    book=st.sampled_from([MAINTAINED, SEED]),
+    span=st.sampled_from(["call", "run", "least"]),
 )
 def test_columns_give_what_the_book_gives_row_by_row(table: list[dict[str, Any]], book: Any, span: Any) -> None:
     for row in table:  # a column with unknown counts holds floats, so what both sides see must fit one

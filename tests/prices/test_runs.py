@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 import random
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.prices import open_book, price_component, price_run
+import steelyard as sy
+from steelyard.prices import Period, Rates, open_book, price_component, price_run
+from steelyard.records.decode import encode_run
 from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, Call, Component, ComponentType, Run, Usage
+from steelyard.workflow.read import Reading
 
 BOOK = open_book("maintained")
 SEED = open_book("seed")
@@ -167,3 +173,77 @@ def test_a_component_is_priced_under_the_model_of_the_run() -> None:
     part = Component(type=ComponentType.TOOL_SCHEMA, input_tokens=1_000_000, output_tokens=100_000)
     assert price_component(part, SEED, model="gpt-4o", at=None) == 6.5  # 5 + 0.1 x 15
     assert isinstance(price_component(part, SEED, model=None, at=None), Missing)
+
+
+TIERED = "gemini-2.5-pro"
+"""A model whose input costs more in calls of more than 200,000 tokens."""
+
+
+@pytest.mark.parametrize("summed_call", [False, True])
+def test_a_sum_above_a_tier_is_priced_as_small_calls_and_told_as_a_lower_bound(summed_call: bool) -> None:
+    book = open_book("maintained")
+    usage = Usage(input_tokens=300_000, output_tokens=1_000)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    calls = (Call(model=TIERED, usage=usage, at=at, summed=True),) if summed_call else None
+    run = Run(id="a", task="t", model=TIERED, started_at=at, usage=None if summed_call else usage, calls=calls)
+    cost = price_run(run, book)
+    assert isinstance(cost, Missing)
+    least = price_run(run, book, least=True)
+    assert not isinstance(least, Missing)
+    # whichever way the tokens fall into calls: all in small ones is the least, one large call the most
+    parts = [Usage(input_tokens=100_000, output_tokens=n) for n in (0, 1, 999)]
+    small = [Call(id=f"{n}", model=TIERED, at=at, usage=part) for n, part in enumerate(parts)]
+    one = Call(id="x", model=TIERED, at=at, usage=usage)
+    known = [price_run(Run(task="t", calls=made), book) for made in (tuple(small), (one,))]
+    assert least == pytest.approx(known[0])
+    assert isinstance(known[1], float)
+    assert least < known[1]
+    result = sy.measure([run])
+    assert result.groups[0].metrics["cost_usd"].mean == least  # type: ignore[union-attr]
+    found = {finding.code: finding.message for finding in result.findings}
+    assert "200,000 input tokens, and the calls are not known" in found["priced_at_least"]
+    assert "cost_lower_bound" in found
+    assert "unpriced" not in found
+
+
+def test_a_lower_bound_is_the_same_from_columns_and_marked_in_every_command(tmp_path: Path) -> None:
+    tokens = [300_000, 1_000, 400_000]
+    frame = pl.DataFrame(
+        {
+            "id": ["a", "b", "c"],
+            "task": ["t"] * 3,
+            "model": [TIERED] * 3,
+            "cost_usd": [None, None, 0.75],
+            "input_tokens": tokens,
+            "output_tokens": [1_000] * 3,
+        },
+        schema_overrides={"cost_usd": pl.Float64},
+    )
+    flat, lines = tmp_path / "runs.parquet", tmp_path / "runs.jsonl"
+    frame.write_parquet(flat)
+    runs = [
+        Run(id=id_, task="t", model=TIERED, cost_usd=cost, usage=Usage(input_tokens=n, output_tokens=1_000))
+        for id_, cost, n in zip("abc", (None, None, 0.75), tokens, strict=True)
+    ]
+    lines.write_bytes(b"".join(encode_run(run) + b"\n" for run in runs))
+    assert sy.measure(flat).to_dict() == sy.measure(lines).to_dict()
+    columns = ["id", "priced_cost_usd", "cost_is_lower_bound"]
+    held = sy.read(flat).frame.select(columns).collect().rows()
+    assert held == sy.read(lines).frame.select(columns).collect().rows()
+    assert [(row[0], row[2]) for row in held] == [("a", True), ("b", None), ("c", None)]
+    assert held[2][1] is None  # a run that reports its cost needs no bound, which would contradict it
+    reading = Reading([lines])
+    assert [run.id for run in reading] == ["a", "b", "c"]
+    total = reading.summary.total
+    assert (total.cost_known_runs, total.cost_lower_bound_runs, total.cost_unknown_runs) == (2, 1, 0)
+    assert total.cost_lower_bound_usd == held[0][1]
+    explained = sy.explain(lines, "cost_usd", run="a")
+    assert explained.root.value == held[0][1]
+    assert "lower_bound" in [part.provenance for part in explained.root.inputs]
+
+
+def test_no_bound_is_given_where_large_calls_are_cheaper() -> None:
+    base, large = (Rates((Decimal(price),) * 6, above_input_tokens=above) for price, above in ((2, None), (1, 1_000)))
+    assert not Period((base, large)).rises
+    assert Period((large, base)).rises
+    assert Period((base,)).rises

@@ -85,7 +85,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "cost_lower_bound",
         "warning",
-        "the cost is a lower bound: the log does not hold all tokens",
+        "the cost is a lower bound: some tokens are not in the log, or it is not known how they fall into calls",
         ("cost_is_lower_bound", "cost_usd"),
         _cost_too_low,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.prices._book import MOST_TOKENS, ModelPrices, Period, PriceBook, Priced, Rates
+from steelyard.prices._book import MOST_TOKENS, ModelPrices, Period, PriceBook, Priced, Rates, Span
 from steelyard.prices._columns import PricedColumn, price_columns
 from steelyard.prices._describe import PriceLine, price_lines
 from steelyard.prices._open import DEFAULT_BOOK, book_names, open_book
@@ -18,6 +18,7 @@ __all__ = [
     "Priced",
     "PricedColumn",
     "Rates",
+    "Span",
     "book_names",
     "open_book",
     "price_columns",

@@ -22,8 +22,10 @@ Priced: TypeAlias = float | Missing
 Pico: TypeAlias = int | Decimal
 """Pico-dollars; a Decimal where a price is not a whole number of them."""
 
-Span: TypeAlias = Literal["call", "run"]
-"""What a usage covers: one model call, or an unknown number of them. Context tiers and request fees go by the call."""
+Span: TypeAlias = Literal["call", "run", "least"]
+"""What a usage covers: one model call, or an unknown number of them. Context tiers and request fees go by the call.
+
+`least` is an unknown number of calls whose cost is wanted as a lower bound: all in the first tier, one fee."""
 
 PICO_PER_USD = 10**12
 """Costs are added up in pico-dollars: a price of up to six decimals per million tokens is a whole number of them."""
@@ -107,6 +109,16 @@ class Period:
         start, end = self.between
         clock = at.time()
         return start <= clock < end if start <= end else clock >= start or clock < end
+
+    @property
+    def rises(self) -> bool:
+        """Whether no larger call has a lower price, so that the first tier's prices are the least that is paid."""
+        first = self.tiers[0]
+        return all(
+            above is None or base is None or above >= base
+            for tier in self.tiers[1:]
+            for above, base in zip(tier.usd_per_million, first.usd_per_million, strict=True)
+        )
 
     def rates(self, input_tokens: int) -> Rates:
         """The prices of a call with that many input tokens of all kinds."""
@@ -229,7 +241,10 @@ class PriceBook(ABC):
         self, found: ModelPrices, period: Period, tokens: tuple[int, ...], at: datetime | None, span: Span
     ) -> Pico | Missing:
         rates = period.tiers[0]
-        if len(period.tiers) > 1:
+        if span == "least":
+            if not period.rises:
+                return Missing(tier_doubt(found, period))
+        elif len(period.tiers) > 1:
             rates = period.rates(sum([tokens[place] for place in _INPUT_PLACES]))
         if span == "run" and (doubt := whole_run_doubt(found, period, rates)):
             return Missing(doubt)
@@ -307,13 +322,18 @@ def no_price(found: ModelPrices, rates: Rates, kind: str) -> str:
     return f"the price book has no price for {KIND_WORDS[kind]} tokens of {found.id}"
 
 
+def tier_doubt(found: ModelPrices, period: Period) -> str:
+    """The reason given where the sizes of calls decide about their price and are not known."""
+    return WHOLE_RUN_TIERS.format(model=found.id, above=f"{period.tiers[1].above_input_tokens:,}")
+
+
 def whole_run_doubt(found: ModelPrices, period: Period, rates: Rates) -> str | None:
     """Why the price of many calls together cannot be told from the sum of their tokens; None when it can.
 
     A sum below the first context tier is safe: no call in it can be above.
     """
     if rates.above_input_tokens is not None:
-        return WHOLE_RUN_TIERS.format(model=found.id, above=f"{period.tiers[1].above_input_tokens:,}")
+        return tier_doubt(found, period)
     if rates.usd_per_request:
         return WHOLE_RUN_FEES.format(model=found.id)
     return None

@@ -23,6 +23,7 @@ from steelyard.prices._book import (
     Rates,
     Span,
     no_price,
+    tier_doubt,
     unknown_tokens,
     whole_run_doubt,
 )
@@ -114,6 +115,9 @@ class Compiled:
             self._coefficients[:, index] = rates.pico
             self._fee[index] = rates.pico_per_request
             doubt = whole_run_doubt(found, period, rates) if self.span == "run" else None
+            if self.span == "least":
+                self._next_above[index] = NEVER
+                doubt = None if period.rises else tier_doubt(found, period)
             if doubt is not None:
                 self._doubt[index] = self._reason(doubt)
             for row, kind in enumerate(TOKEN_KINDS):

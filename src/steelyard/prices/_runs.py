@@ -17,10 +17,11 @@ _Part: TypeAlias = tuple[Usage, str | None, datetime | None, Span]
 """Tokens of a run that are priced together: under which model, at what moment, and whether they are one call."""
 
 
-def price_run(run: Run, book: PriceBook) -> Priced:
+def price_run(run: Run, book: PriceBook, *, least: bool = False) -> Priced:
     """Cost of the run's tokens: each call under its model at its moment, tokens outside calls under the run's model.
 
-    A call that does not name its model or moment takes the run's.
+    A call that does not name its model or moment takes the run's. With `least`, tokens of which the calls are not
+    known are priced as if all calls were small: the cost is then a lower bound.
     """
     together = _together(run, book)
     if together is not None:
@@ -30,7 +31,7 @@ def price_run(run: Run, book: PriceBook) -> Priced:
         return parts
     amounts = []
     for usage, model, at, span in parts:
-        amount = book.pico(usage, model=model, at=at, span=span)
+        amount = book.pico(usage, model=model, at=at, span="least" if least and span == "run" else span)
         if isinstance(amount, Missing):
             return amount
         amounts.append(amount)

@@ -343,6 +343,9 @@ KEY_FACTS: tuple[Fact, ...] = tuple(fact for part in KEY_PARTS for fact in part.
 VALUE_FACTS: tuple[Fact, ...] = (*(fact for part in VALUE_PARTS for fact in part.facts), *PRICED_FACTS)
 FACTS: dict[str, Fact] = {fact.name: fact for fact in (*KEY_FACTS, *VALUE_FACTS)}
 
+FACT_PARTS: dict[str, Part] = {fact.name: part for part in (*KEY_PARTS, *VALUE_PARTS) for fact in part.facts}
+"""The part of the record that each fact is read from."""
+
 GROUP_KEYS: tuple[str, ...] = tuple(fact.name for fact in KEY_FACTS if fact.name != "id")
 """What runs can be grouped by."""
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 from msgspec.structs import astuple
 
-from steelyard.prices import MOST_TOKENS, PriceBook, price_columns, price_component, price_run
+from steelyard.prices import MOST_TOKENS, PriceBook, Span, price_columns, price_component, price_run
 from steelyard.records.decode import content_digest
-from steelyard.records.facts import KEY_PARTS, VALUE_PARTS, Part, component_column
+from steelyard.records.facts import FACT_PARTS, KEY_PARTS, VALUE_PARTS, Part, component_column
 from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, ComponentType, Run, Usage, as_utc
 from steelyard.sources._base import Entry
@@ -21,16 +22,23 @@ BATCH_ROWS = 20_000
 """Lists of this size are cheap to make columns from."""
 
 
-def batch_frame(batch: Sequence[Entry], book: PriceBook, unpriced: Counter[str]) -> pl.DataFrame:
+@dataclass(slots=True)
+class Unpriced:
+    """Why runs have no cost by the book, or only a lower bound, and how many."""
+
+    missing: Counter[str] = field(default_factory=Counter)
+    least: Counter[str] = field(default_factory=Counter)
+
+
+def batch_frame(batch: Sequence[Entry], book: PriceBook, unpriced: Unpriced) -> pl.DataFrame:
     """One row a run. Facts that no run of the batch has are left out; reasons for costs not found are counted."""
     runs = [entry.run for entry in batch]
     columns: list[pl.Series] = []
     for part in (*KEY_PARTS, *VALUE_PARTS):
         if part.facts[0].name != "id":  # the place columns hold it, made from the content where the record has none
             columns += _part_columns(part, runs)
-    columns += _priced_columns(runs, book, unpriced)
     columns += _place_columns(batch)
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns).with_columns(_priced_columns(runs, book, unpriced))
 
 
 def _part_columns(part: Part, runs: Sequence[Run]) -> list[pl.Series]:
@@ -50,48 +58,82 @@ def _part_columns(part: Part, runs: Sequence[Run]) -> list[pl.Series]:
     return found
 
 
-def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Counter[str]) -> list[pl.Series]:
+def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) -> list[pl.Series]:
     if all(run.usage is None and run.calls is None and run.components is None for run in runs):
         return []
-    costs, reasons = _price_runs(runs, book)
-    for run, reason in zip(runs, reasons, strict=True):
+    costs = _price_runs(runs, book)
+    for run, reason, least in zip(runs, costs.reasons, costs.least, strict=True):
         if reason is not None and run.cost_usd is None and run.total_usage is not None:
-            unpriced[reason] += 1
-    priced = pl.Series("priced_cost_usd", costs, dtype=pl.Float64)
-    return [*([priced] if priced.null_count() < len(priced) else []), *_component_costs(runs, book)]
+            (unpriced.least if least else unpriced.missing)[reason] += 1
+    columns = _component_costs(runs, book)
+    priced = pl.Series("priced_cost_usd", costs.usd, dtype=pl.Float64)
+    if priced.null_count() < len(priced):
+        columns.append(priced)
+    if any(costs.least):
+        bound = FACT_PARTS["cost_is_lower_bound"]
+        stated = [None if (held := bound.get(run)) is None else bound.read(held)[0] for run in runs]
+        flags = [True if least else flag for least, flag in zip(costs.least, stated, strict=True)]
+        columns.append(pl.Series("cost_is_lower_bound", flags, dtype=pl.Boolean))
+    return columns
 
 
-def _price_runs(runs: Sequence[Run], book: PriceBook) -> tuple[list[float | None], list[str | None]]:
-    """Each run's priced cost and, where there is none, why. Runs without calls are priced all at once."""
-    costs: list[float | None] = [None] * len(runs)
-    reasons: list[str | None] = [None] * len(runs)
+@dataclass(slots=True)
+class _Costs:
+    """Each run's priced cost, where there is none why, and whether it is only the least that was paid."""
+
+    usd: list[float | None]
+    reasons: list[str | None]
+    least: list[bool]
+
+
+def _price_runs(runs: Sequence[Run], book: PriceBook) -> _Costs:
+    """Runs without calls are priced all at once. A run that reports its cost needs no lower bound."""
+    found = _Costs([None] * len(runs), [None] * len(runs), [False] * len(runs))
     at_once = [
         row for row, run in enumerate(runs) if run.usage is not None and not run.calls and _fits_columns(run.usage)
     ]
     together = set(at_once)
     for row, run in enumerate(runs):
         if row not in together and (run.calls or run.usage is not None):
-            cost = price_run(run, book)
-            costs[row], reasons[row] = (None, cost.reason) if isinstance(cost, Missing) else (cost, None)
-    if at_once:
-        usages = [usage for row in at_once if (usage := runs[row].usage) is not None]
-        moments = [runs[row].started_at for row in at_once]
-        priced = price_columns(
-            book,
-            models=[runs[row].model for row in at_once],
-            at=pl.Series(
-                [None if at is None else as_utc(at) for at in moments], dtype=pl.Datetime("us", "UTC")
-            ).to_numpy(),
-            tokens={
-                kind: pl.Series([getattr(usage, kind) for usage in usages], dtype=pl.Int64).to_numpy()
-                for kind in TOKEN_KINDS
-            },
-            span="run",
-        )
-        for position, row in enumerate(at_once):
-            reasons[row] = priced.reason(position)
-            costs[row] = None if reasons[row] is not None else float(priced.cost_usd[position])
-    return costs, reasons
+            _price_one(run, row, book, found)
+    _price_rows(runs, at_once, book, found, span="run")
+    short = [row for row in at_once if found.reasons[row] is not None and runs[row].cost_usd is None]
+    _price_rows(runs, short, book, found, span="least")
+    return found
+
+
+def _price_one(run: Run, row: int, book: PriceBook, found: _Costs) -> None:
+    cost = price_run(run, book)
+    if isinstance(cost, Missing):
+        found.reasons[row] = cost.reason
+        cost = price_run(run, book, least=True) if run.cost_usd is None else cost
+    if not isinstance(cost, Missing):
+        found.usd[row] = cost
+        found.least[row] = found.reasons[row] is not None
+
+
+def _price_rows(runs: Sequence[Run], rows: Sequence[int], book: PriceBook, found: _Costs, *, span: Span) -> None:
+    if not rows:
+        return
+    usages = [usage for row in rows if (usage := runs[row].usage) is not None]
+    moments = [runs[row].started_at for row in rows]
+    priced = price_columns(
+        book,
+        models=[runs[row].model for row in rows],
+        at=pl.Series([None if at is None else as_utc(at) for at in moments], dtype=pl.Datetime("us", "UTC")).to_numpy(),
+        tokens={
+            kind: pl.Series([getattr(usage, kind) for usage in usages], dtype=pl.Int64).to_numpy()
+            for kind in TOKEN_KINDS
+        },
+        span=span,
+    )
+    for position, row in enumerate(rows):
+        reason = priced.reason(position)
+        if reason is None:
+            found.usd[row] = float(priced.cost_usd[position])
+            found.least[row] = span == "least"
+        elif span == "run":
+            found.reasons[row] = reason
 
 
 def _fits_columns(usage: Usage) -> bool:

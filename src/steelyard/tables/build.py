@@ -12,14 +12,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.errors import UnreadableFile
-from steelyard.prices import PriceBook, price_columns
+from steelyard.prices import PriceBook, PricedColumn, price_columns
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Finding, Rejected, SetAside
 from steelyard.records.identity import repeat_findings
 from steelyard.records.run import TOKEN_KINDS
 from steelyard.sources._base import Entry, Reading, Source
 from steelyard.sources._flat import column_problem, run_of_row
-from steelyard.tables._batches import BATCH_ROWS, batch_frame
+from steelyard.tables._batches import BATCH_ROWS, Unpriced, batch_frame
 from steelyard.tables._columns import PATH
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat import facts_of, flat_frame, suspicious
@@ -58,7 +58,7 @@ class TableBuilder:
         self._spool = Spool()
         self._waiting: list[Entry] = []
         self._set_aside = SetAside()
-        self._unpriced: Counter[str] = Counter()
+        self._unpriced = Unpriced()
         self._notes: list[Finding] = []
 
     def add_file(self, path: Path, source: Source) -> None:
@@ -137,31 +137,38 @@ class TableBuilder:
         wanted = [name for name in ("model", "start_time", "reported_cost_usd", *kinds) if name in names]
         held = facts.select(wanted).collect()
         models = held["model"].to_list() if "model" in names else [None] * held.height
-        priced = price_columns(
-            self._book,
-            models=models,
-            at=_moments(held["start_time"]) if "start_time" in names else None,
-            tokens={kind: held[kind].to_numpy() for kind in kinds},
-            span="run",
-        )
+        moments = _moments(held["start_time"]) if "start_time" in names else None
+        tokens = {kind: held[kind].to_numpy() for kind in kinds}
+        priced = price_columns(self._book, models=models, at=moments, tokens=tokens, span="run")
         needs_price = held.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
         if "reported_cost_usd" in names:
             needs_price &= held["reported_cost_usd"].is_null()
-        uncosted = np.bincount(
-            priced.reason_of[(priced.reason_of >= 0) & needs_price.to_numpy()], minlength=len(priced.reasons)
+        usd = priced.cost_usd
+        short = np.flatnonzero((priced.reason_of >= 0) & needs_price.to_numpy())
+        least = price_columns(
+            self._book,
+            models=[models[row] for row in short.tolist()],
+            at=None if moments is None else moments[short],
+            tokens={kind: counts[short] for kind, counts in tokens.items()},
+            span="least",
         )
-        self._unpriced += Counter(dict(zip(priced.reasons, uncosted.tolist(), strict=True)))
-        costs = pl.Series("priced_cost_usd", priced.cost_usd).fill_nan(None)
+        bound = short[least.reason_of < 0]
+        usd[bound] = least.cost_usd[least.reason_of < 0]
+        self._unpriced.least += _counted(priced, bound)
+        self._unpriced.missing += _counted(priced, short[least.reason_of >= 0])
+        costs = pl.Series("priced_cost_usd", usd).fill_nan(None)
         if costs.null_count() == len(costs):
             return facts
-        return facts.collect().with_columns(costs).lazy()
+        found = facts.collect().with_columns(costs)
+        if len(bound):
+            flags = pl.Series(np.isin(np.arange(len(usd)), bound))
+            found = found.with_columns(pl.when(flags).then(flags).alias("cost_is_lower_bound"))
+        return found.lazy()
 
     def finish(self) -> RunTable:
         """The table of all that was added, each run once."""
         spooled = self._spool.frame()
-        findings = [
-            _unpriced_finding(reason, count, self._book.name) for reason, count in sorted(self._unpriced.items())
-        ]
+        findings = _price_findings(self._unpriced, self._book.name)
         findings += self._notes
         if spooled is None:
             spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
@@ -194,6 +201,19 @@ def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[Entry | Rejected]:
             yield Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
 
 
-def _unpriced_finding(reason: str, count: int, book: str) -> Finding:
-    runs = "1 run has" if count == 1 else f"{count:,} runs have"
-    return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=f"price book {book}")
+def _counted(priced: PricedColumn, rows: NDArray[np.intp]) -> Counter[str]:
+    counts = np.bincount(priced.reason_of[rows], minlength=len(priced.reasons))
+    return Counter({reason: count for reason, count in zip(priced.reasons, counts.tolist(), strict=True) if count})
+
+
+def _price_findings(unpriced: Unpriced, book: str) -> list[Finding]:
+    where = f"price book {book}"
+    found = []
+    for reason, count in sorted(unpriced.missing.items()):
+        runs = "1 run has" if count == 1 else f"{count:,} runs have"
+        found.append(Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where))
+    for reason, count in sorted(unpriced.least.items()):
+        runs = "1 run is" if count == 1 else f"{count:,} runs are"
+        message = f"{runs} priced as if all calls were small, so that the cost is a lower bound: {reason}"
+        found.append(Finding(code="priced_at_least", message=message, where=where))
+    return found

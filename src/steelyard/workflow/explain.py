@@ -86,7 +86,7 @@ def explain_run(
     book = open_book(prices)
     entry, id_ = _find(Path(path), run)
     facts = _all_facts(entry.run, book)
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     evaluate(declared.name, facts, chosen, known)
     root = _tree(declared.name, known, chosen, entry.run)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
@@ -154,7 +154,13 @@ def _with_ids(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def _all_facts(run: Run, book: PriceBook) -> dict[str, Any]:  # Any: facts of any type
-    return run_facts(run) | {"priced_cost_usd": price_run(run, book)}
+    facts = run_facts(run)
+    priced = price_run(run, book)
+    if isinstance(priced, Missing) and run.cost_usd is None:
+        least = price_run(run, book, least=True)
+        if not isinstance(least, Missing):
+            priced, facts["cost_is_lower_bound"] = least, True
+    return facts | {"priced_cost_usd": priced}
 
 
 _FIELD_OF_FACT = {
@@ -168,7 +174,9 @@ def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Expla
     stated = run.provenance or {}
     if name in FACTS:
         field = _FIELD_OF_FACT.get(name, name)
-        provenance = "priced" if name == "priced_cost_usd" else stated.get(field)
+        provenance = stated.get(field)
+        if name == "priced_cost_usd":
+            provenance = "lower_bound" if known.get("cost_is_lower_bound") is True else "priced"
         if provenance is None and name.endswith("_tokens"):
             provenance = stated.get("usage")
         return Explanation(name, known[name], FACTS[name].meaning, None, None, {}, provenance, ())

@@ -144,6 +144,8 @@ class Reading:
         else:  # a cost from tokens that are a lower bound is one itself
             cost = price_run(run, self._book)
             bound = (run.provenance or {}).get("usage") == "lower_bound"
+            if isinstance(cost, Missing):
+                cost, bound = price_run(run, self._book, least=True), True
             count.add_cost(None if isinstance(cost, Missing) else cost, bound=bound)
 
 
