@@ -172,3 +172,16 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     assert shown == json.loads(steelyard("rank", file, "--by", "agent", "--json", PYTHONHASHSEED="4").stdout)
     assert shown["places"][0]["band"] == [1, 1]
     assert {"estimate", "low", "high", "method", "n", "clusters", "level"} <= set(shown["places"][0]["score"])
+
+
+def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"id": f"{agent}{n}", "task": f"t{n}", "agent": agent, "passed": n % 2 == 0, "impl_rate": 0.5})
+        for agent in "xy"
+        for n in range(6)
+    ]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    shown = steelyard("rank", str(path)).stdout
+    assert "None" not in shown
+    assert "x and y cannot be told from the best" in shown

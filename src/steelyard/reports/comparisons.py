@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from steelyard.metrics._catalog import catalog
+from steelyard.records.facts import key_text
 from steelyard.reports.plain import clean
 from steelyard.reports.tables import add_row, plain_table
 from steelyard.reports.terminal import ARROWS, DASH
@@ -120,7 +121,7 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
         add_row(
             table,
             place.band,
-            *(DASH if value is None else str(value) for value in place.key.values()),
+            *(key_text(value) for value in place.key.values()),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
             range_text(place.score, declared.unit),
@@ -160,7 +161,10 @@ def _passes_table(result: Ranking) -> Iterator[Table]:
 def ranking_lines(result: Ranking) -> Iterator[str]:
     """Who leads, in a sentence, and what the marks mean."""
     leaders = [place for place in result.places if place.best == 1]
-    names = [clean(" ".join(str(value) for value in place.key.values())) for place in leaders]
+    names = [
+        clean(" ".join(key_text(value) for value in place.key.values() if value is not None) or DASH)
+        for place in leaders
+    ]
     if len(result.places) == 1:
         yield f"{names[0]} is the only one, so there is nobody to lead."
     elif len(leaders) == 1 and result.order == "ranked-pairs":
