@@ -92,7 +92,8 @@ def timed(command: list[str], environment: dict[str, str]) -> tuple[float, dict[
 
 
 def our_totals(report: dict[str, object]) -> dict[str, int]:
-    tokens = report["total"]["tokens"]  # type: ignore[index]
+    stated = report["total"]["tokens"]  # type: ignore[index]
+    tokens = {kind: count or 0 for kind, count in stated.items()}  # a kind that no log states is none of the total
     return {
         "input": tokens["input_tokens"],
         "output": tokens["output_tokens"] + tokens["reasoning_tokens"],
