@@ -15,6 +15,7 @@ from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.records.run import Run
+from steelyard.workflow.options import DifferenceOptions
 
 
 def judged(result, metric="pass_rate", pair=0):
@@ -78,9 +79,10 @@ def test_a_data_set_against_itself_is_never_better(attempts: int) -> None:
 
 def test_noise_is_seldom_called_a_difference() -> None:
     called = 0
+    quick = DifferenceOptions(resamples=500)
     for seed in range(60):
         runs = made_runs({"one": 0.5, "two": 0.5}, tasks=30, attempts=2, seed=seed)
-        found = judged(sy.compare(runs, a="agent=one", b="agent=two", metrics=["pass_rate"], resamples=500))
+        found = judged(sy.compare(runs, a="agent=one", b="agent=two", metrics=["pass_rate"], options=quick))
         called += found.verdict in ("better", "worse")
     assert called <= 9  # 3 expected of 60; more than 9 has a chance below one in a thousand
 
@@ -104,8 +106,9 @@ def test_tasks_count_the_same_however_often_they_were_tried() -> None:
 def test_duplicated_attempts_do_not_make_it_surer() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=30)
     tenfold = [msgspec.structs.replace(run, id=f"{run.id}-{i}", attempt=i) for run in runs for i in range(10)]
-    options = {"a": "agent=one", "b": "agent=two", "metrics": ["pass_rate"], "interval": "paired-t"}
-    once, often = (judged(sy.compare(some, **options)).found.interval for some in (runs, tenfold))
+    asked = {"a": "agent=one", "b": "agent=two", "metrics": ["pass_rate"]}
+    student = DifferenceOptions(interval="paired-t")
+    once, often = (judged(sy.compare(some, options=student, **asked)).found.interval for some in (runs, tenfold))
     assert (often.low, often.high) == pytest.approx((once.low, once.high), abs=1e-12)
 
 
@@ -246,9 +249,11 @@ def test_pooled_configurations_are_a_finding() -> None:
         ({"b": []}, UsageError, "nothing to compare with"),
         ({"metrics": ["pas_rate"]}, UnknownName, "pass_rate"),
         ({"metrics": ["schema_overhead"]}, UsageError, "schema_overhead_per_run"),
-        ({"interval": "bcaa"}, UnknownName, "bca"),
-        ({"level": 95}, UsageError, "between 0 and 1"),
-        ({"resamples": 5}, UsageError, "between 100"),
+        ({"options": DifferenceOptions(interval="bcaa")}, UnknownName, "bca"),
+        ({"options": DifferenceOptions(level=95)}, UsageError, "between 0 and 1"),
+        ({"options": DifferenceOptions(resamples=5)}, UsageError, "between 100"),
+        ({"options": DifferenceOptions(seed=-1)}, UsageError, "from 0 on"),
+        ({"options": DifferenceOptions(profile="speedup-1")}, UsageError, "belongs to the speedup"),
     ],
 )
 def test_wrong_usage_is_answered_with_what_to_do(options, error, message) -> None:
@@ -265,7 +270,8 @@ def test_nothing_to_read_is_an_error() -> None:
 @pytest.mark.parametrize("method", ["paired-t", "percentile", "bca"])
 def test_the_asked_for_method_is_used_and_named(method: str) -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=40, attempts=2)
-    found = judged(sy.compare(runs, a="agent=one", b="agent=two", interval=method, metrics=["pass_rate"]))
+    options = DifferenceOptions(interval=method)
+    found = judged(sy.compare(runs, a="agent=one", b="agent=two", options=options, metrics=["pass_rate"]))
     assert found.found.interval.method == method
     assert np.isfinite([found.found.interval.low, found.found.interval.high]).all()
 

@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from steelyard.workflow.gate import gate
     from steelyard.workflow.judges import judges
     from steelyard.workflow.measure import measure
+    from steelyard.workflow.options import DifferenceOptions, StandingOptions
     from steelyard.workflow.rank import rank
     from steelyard.workflow.repeat import RepeatOptions, repeat
     from steelyard.workflow.speedup import TaskFiles, speedup
 
 _HOMES = {
+    "DifferenceOptions": "steelyard.workflow.options:DifferenceOptions",
     "Finding": "steelyard.records.finding:Finding",
     "Missing": "steelyard.records.missing:Missing",
     "Profile": "steelyard.profiles:Profile",
     "RepeatOptions": "steelyard.workflow.repeat:RepeatOptions",
     "Run": "steelyard.records.run:Run",
+    "StandingOptions": "steelyard.workflow.options:StandingOptions",
     "SteelyardError": "steelyard.errors:SteelyardError",
     "Task": "steelyard.records.task:Task",
     "TaskFiles": "steelyard.workflow.speedup:TaskFiles",
@@ -56,11 +59,13 @@ _HOMES = {
 """Where each public name lives; it is imported when it is first used, so `import steelyard` costs nothing."""
 
 __all__ = [
+    "DifferenceOptions",
     "Finding",
     "Missing",
     "Profile",
     "RepeatOptions",
     "Run",
+    "StandingOptions",
     "SteelyardError",
     "Task",
     "TaskFiles",

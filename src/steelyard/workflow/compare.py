@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK
-from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.finding import Finding, set_aside_findings
 from steelyard.workflow._open import Progress, RunsInput, open_runs
-from steelyard.workflow.measure import check_profile, nothing_usable
+from steelyard.workflow.measure import nothing_usable
+from steelyard.workflow.options import DifferenceOptions
 
 if TYPE_CHECKING:
     from steelyard.standings.comparison import Comparison, Coverage, Pair, Side
-    from steelyard.standings.differences import Correction, Difference, Options
+    from steelyard.standings.differences import Correction, Difference
     from steelyard.standings.samples import Mask, Samples
     from steelyard.tables.build import RunTable
 
@@ -30,13 +29,8 @@ def compare(
     a: str | Mapping[str, str],
     b: str | Mapping[str, str] | Sequence[str | Mapping[str, str]],
     metrics: Sequence[str] = (),
-    profile: str | Profile = DEFAULT,
-    interval: str = "auto",
     correction: Correction = "holm",
-    level: float = 0.95,
-    seed: int | None = None,
-    resamples: int | None = None,
-    prices: str = DEFAULT_BOOK,
+    options: DifferenceOptions | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """B (one or several) against A on the tasks they share.
@@ -47,25 +41,24 @@ def compare(
     from steelyard.standings.differences import difference
     from steelyard.workflow._samples import chosen_rows, needed_columns, read_filter, samples_of
 
-    chosen_profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    check_profile(chosen_profile)
+    asked = options or DifferenceOptions()
+    profile, judging = asked.outcome_profile(), asked.statistics()
     names = list(dict.fromkeys(metrics or METRICS))
     columns = needed_columns(names)
-    options = make_options(level=level, seed=seed, resamples=resamples, method=interval)
     others = [b] if isinstance(b, (str, Mapping)) else list(b)
     if not others:
         raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
     filters = [read_filter(a, option="--a"), *(read_filter(one, option="--b") for one in others)]
-    table = open_runs(runs, prices=prices, progress=progress)
+    table = open_runs(runs, prices=asked.prices, progress=progress)
     if table.n == 0:
         raise nothing_usable(table)
-    samples = samples_of(table, columns, profile=chosen_profile)
+    samples = samples_of(table, columns, profile=profile)
     masks = [chosen_rows(table, one, where="--b" if place else "--a") for place, one in enumerate(filters)]
     sides = [
         Side(label, one, int(mask.sum()), int(samples.attempted(mask).sum()))
         for label, one, mask in zip(_labels(filters), filters, masks, strict=True)
     ]
-    found = [[difference(samples, masks[0], mask, name, options=options) for name in names] for mask in masks[1:]]
+    found = [[difference(samples, masks[0], mask, name, options=judging) for name in names] for mask in masks[1:]]
     # a metric that nobody asked for and no run has is no comparison
     if not metrics:
         found = [[one for one in row if one.tasks] or row for row in found]
@@ -73,10 +66,10 @@ def compare(
     return Comparison(
         a=sides[0],
         pairs=pairs,
-        options=options,
+        options=judging,
         correction=correction,
         comparisons=tests,
-        profile=chosen_profile.name,
+        profile=profile.name,
         findings=(*table_findings(table), *_pooling(table, sides, masks), *_overlaps(sides, masks), *_few_tasks(pairs)),
         rejected_count=table.rejected_count,
     )
@@ -142,23 +135,6 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
         for pair in pairs
         if pair.coverage.common < FEW_TASKS
     ]
-
-
-def make_options(*, level: float, seed: int | None, resamples: int | None, method: str = "auto") -> Options:
-    """The options of a statistical verb, checked."""
-    from steelyard.standings.differences import Options  # brings numpy and scipy
-    from steelyard.statistics.results import RESAMPLES, SEED, check_level
-
-    if resamples is not None and not 100 <= resamples <= 1_000_000:
-        raise UsageError(f"{resamples} resamples cannot be used", hint="give between 100 and 1,000,000")
-    if seed is not None and seed < 0:
-        raise UsageError("a seed is a whole number from 0 on")
-    return Options(
-        level=check_level(level),
-        seed=SEED if seed is None else seed,
-        resamples=RESAMPLES if resamples is None else resamples,
-        method=method,
-    )
 
 
 def table_findings(table: RunTable) -> list[Finding]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK
-from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.finding import Finding
 from steelyard.workflow._open import Progress, RunsInput, open_runs
-from steelyard.workflow.compare import make_options, table_findings
-from steelyard.workflow.measure import check_profile, nothing_usable
+from steelyard.workflow.compare import table_findings
+from steelyard.workflow.measure import nothing_usable
+from steelyard.workflow.options import DifferenceOptions
 
 if TYPE_CHECKING:
+    from steelyard.profiles import Profile
     from steelyard.standings.gating import Gate
     from steelyard.standings.samples import Mask, Samples
     from steelyard.tables.build import RunTable
@@ -25,12 +26,7 @@ def gate(
     baseline: RunsInput | RunTable,
     rules: Sequence[str],
     where: str | Mapping[str, str] = "",
-    profile: str | Profile = DEFAULT,
-    interval: str = "auto",
-    level: float = 0.95,
-    seed: int | None = None,
-    resamples: int | None = None,
-    prices: str = DEFAULT_BOOK,
+    options: DifferenceOptions | None = None,
     progress: Progress | None = None,
 ) -> Gate:
     """Hold the runs against the baseline's on the tasks both tried.
@@ -41,59 +37,60 @@ def gate(
     """
     from steelyard.standings.gating import Gate, Rule, check  # brings numpy and scipy
     from steelyard.standings.samples import joined
-    from steelyard.workflow._samples import needed_columns
+    from steelyard.workflow._samples import needed_columns, read_filter
 
     if not rules:
         raise UsageError("there is no rule to keep", hint='--rule "pass_rate >= -0.02"')
-    chosen_profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    check_profile(chosen_profile)
+    asked = options or DifferenceOptions()
+    profile, judging = asked.outcome_profile(), asked.statistics()
     read = [Rule.read(text) for text in rules]
     columns = needed_columns([rule.metric for rule in read])
-    options = make_options(level=level, seed=seed, resamples=resamples, method=interval)
-    old, old_rows, old_notes = _opened(baseline, columns, chosen_profile, where, "the baseline", prices, progress)
-    new, new_rows, new_notes = _opened(runs, columns, chosen_profile, where, "the candidate", prices, progress)
-    samples, from_new = joined(old, new)
+    chosen = read_filter(where, option="--where") if where else {}
+    tables = [open_runs(one, prices=asked.prices, progress=progress) for one in (baseline, runs)]
+    sides = [
+        _side(table, columns, profile=profile, chosen=chosen, name=name)
+        for table, name in zip(tables, ("the baseline", "the candidate"), strict=True)
+    ]
+    samples, from_new = joined(sides[0].samples, sides[1].samples)
     a, b = ~from_new, from_new.copy()
-    a[~from_new] &= old_rows
-    b[from_new] &= new_rows
+    a[~from_new] &= sides[0].rows
+    b[from_new] &= sides[1].rows
     common = samples.attempted(a) & samples.attempted(b)
     lost = int((samples.attempted(a) & ~common).sum())
-    findings = [*old_notes[0], *new_notes[0]]
+    findings = [finding for side in sides for finding in side.findings]
     if lost:
         message = f"{lost:,} tasks of the baseline were not tried again; the rules say nothing of them"
         findings.append(Finding(code="coverage", message=message))
     return Gate(
-        checks=tuple(check(rule, samples, a, b, options=options) for rule in read),
+        checks=tuple(check(rule, samples, a, b, options=judging) for rule in read),
         tasks=int(common.sum()),
-        options=options,
-        profile=chosen_profile.name,
+        options=judging,
+        profile=profile.name,
         findings=tuple(findings),
-        rejected_count=old_notes[1] + new_notes[1],
+        rejected_count=sum(table.rejected_count for table in tables),
     )
 
 
-def _opened(
-    runs: RunsInput | RunTable,
-    columns: Sequence[str],
-    profile: Profile,
-    where: str | Mapping[str, str],
-    name: str,
-    prices: str,
-    progress: Progress | None,
-) -> tuple[Samples, Mask, tuple[list[Finding], int]]:
-    """The runs, which of them are chosen, and what was found while reading."""
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The runs of one side, which of them are chosen, and what was found about them."""
+
+    samples: Samples
+    rows: Mask
+    findings: list[Finding]
+
+
+def _side(table: RunTable, columns: Sequence[str], *, profile: Profile, chosen: Mapping[str, str], name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.workflow._samples import chosen_rows, pooled, read_filter, samples_of
+    from steelyard.workflow._samples import chosen_rows, pooled, samples_of
 
-    table = open_runs(runs, prices=prices, progress=progress)
     if table.n == 0:
         raise nothing_usable(table)
-    chosen = read_filter(where, option="--where") if where else {}
     rows = chosen_rows(table, chosen, where=f"--where, {name}") if chosen else np.ones(table.n, dtype=bool)
     findings = table_findings(table)
     mixed = pooled(table, rows, chosen)
     if mixed:
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
-    return samples_of(table, columns, profile=profile), rows, (findings, table.rejected_count)
+    return _Side(samples_of(table, columns, profile=profile), rows, findings)

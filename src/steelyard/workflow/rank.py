@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
-from steelyard.prices import DEFAULT_BOOK
-from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.workflow._open import Progress, RunsInput, open_runs
-from steelyard.workflow.compare import make_options, table_findings
-from steelyard.workflow.measure import check_profile, checked_keys, nothing_usable
+from steelyard.workflow.compare import table_findings
+from steelyard.workflow.measure import checked_keys, nothing_usable
+from steelyard.workflow.options import StandingOptions
 
 if TYPE_CHECKING:
     from steelyard.standings.ranking import Order, Ranking
@@ -25,11 +24,7 @@ def rank(
     on: str = "composite_score",
     order: Order = "mean",
     min_coverage: float = 0.5,
-    profile: str | Profile = DEFAULT,
-    level: float = 0.95,
-    seed: int | None = None,
-    resamples: int | None = None,
-    prices: str = DEFAULT_BOOK,
+    options: StandingOptions | None = None,
     progress: Progress | None = None,
 ) -> Ranking:
     """Rank the groups on one metric over the tasks they share.
@@ -44,8 +39,8 @@ def rank(
     keys_by = checked_keys(by)
     if not keys_by:
         raise UsageError("there is nothing to rank", hint="--by agent,model")
-    chosen_profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    check_profile(chosen_profile)
+    asked = options or StandingOptions()
+    profile, judging = asked.outcome_profile(), asked.statistics()
     declared = catalog()[on]
     if declared.better == "neither":
         raise UsageError(f"{on} has no better direction, so nobody leads on it")
@@ -55,16 +50,15 @@ def rank(
         )
     if not 0 <= min_coverage <= 1:
         raise UsageError(f"--min-coverage {min_coverage} is not a share", hint="give a number from 0 to 1")
-    options = make_options(level=level, seed=seed, resamples=resamples)
-    table = open_runs(runs, prices=prices, progress=progress)
+    table = open_runs(runs, prices=asked.prices, progress=progress)
     if table.n == 0:
         raise nothing_usable(table)
-    samples = samples_of(table, needed_columns([on, "pass_rate", "cost_usd"]), profile=chosen_profile)
-    keys, codes = groups_of(table, keys_by, profile=chosen_profile)
+    samples = samples_of(table, needed_columns([on, "pass_rate", "cost_usd"]), profile=profile)
+    keys, codes = groups_of(table, keys_by, profile=profile)
     field = enter(samples, keys, codes, on, by=keys_by, min_coverage=min_coverage)
     direction = 1.0 if declared.better == "higher" else -1.0
-    order_by, best, worst, test = bands(direction * field.scores, order=order, options=options)
-    standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=order, options=options)
+    order_by, best, worst, test = bands(direction * field.scores, order=order, options=judging)
+    standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=order, options=judging)
     return Ranking(
         by=tuple(keys_by),
         on=on,
@@ -73,8 +67,8 @@ def rank(
         places=standing,
         tasks=int(field.common.sum()),
         all_tasks=len(samples.task_names),
-        options=options,
-        profile=chosen_profile.name,
+        options=judging,
+        profile=profile.name,
         findings=(*table_findings(table), *field.findings),
         rejected_count=table.rejected_count,
     )

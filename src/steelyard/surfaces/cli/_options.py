@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -23,8 +24,23 @@ Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
 Out = Annotated[Path | None, Parameter(help="Write to this file: .json, .csv or .parquet.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]
 Level = Annotated[float, Parameter(help="How often an interval is to hold the true value, as a share.")]
-Seed = Annotated[int | None, Parameter(help="Seed of the random draws; the same seed gives the same bytes.")]
-Resamples = Annotated[int | None, Parameter(help="How many random draws; 10,000 by default.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """How a command speaks and ends."""
+
+    json: Json = False
+    skip_bad: SkipBad = False
+    quiet: Quiet = False
+
+    def status(self, rejected: int, *, useless: bool = False) -> int:
+        """The exit status: 1 when nothing came of it, or when records were set aside and that was not allowed."""
+        return 1 if useless or (rejected and not self.skip_bad) else 0
+
+
+SHOWING = Showing()
 
 
 def split_names(text: str) -> list[str]:

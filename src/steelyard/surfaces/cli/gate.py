@@ -6,20 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK
 from steelyard.reports.plain import clean
-from steelyard.surfaces.cli._options import (
-    Files,
-    Json,
-    Level,
-    PricesOption,
-    ProfileOption,
-    Quiet,
-    Resamples,
-    Seed,
-    SkipBad,
-)
+from steelyard.surfaces.cli._options import SHOWING, Files, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
+from steelyard.surfaces.cli._standing import DIFFERING, Differing
 from steelyard.workflow.gate import gate as hold
 
 if TYPE_CHECKING:
@@ -42,51 +32,33 @@ def gate(
     ],
     where: Annotated[str, Parameter(help="Only runs with these keys: agent=NAME,model=NAME.")] = "",
     summary: Annotated[Path | None, Parameter(help="Add a Markdown summary to the end of this file.")] = None,
-    interval: Annotated[
-        str, Parameter(help="How the range of a difference is made: auto, paired-t, percentile or bca.")
-    ] = "auto",
-    level: Level = 0.95,
-    seed: Seed = None,
-    resamples: Resamples = None,
-    profile: ProfileOption = "outcome-1",
-    prices: PricesOption = DEFAULT_BOOK,
-    json: Json = False,
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
+    options: Differing = DIFFERING,
+    showing: Showing = SHOWING,
 ) -> int:
     """Hold runs against a baseline: exit 0 when every rule holds, 3 when one fails, 4 when it cannot be told.
 
     Example: steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= -0.02"
     """
-    with reading_progress(shown=not quiet) as progress:
-        result = hold(
-            list(files),
-            baseline=list(baseline),
-            rules=rule,
-            where=where,
-            profile=profile,
-            interval=interval,
-            level=level,
-            seed=seed,
-            resamples=resamples,
-            prices=prices,
-            progress=progress,
-        )
+    with reading_progress(shown=not showing.quiet) as progress:
+        result = hold(list(files), baseline=list(baseline), rules=rule, where=where, options=options, progress=progress)
     if summary is not None:
         _add_summary(result, summary)
-    if json:
+    if showing.json:
         print_json(result.to_dict())
     else:
-        from steelyard.reports.gates import gate_table
-
-        terminal = console()
-        terminal.print(gate_table(result))
-        for check in result.checks:
-            terminal.print(clean(check.sentence), markup=False, soft_wrap=True)
-    if not quiet:
+        _show(result)
+    if not showing.quiet:
         print_findings(result.findings)
-    set_aside = 1 if result.rejected_count and not skip_bad else 0
-    return result.exit_code or set_aside
+    return result.exit_code or showing.status(result.rejected_count)
+
+
+def _show(result: Gate) -> None:
+    from steelyard.reports.gates import gate_table  # brings rich
+
+    terminal = console()
+    terminal.print(gate_table(result))
+    for check in result.checks:
+        terminal.print(clean(check.sentence), markup=False, soft_wrap=True)
 
 
 def _add_summary(result: Gate, path: Path) -> None:

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
-from steelyard.surfaces.cli._options import Files, Json, Level, ProfileOption, Quiet, SkipBad
+from typing import TYPE_CHECKING
+
+from steelyard.surfaces.cli._options import SHOWING, Files, Level, ProfileOption, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
 from steelyard.workflow.judges import judges as examine
+
+if TYPE_CHECKING:
+    from steelyard.standings.judging import Judges
 
 
 def judges(
@@ -11,27 +16,29 @@ def judges(
     *,
     level: Level = 0.95,
     profile: ProfileOption = "outcome-1",
-    json: Json = False,
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
+    showing: Showing = SHOWING,
 ) -> int:
     """Tell whether the judges agree, who is strict, whether their scores add up, and where they contradict themselves.
 
     Example: steelyard judges runs.jsonl
     """
-    with reading_progress(shown=not quiet) as progress:
+    with reading_progress(shown=not showing.quiet) as progress:
         result = examine(list(files), profile=profile, level=level, progress=progress)
-    if json:
+    if showing.json:
         print_json(result.to_dict())
     else:
-        from steelyard.reports.judging import judge_lines, judge_tables  # brings rich
-
-        terminal = console()
-        for line in judge_lines(result):
-            terminal.print(line, markup=False, soft_wrap=True)
-        terminal.print()
-        for table in judge_tables(result):
-            terminal.print(table)
-    if not quiet:
+        _show(result)
+    if not showing.quiet:
         print_findings([*result.contradictions, *result.findings])
-    return 1 if result.rejected_count and not skip_bad else 0
+    return showing.status(result.rejected_count)
+
+
+def _show(result: Judges) -> None:
+    from steelyard.reports.judging import judge_lines, judge_tables  # brings rich
+
+    terminal = console()
+    for line in judge_lines(result):
+        terminal.print(line, markup=False, soft_wrap=True)
+    terminal.print()
+    for table in judge_tables(result):
+        terminal.print(table)

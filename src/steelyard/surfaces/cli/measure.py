@@ -1,26 +1,29 @@
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli._options import (
+    SHOWING,
     By,
     Csv,
     Files,
-    Json,
     Level,
     Out,
     PricesOption,
     ProfileOption,
-    Quiet,
-    SkipBad,
+    Showing,
     split_names,
 )
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
 from steelyard.workflow.measure import measure as weigh
+
+if TYPE_CHECKING:
+    from steelyard.reports.measurement import Measurement
 
 
 def measure(
@@ -39,19 +42,17 @@ def measure(
     all_metrics: Annotated[
         bool, Parameter(name="--all", help="Show every statistic of every metric.", negative="")
     ] = False,
-    json: Json = False,
     csv: Csv = False,
     out: Out = None,
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
+    showing: Showing = SHOWING,
 ) -> int:
     """Weigh runs: statistics, grades, cost of pass, tiers, token components.
 
     Example: steelyard measure runs.jsonl --by tier
     """
-    if json and csv:
+    if showing.json and csv:
         raise UsageError("--json and --csv exclude each other")
-    with reading_progress(shown=not quiet) as progress:
+    with reading_progress(shown=not showing.quiet) as progress:
         result = weigh(
             list(files),
             by=split_names(by),
@@ -63,6 +64,13 @@ def measure(
             prices=prices,
             progress=progress,
         )
+    _show(result, json=showing.json, csv=csv, out=out, every=all_metrics)
+    if not showing.quiet:
+        print_findings(result.all_findings)
+    return showing.status(result.rejected_count)
+
+
+def _show(result: Measurement, *, json: bool, csv: bool, out: Path | None, every: bool) -> None:
     if out is not None:
         from steelyard.reports.files import write_measurement  # brings Polars for Parquet
 
@@ -73,12 +81,9 @@ def measure(
         from steelyard.reports.files import csv_text  # only CSV needs it
 
         print(csv_text(result), end="")
-    elif out is None or all_metrics:
+    elif out is None or every:
         from steelyard.reports.terminal import measurement_tables  # brings rich
 
         terminal = console()
-        for table in measurement_tables(result, every=all_metrics):
+        for table in measurement_tables(result, every=every):
             terminal.print(table)
-    if not quiet:
-        print_findings(result.all_findings)
-    return 1 if result.rejected_count and not skip_bad else 0

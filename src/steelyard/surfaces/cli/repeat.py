@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.surfaces.cli._options import Json, ProfileOption, Quiet, SkipBad, split_names
+from steelyard.surfaces.cli._options import SHOWING, ProfileOption, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json
+
+if TYPE_CHECKING:
+    from steelyard.reports.repeatability import PromptResult
+    from steelyard.workflow.repeat import RepeatOptions
 
 Inputs = Annotated[
     list[Path],
@@ -14,71 +20,93 @@ Inputs = Annotated[
 ]
 
 
+@Parameter(name="*", negative="")
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is typed; `options` makes the library's options of it."""
+
+    contract: Path | None = None
+    """What an answer must do: a TOML or JSON file, or a folder."""
+    tau: float | None = None
+    """Distance up to which an output is nearly the canon; 0.10."""
+    level: str | None = None
+    """Normalisation: text, ast, tree or names."""
+    language: str | None = None
+    """The language of the outputs, where nothing else says it."""
+    no_repair: bool = False
+    """Use stored repairs, or none."""
+    by: str = "task,agent,model"
+    """What makes run records one prompt, separated by commas."""
+    profile: ProfileOption = "repeatability-1"
+    store: str = "sqlite:///steelyard.db"
+    """Where canons are kept."""
+    no_store: bool = False
+    """Keep the canon for this call only."""
+    unsafe: bool = False
+    """Run code with limits only where nothing isolates it."""
+
+    def options(self) -> RepeatOptions:
+        """The options of the library."""
+        from steelyard.workflow.repeat import RepeatOptions  # brings rapidfuzz
+
+        return RepeatOptions(
+            contract=self.contract,
+            tau=self.tau,
+            level=self.level,
+            language=self.language,
+            repair=not self.no_repair,
+            by=tuple(split_names(self.by)),
+            profile=self.profile,
+            store=None if self.no_store else self.store,
+            unsafe=self.unsafe,
+        )
+
+
+ASKED = Asked()
+
+
 def repeat(
     inputs: Inputs,
     /,
     *,
-    contract: Annotated[
-        Path | None, Parameter(help="What an answer must do: a TOML or JSON file, or a folder.")
-    ] = None,
-    tau: Annotated[float | None, Parameter(help="Distance up to which an output is nearly the canon; 0.10.")] = None,
-    level: Annotated[str | None, Parameter(help="Normalisation: text, ast, tree or names.")] = None,
-    language: Annotated[str | None, Parameter(help="The language of the outputs, where nothing else says it.")] = None,
-    no_repair: Annotated[bool, Parameter(help="Use stored repairs, or none.", negative="")] = False,
-    by: Annotated[str, Parameter(help="What makes run records one prompt, separated by commas.")] = "task,agent,model",
-    profile: ProfileOption = "repeatability-1",
-    store: Annotated[str, Parameter(help="Where canons are kept.")] = "sqlite:///steelyard.db",
-    no_store: Annotated[bool, Parameter(help="Keep the canon for this call only.", negative="")] = False,
-    unsafe: Annotated[
-        bool, Parameter(help="Run code with limits only where nothing isolates it.", negative="")
-    ] = False,
+    asked: Asked = ASKED,
     csv: Annotated[Path | None, Parameter(help="Write distances, repairs and metrics as CSV into this folder.")] = None,
     samples: Annotated[bool, Parameter(help="With --json, list every output too.", negative="")] = False,
-    json: Json = False,
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
+    showing: Showing = SHOWING,
 ) -> int:
     """Measure how alike the answers to one prompt are, before and after repair towards the canon.
 
     Example: steelyard repeat outputs/ --contract binary_search.toml
     """
     from steelyard.reports.repeatability import CsvLogs  # with the next it brings rapidfuzz
-    from steelyard.workflow.repeat import RepeatOptions
     from steelyard.workflow.repeat import repeat as measure
 
-    options = RepeatOptions(
-        contract=contract,
-        tau=tau,
-        level=level,
-        language=language,
-        repair=not no_repair,
-        by=tuple(split_names(by)),
-        profile=profile,
-        store=None if no_store else store,
-        unsafe=unsafe,
-    )
-    found = measure(list(inputs), options=options)
+    found = measure(list(inputs), options=asked.options())
     if csv is None:
         results = list(found.results)
     else:
         with CsvLogs(csv) as logs:
             results = list(logs.write(found.results))
-    if json:
+    if showing.json:
         print_json([result.to_dict(samples=samples) for result in results])
     else:
-        from steelyard.reports.repeatability_terminal import (
-            MOST_BARS,
-            distance_bars,
-            repeatability_table,
-        )  # brings rich
-
-        terminal = console()
-        terminal.print(repeatability_table(results))
-        for result in results:
-            if result.canon is not None and len(results) <= MOST_BARS:
-                for line in distance_bars(result):
-                    terminal.print(line, markup=False)
-    if not quiet:
+        _show(results)
+    if not showing.quiet:
         rejected = [one.as_finding() for one in found.rejected]
         print_findings([*rejected, *(finding for result in results for finding in result.findings)])
-    return 1 if found.rejected and not skip_bad else 0
+    return showing.status(len(found.rejected))
+
+
+def _show(results: Sequence[PromptResult]) -> None:
+    from steelyard.reports.repeatability_terminal import (
+        MOST_BARS,
+        distance_bars,
+        repeatability_table,
+    )  # brings rich
+
+    terminal = console()
+    terminal.print(repeatability_table(results))
+    for result in results:
+        if result.canon is not None and len(results) <= MOST_BARS:
+            for line in distance_bars(result):
+                terminal.print(line, markup=False)
