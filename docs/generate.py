@@ -43,11 +43,15 @@ def metrics_page() -> str:
         lines += ["", f"## {spec.capitalize()}", ""]
         lines += ["| metric | level | unit | better | range | formula | meaning |", "|---|---|---|---|---|---|---|"]
         for one in sorted(by_spec[spec], key=lambda one: (one.level, one.name)):
-            low, high = (_bound(bound) for bound in one.bounds)
             meaning = " ".join(one.doc.split())
-            row = (f"`{one.name}`", one.level, one.unit, one.better, f"{low} to {high}", one.formula, meaning)
+            row = (f"`{one.name}`", one.level, one.unit, one.better, _range(one), one.formula, meaning)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _range(one: Metric) -> str:
+    low, high = (_bound(bound) for bound in one.bounds)
+    return f"{low} or {high}" if one.binary else f"{low} to {high}"
 
 
 def _bound(bound: float) -> str:

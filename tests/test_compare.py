@@ -283,3 +283,26 @@ def test_the_command_prints_sentences_tables_and_flips(tmp_path: Path) -> None:
     assert "two against one: 30 tasks in common" in done.stdout
     assert "two is better." in done.stdout
     assert "Tasks that flip from one to two" in done.stdout
+
+
+@pytest.mark.parametrize("amount", [0.0, 1.0])
+def test_costs_that_are_all_0_or_1_are_still_costs(amount: float) -> None:
+    runs = [
+        Run(id=f"{agent}{task}", task=f"t{task}", agent=agent, passed=task % 2 == 0, cost_usd=amount)
+        for agent in ("x", "y")
+        for task in range(20)
+    ]
+    cost = judged(sy.compare(runs, a="agent=x", b="agent=y"), "cost_usd").found
+    assert cost.value == 0
+    assert (cost.interval.low, cost.interval.high) == (None, None)  # nothing says how much a cost could differ
+    gate = sy.gate(runs[20:], baseline=runs[:20], rules=["cost_usd <= 0.01"])
+    assert gate.result == "holds"  # the same on every one of 20 tasks
+    measured = sy.measure(runs, metrics=["cost_usd", "pass_rate"], interval="auto").groups[0].metrics
+    assert measured["cost_usd"].intervals["mean"].method == "clustered"
+    assert measured["pass_rate"].intervals["mean"].method == "wilson-clustered"
+
+
+def test_a_scaled_pass_rate_is_no_longer_a_count_of_successes() -> None:
+    base = singles([1] * 40, [1] * 40)
+    gate = sy.gate(base[40:], baseline=base[:40], rules=["pass_rate >= -10%"])
+    assert gate.checks[0].found.value == pytest.approx(0.1)  # 1 - 1 x 0.9

@@ -82,6 +82,7 @@ def check_inside_bounds(declared: Metric, facts: dict[str, Any], known: dict[str
     value = evaluate(declared.name, facts, PROFILE, known)
     low, high = declared.bounds
     assert isinstance(value, Missing) or low <= value <= high + 1e-12
+    assert isinstance(value, Missing) or not declared.binary or value in (0, 1)
 
 
 def check_documented(declared: Metric, page: str) -> None:
@@ -221,6 +222,8 @@ def test_the_bounds_laws_can_fail() -> None:
     wide = replace(catalog()["impl_rate"], bounds=(0.0, 0.5))
     with pytest.raises(AssertionError):
         check_inside_bounds(wide, {"weighted_score": 0.9}, {})
+    with pytest.raises(AssertionError):
+        check_inside_bounds(replace(catalog()["impl_rate"], binary=True), {"weighted_score": 0.9}, {})
 
 
 def test_the_missing_law_can_fail() -> None:

@@ -211,19 +211,16 @@ def test_ratio_bootstrap_is_infinite_where_draws_have_no_pass():
 @given(clustered_data)
 def test_many_groups_at_once_give_what_each_gives_alone(rows):
     tasks, values = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    together = auto_means(
-        np.concatenate([values, values > 0]),
-        np.repeat([0, 2], len(values)).astype(np.int64),
-        np.concatenate([tasks, tasks]).astype(np.int64),
-        size=3,
-    )
+    whole = np.tile(tasks, 2).astype(np.int64), np.repeat([0, 2], len(values)).astype(np.int64)
+    both = np.concatenate([values, values > 0])
+    together = auto_means(both, whole[1], whole[0], size=3)
+    together[2] = auto_means(both, whole[1], whole[0], size=3, binary=True)[2]
     single = len(np.unique(tasks)) == len(tasks)
     passed = (values > 0).astype(float)
     alone = student(values) if single else clustered(values, tasks)
     share = wilson(int(passed.sum()), len(passed)) if single else wilson_clustered(passed, tasks)
-    if not set(values) <= {0.0, 1.0}:
-        assert together[0].method == alone.method
-        assert (together[0].low, together[0].high) == pytest.approx((alone.low, alone.high), rel=1e-8, abs=1e-8)
+    assert together[0].method == alone.method
+    assert (together[0].low, together[0].high) == pytest.approx((alone.low, alone.high), rel=1e-8, abs=1e-8)
     assert together[2].method == share.method
     assert (together[2].low, together[2].high) == pytest.approx((share.low, share.high), abs=1e-8)
     assert (together[1].estimate, together[1].reason) == (None, "there is no value")
@@ -263,3 +260,13 @@ def test_the_same_seed_gives_the_same_interval_and_another_seed_another():
 def test_an_impossible_level_is_refused(level):
     with pytest.raises(UsageError, match="between 0 and 1"):
         wilson(1, 2, level=level)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_a_share_that_is_the_same_on_every_task_is_not_therefore_certain(value: float) -> None:
+    groups, tasks = np.zeros(10, dtype=np.int64), np.arange(10)
+    share = auto_means([value] * 10, groups, tasks, size=1, share=True)[0]
+    number = auto_means([value] * 10, groups, tasks, size=1)[0]
+    assert share.method == "wilson"
+    assert share.high - share.low > 0.25  # ten tasks leave that much open
+    assert (number.method, number.low, number.high) == ("student", value, value)

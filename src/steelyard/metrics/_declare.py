@@ -70,6 +70,13 @@ class Metric:
     has_per_run: bool = field(default=False)
     limits: Mapping[str, Limits] = field(default_factory=dict, repr=False, compare=False)
     """Between which values inputs lie; the catalogue fills it in, since an input may be another metric."""
+    binary: bool = False
+    """Whether a value is always 0 or 1, so that its mean counts successes. Never guessed from the values seen."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether values lie in 0 to 1, so that even equal ones leave room for chance."""
+        return self.bounds == (0, 1)
 
     def __call__(self, **values: Any) -> float | Missing:  # Any: numbers, flags or lists, as the formula asks
         """The metric of plain values; Missing, with the reason, where there is no answer; what cannot be is refused."""
@@ -137,16 +144,20 @@ def metric(
     example: Example,
     defined_when_empty: float | None = None,
     per_run: bool = False,
+    binary: bool = False,
 ) -> Callable[[Callable[..., Value]], Metric]:
     """Declare the function below as a metric.
 
-    `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values.
+    `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values. `binary` promises
+    that a run's value is 0 or 1.
     """
 
     def declare(function: Callable[..., Value]) -> Metric:
         inputs, constants = _read_signature(function)
         if per_run and level != "group":
             raise BadDeclaration(f"{function.__name__}: per_run is for group metrics")
+        if binary and (level != "run" or bounds != (0, 1)):
+            raise BadDeclaration(f"{function.__name__}: a binary metric is one of runs, in the bounds (0, 1)")
         return Metric(
             name=function.__name__,
             function=function,
@@ -163,6 +174,7 @@ def metric(
             doc=inspect.getdoc(function) or "",
             defined_when_empty=defined_when_empty,
             has_per_run=per_run,
+            binary=binary,
         )
 
     return declare

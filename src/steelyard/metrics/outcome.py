@@ -18,6 +18,7 @@ from steelyard.metrics._words import INFINITY, Value, first_known, missing, numb
     spec="outcome",
     formula="1 if the run passed, else 0",
     example=Example({"passed": True}, 1.0),
+    binary=True,
 )
 def pass_rate(
     *,

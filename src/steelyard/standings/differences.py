@@ -154,7 +154,7 @@ def _judged(
             gaps, method=options.method, level=options.level, resamples=options.resamples, seed=options.seed
         )
         return interval, sign_flip(gaps, resamples=options.resamples, seed=options.seed)
-    if single and samples.is_share(metric) and options.method == "auto":
+    if single and samples.binary(metric) and options.method == "auto":
         only_a, only_b = int(np.count_nonzero(gaps < 0)), int(np.count_nonzero(gaps > 0))
         return paired_shares(only_a, only_b, len(gaps), level=options.level), mcnemar_exact(only_a, only_b)
     test = sign_flip(gaps, resamples=options.resamples, seed=options.seed)

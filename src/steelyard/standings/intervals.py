@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from steelyard.errors import UnknownName
+from steelyard.metrics._declare import Metric
 from steelyard.statistics.bootstrap import bootstrap_mean
 from steelyard.statistics.grouped import auto_means, auto_medians
 from steelyard.statistics.means import clustered, median_clustered, median_exact, student, wilson_clustered
@@ -56,7 +57,14 @@ def check_method(method: str) -> str:
 
 
 def group_intervals(
-    values: Floats, groups: Ints, tasks: Ints, *, size: int, method: str = "auto", level: float = LEVEL
+    metric: Metric,
+    values: Floats,
+    *,
+    groups: Ints,
+    tasks: Ints,
+    size: int,
+    method: str = "auto",
+    level: float = LEVEL,
 ) -> dict[str, list[Interval]]:
     """Intervals of mean and median in each group, under those names; a figure the method is not for is left out.
 
@@ -66,7 +74,7 @@ def group_intervals(
     kept = ~np.isnan(values)
     values, groups, tasks = values[kept], groups[kept], tasks[kept]
     if method == "auto":
-        whole = {"mean": _finite(values, groups, tasks, size=size, level=level)}
+        whole = {"mean": _finite(metric, values, groups, tasks, size=size, level=level)}
         return whole | {"median": auto_medians(values, groups, tasks, size=size, level=level)}
     if method in ("median-exact", "median-clustered"):
         chosen = _median_exact if method == "median-exact" else _median_clustered
@@ -75,7 +83,7 @@ def group_intervals(
         return {}
 
     def one(numbers: Floats, labels: Ints, level: float) -> Interval:
-        return _mean(numbers, labels, method=method, level=level)
+        return _mean(metric, numbers, labels, method=method, level=level)
 
     return {"mean": _each(one, values, groups, tasks, size=size, level=level)}
 
@@ -88,11 +96,19 @@ def inside(interval: Interval, bounds: tuple[float, float]) -> Interval:
     return dataclasses.replace(interval, low=low, high=high)
 
 
-def _finite(values: Floats, groups: Ints, tasks: Ints, *, size: int, level: float) -> list[Interval]:
+def _finite(metric: Metric, values: Floats, groups: Ints, tasks: Ints, *, size: int, level: float) -> list[Interval]:
     """Automatic intervals of means; groups with an infinite value have none."""
     infinite = np.bincount(groups[np.isinf(values)], minlength=size) > 0
     usable = ~infinite[groups]
-    found = auto_means(values[usable], groups[usable], tasks[usable], size=size, level=level)
+    found = auto_means(
+        values[usable],
+        groups[usable],
+        tasks[usable],
+        size=size,
+        binary=metric.binary,
+        share=metric.is_share,
+        level=level,
+    )
     return [
         _infinite("clustered", int(np.count_nonzero(groups == place)), level) if infinite[place] else interval
         for place, interval in enumerate(found)
@@ -127,13 +143,12 @@ def _median_clustered(values: Floats, tasks: Ints, level: float) -> Interval:
     return median_clustered(values, tasks, level=level)
 
 
-def _mean(values: Floats, tasks: Ints, *, method: str, level: float) -> Interval:
+def _mean(metric: Metric, values: Floats, tasks: Ints, *, method: str, level: float) -> Interval:
     n = len(values)
     if np.isinf(values).any():
         return _infinite(method, n, level)
-    is_share = bool(np.all((values == 0) | (values == 1)))
-    if method.startswith(("wilson", "clopper")) and not is_share:
-        reason = f"{method} is for shares, and this metric has values other than 0 and 1"
+    if method.startswith(("wilson", "clopper")) and not metric.binary:
+        reason = f"{method} counts successes, and {metric.name} is not 0 or 1 for each run"
         return no_interval(reason, method=method, n=n, clusters=n, level=level)
     if method in _SHARES:
         return _SHARES[method](int(values.sum()), n, level)

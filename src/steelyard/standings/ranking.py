@@ -217,14 +217,22 @@ def scores_of(
     assert not isinstance(held, Missing)
     tasks, size = scores.shape
     rows = common[samples.tasks] & (groups >= 0) & ~np.isnan(held)
-    of_runs = auto_means(held[rows], groups[rows], samples.tasks[rows], size=size, level=level)
+    declared = catalog()[metric]
+    of_runs = auto_means(
+        held[rows],
+        groups[rows],
+        samples.tasks[rows],
+        size=size,
+        binary=declared.binary,
+        share=declared.is_share,
+        level=level,
+    )
     place = np.tile(np.arange(size, dtype=np.int64), tasks)
     task = np.repeat(np.arange(tasks, dtype=np.int64), size)
-    of_tasks = auto_means(scores.ravel(), place, task, size=size, level=level)
-    bounds = catalog()[metric].bounds
+    of_tasks = auto_means(scores.ravel(), place, task, size=size, share=declared.is_share, level=level)
     attempts = np.bincount(groups[rows] * len(common) + samples.tasks[rows], minlength=size * len(common))
     even = [bool(np.ptp(own[common]) == 0) for own in attempts.reshape(size, len(common))]
-    return [inside(of_runs[i] if even[i] else of_tasks[i], bounds) for i in range(size)]
+    return [inside(of_runs[i] if even[i] else of_tasks[i], declared.bounds) for i in range(size)]
 
 
 def fronts(scores: Floats, costs: Floats, *, options: Options) -> tuple[Mask, Floats]:

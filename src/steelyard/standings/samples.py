@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.metrics._catalog import catalog
 from steelyard.records.missing import Missing
 from steelyard.statistics.results import Floats, Ints
 
@@ -41,6 +42,8 @@ class Samples:
     """Which of them each run attempted."""
     values: Mapping[str, Floats | Missing]
     """For each metric a value a run, NaN where it is missing; Missing where no run can have one."""
+    moved: frozenset[str] = frozenset()
+    """Metrics that were multiplied, whose values are no longer what the metric declares."""
 
     @property
     def n(self) -> int:
@@ -86,15 +89,12 @@ class Samples:
         held = self.values[metric]
         if isinstance(held, Missing):
             return self
-        return Samples(self.task_names, self.tasks, {**self.values, metric: np.where(rows, held * factor, held)})
+        values = {**self.values, metric: np.where(rows, held * factor, held)}
+        return Samples(self.task_names, self.tasks, values, self.moved | {metric})
 
-    def is_share(self, metric: str) -> bool:
-        """Whether every known value is 0 or 1."""
-        held = self.values[metric]
-        if isinstance(held, Missing):
-            return False
-        known = held[~np.isnan(held)]
-        return bool(np.all((known == 0) | (known == 1)))
+    def binary(self, metric: str) -> bool:
+        """Whether a run's value is 0 or 1, as the metric declares."""
+        return catalog()[metric].binary and metric not in self.moved
 
 
 def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:

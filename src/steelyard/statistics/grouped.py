@@ -17,6 +17,9 @@ from steelyard.statistics.means import (
 from steelyard.statistics.proportions import normal_quantile, wilson_bounds
 from steelyard.statistics.results import LEVEL, Floats, Interval, Ints, no_interval, too_few
 
+SAME = 1e-12
+"""A standard error this small beside its mean is what rounding leaves of none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
@@ -31,8 +34,6 @@ class Grouped:
     """Mean over the values of each group; NaN for an empty one."""
     standard_error: Floats
     """Clustered standard error; NaN below two tasks."""
-    share: npt.NDArray[np.bool_]
-    """Whether all values of the group are 0 or 1."""
 
 
 def by_group(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int) -> Grouped:
@@ -53,15 +54,24 @@ def by_group(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int) -> 
         residual = sums - counts * mean[owner]
         squared = np.bincount(owner, weights=residual**2, minlength=size)
         error = np.where(clusters > 1, np.sqrt(squared * clusters / (clusters - 1)) / n, np.nan)
-    other = np.bincount(group, weights=(numbers != 0) & (numbers != 1), minlength=size)
-    return Grouped(size, n, clusters, mean, error, other == 0)
+    return Grouped(size, n, clusters, mean, error)
 
 
-def auto_means(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int, level: float = LEVEL) -> list[Interval]:
-    """For each group the interval of its mean that its data call for, at the cost of a few array operations.
+def auto_means(
+    values: npt.ArrayLike,
+    groups: Ints,
+    tasks: Ints,
+    *,
+    size: int,
+    binary: bool = False,
+    share: bool = False,
+    level: float = LEVEL,
+) -> list[Interval]:
+    """For each group the interval of its mean that the metric calls for, at the cost of a few array operations.
 
-    All values 0 or 1: Wilson's, clustered where tasks were tried more than once. Other values: the clustered
-    Student interval (with one value a task it is Student's own).
+    `binary` (0 or 1): Wilson's, clustered where tasks were tried more than once. Else the clustered Student interval
+    (with one value a task it is Student's own). A `share` (0 to 1) whose tasks do not differ at all has no spread to
+    make that of, and is not therefore certain: it gets Wilson's, each task counting once.
     """
     held = by_group(values, groups, tasks, size=size)
     usable = held.clusters > 1
@@ -74,15 +84,19 @@ def auto_means(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int, l
     effective = np.where(single, np.maximum(held.n, 1), effective_size(shares, safe_error, held.clusters))
     quantile = np.where(single, normal_quantile(level), critical)
     bounds = wilson_bounds(shares, np.where(usable, effective, 1.0), quantile)
-    low = np.where(held.share, bounds[0], safe_mean - critical * safe_error)
-    high = np.where(held.share, bounds[1], safe_mean + critical * safe_error)
-    return [_interval(held, place, float(low[place]), float(high[place]), level=level) for place in range(size)]
+    counted = np.full(size, binary) | (share & usable & (safe_error <= SAME * np.maximum(np.abs(safe_mean), SAME)))
+    low = np.where(counted, bounds[0], safe_mean - critical * safe_error)
+    high = np.where(counted, bounds[1], safe_mean + critical * safe_error)
+    return [
+        _interval(held, place, float(low[place]), float(high[place]), counted=bool(counted[place]), level=level)
+        for place in range(size)
+    ]
 
 
-def _interval(held: Grouped, place: int, low: float, high: float, *, level: float) -> Interval:
+def _interval(held: Grouped, place: int, low: float, high: float, *, counted: bool, level: float) -> Interval:
     n, clusters = int(held.n[place]), int(held.clusters[place])
     single = n == clusters
-    plain, for_tasks = ("wilson", "wilson-clustered") if held.share[place] else ("student", "clustered")
+    plain, for_tasks = ("wilson", "wilson-clustered") if counted else ("student", "clustered")
     method = plain if single else for_tasks
     estimate = float(held.mean[place]) if n else None
     if clusters < 2:

@@ -30,7 +30,9 @@ def with_intervals(
     found: dict[str, dict[str, list[Interval]]] = {}
     for name, values in engine.values(of_runs).items():
         if not isinstance(values, Missing):
-            found[name] = group_intervals(values, codes, tasks, size=len(groups), method=method, level=level)
+            found[name] = group_intervals(
+                catalog()[name], values, groups=codes, tasks=tasks, size=len(groups), method=method, level=level
+            )
     ratios = {
         name: _ratios(engine, name, codes, tasks, groups=len(groups), method=method, level=level)
         for name in shown

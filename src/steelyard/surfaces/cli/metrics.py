@@ -43,7 +43,8 @@ def metrics(
         table.add_column(title, overflow="fold")
     for one in sorted(chosen, key=lambda one: (one.spec, one.level, one.name)):
         low, high = one.bounds
-        table.add_row(one.name, one.level, one.unit, one.better, f"{low} to {high}", one.formula)
+        span = f"{low} or {high}" if one.binary else f"{low} to {high}"
+        table.add_row(one.name, one.level, one.unit, one.better, span, one.formula)
     terminal.print(table)
     return 0
 
@@ -59,6 +60,7 @@ def metric_dict(one: Metric) -> dict[str, Any]:  # Any: JSON values
         "unit": one.unit,
         "better": one.better,
         "bounds": [json_number(bound) for bound in one.bounds],
+        "binary": one.binary,
         "formula": one.formula,
         "inputs": list(one.inputs),
         "constants": dict(one.constants),
