@@ -103,6 +103,24 @@ def test_pass_at_k_stands_beside_and_k_one_is_the_pass_rate() -> None:
     assert place.passes[1][0].estimate == pytest.approx(place.score.estimate)
 
 
+def test_one_task_with_a_single_attempt_hides_no_pass_at_k(tmp_path: Path) -> None:
+    runs = made_runs({"one": 0.4, "two": 0.6}, tasks=15, attempts=4)
+    short = [run for run in runs if run.agent == "two" or run.task != "task-003" or run.attempt == 1]
+    place = next(one for one in sy.rank(short, by=["agent"]).places if one.key["agent"] == "one")
+    assert [place.passes[k][0].n for k in (1, 2, 4)] == [15, 14, 14]  # the task with one attempt says nothing of two
+    whole = [run for run in runs if run.agent == "one" and run.task != "task-003"]
+    passed = [sum(run.passed for run in whole if run.task == task) for task in sorted({run.task for run in whole})]
+    assert place.passes[2][0].estimate == pytest.approx(sum(pass_at_k(4, c, 2) for c in passed) / 14)
+    file = write(tmp_path / "runs.jsonl", short)
+    assert "(14 of 15 tasks)" in steelyard("rank", file, "--by", "agent").stdout
+    shown = json.loads(steelyard("rank", file, "--by", "agent", "--json").stdout)["places"]
+    assert {one["key"]["agent"]: one["pass_at_k"]["2"]["missing"] for one in shown} == {"one": 1, "two": 0}
+
+
+def test_single_attempts_have_no_pass_at_k_beyond_the_pass_rate() -> None:
+    assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], on="pass_rate").places[0].passes == {}
+
+
 def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> None:
     runs = made_runs({"one": 0.5, "two": 0.5}, tasks=12)
     again = [Run(id=f"again-{i}", task="task-000", agent="one", passed=True) for i in range(50)]

@@ -141,8 +141,8 @@ def _front_text(place: Place) -> str:
 
 
 def _passes_table(result: Ranking) -> Iterator[Table]:
-    tried = [k for k in (1, 2, 3, 4, 5, 10) if all(k in place.passes for place in result.places)]
-    if len(tried) < 2:
+    tried = [k for k in (1, 2, 3, 4, 5, 10) if any(k in place.passes for place in result.places)]
+    if not tried:
         return
     table = plain_table("At least one of k attempts passes (pass@k) / all of them pass (pass^k), in percent")
     for name in result.by:
@@ -151,11 +151,20 @@ def _passes_table(result: Ranking) -> Iterator[Table]:
         table.add_column(f"k = {k}", justify="right")
     for place in result.places:
         cells = [DASH if value is None else str(value) for value in place.key.values()]
-        for k in tried:
-            some, every = (interval.estimate or 0.0 for interval in place.passes[k])
-            cells.append(f"{100 * some:.1f} / {100 * every:.1f}")
+        cells += [_passes_text(place, k) for k in tried]
         add_row(table, *cells)
     yield table
+
+
+def _passes_text(place: Place, k: int) -> str:
+    """Both figures, with the tasks that have k scored attempts where that is not all of them."""
+    if k not in place.passes:
+        return DASH
+    some, every = place.passes[k]
+    if some.estimate is None or every.estimate is None:
+        return DASH
+    figures = f"{100 * some.estimate:.1f} / {100 * every.estimate:.1f}"
+    return figures if some.n == place.tasks else f"{figures} ({some.n:,} of {place.tasks:,} tasks)"
 
 
 def ranking_lines(result: Ranking) -> Iterator[str]:

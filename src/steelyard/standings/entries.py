@@ -156,6 +156,7 @@ def places(
                 on_front=front[place][0] if place in front else None,
                 front_share=front[place][1] if place in front else None,
                 passes=passes_of(passed[place], field.common, level=options.level),
+                tasks=int(field.common.sum()),
                 runs=int(counted[place]),
             )
         )

@@ -34,6 +34,9 @@ MOST_RANKED: dict[Order, int] = {"mean": 2_000, "bradley-terry": 200, "ranked-pa
 MOST_CELLS = 20_000_000
 """Results of pairs on tasks that are held at a time."""
 
+MOST_TRIES = 10
+"""The largest k of pass@k that is shown."""
+
 PAIRS_BY_SIGNS = 200
 """Up to so many pairs are tested by flipping signs; above, random signs cannot reach the small p-values needed."""
 
@@ -62,7 +65,9 @@ class Place:
     front_share: float | None = None
     """How often that is so when tasks are drawn anew."""
     passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
-    """pass@k and pass^k for every k up to the smallest number of attempts."""
+    """pass@k and pass^k for every k up to the largest number of scored attempts; `n` tasks have so many."""
+    tasks: int = 0
+    """The common tasks, of which the `n` of a pass@k are some."""
     runs: int = 0
 
     @property
@@ -120,8 +125,11 @@ def _place_dict(place: Place) -> dict[str, Any]:  # Any: JSON values
     if place.strength is not None:
         shape["strength"] = place.strength
     if place.passes:
-        shape["pass_at_k"] = {str(k): numbers(pair[0].as_dict()) for k, pair in place.passes.items()}
-        shape["pass_all_k"] = {str(k): numbers(pair[1].as_dict()) for k, pair in place.passes.items()}
+        for which, name in enumerate(("pass_at_k", "pass_all_k")):
+            shape[name] = {
+                str(k): numbers(pair[which].as_dict()) | {"missing": place.tasks - pair[which].n}
+                for k, pair in place.passes.items()
+            }
     return shape
 
 
@@ -246,16 +254,19 @@ def fronts(scores: Floats, costs: Floats, *, options: Options) -> tuple[Mask, Fl
 
 
 def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tuple[Interval, Interval]]:
-    """pass@k and pass^k over the common tasks for every k up to the smallest number of attempts."""
-    attempts = passed.known[common]
-    if not len(attempts) or attempts.min() < 2:
+    """pass@k and pass^k for every k up to the largest number of scored attempts, each over the tasks that have k.
+
+    Empty where no task was tried again: then only the pass rate can be told.
+    """
+    tries = passed.known[common].tolist()
+    most = min(max(tries, default=0), MOST_TRIES)
+    if most < 2:
         return {}
-    counts = np.rint(passed.mean[common] * attempts).astype(int).tolist()
-    tries = attempts.tolist()
+    counts = np.rint(np.nan_to_num(passed.mean[common]) * passed.known[common]).astype(int).tolist()
     return {
         k: (
             passes_over_tasks(tries, counts, k, level=level),
             passes_over_tasks(tries, counts, k, all_of_them=True, level=level),
         )
-        for k in range(1, min(int(attempts.min()), 10) + 1)
+        for k in range(1, most + 1)
     }
