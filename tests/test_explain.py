@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+import steelyard as sy
 from commands import steelyard
+from steelyard.records.decode import encode_run
 
 
 def written(tmp_path: Path) -> str:
@@ -50,9 +54,44 @@ def test_provenance_and_infinity_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
-    found = json.loads(steelyard("explain", written(tmp_path), "cost_of_pass", "--by", "tier").stdout)
+    path = written(tmp_path)
+    found = json.loads(steelyard("explain", path, "cost_of_pass", "--by", "tier", "--json").stdout)
     assert found["inputs"] == {"cost_usd": "mean of cost_usd", "pass_rate": "mean of pass_rate"}
     assert found["groups"][0]["inputs"]["pass_rate"]["count"] == 2
+    shown = steelyard("explain", path, "cost_of_pass", "--by", "tier").stdout
+    assert "formula: mean cost_usd / mean pass_rate" in shown
+    assert "cost_usd: mean of cost_usd" in shown
+    # T0: one of two runs has a cost, 0.5, and one of two passed, so 0.5 / 0.5
+    assert ["T0", "vanilla", "2", "1.0000", "(1", "of", "2)", "0.5000", "(1", "of", "2)", "0.500"] in [
+        line.split() for line in shown.splitlines()
+    ]
+    assert "- " in shown.split("T1 prompted")[1]  # no run of T1 has a cost, and the reason stands there
+
+
+@pytest.mark.parametrize(
+    ("metric", "line"),
+    [
+        ("composite_score", ["T1", "prompted", "30", "0.603", "0.858", "0.150", "0.950", "0.363", "0.567", "0.639"]),
+        ("tier_uplift", ["T1", "-0.046"]),  # (0.8583 - 0.9) / 0.9
+        ("cost_variance", ["all", "tiers", "0.446"]),
+        ("component_token_share", ["T2", "skills", "30", "SKILL_PROMPT", "0.586"]),
+    ],
+)
+def test_every_level_of_metric_has_a_table_of_groups(metric: str, line: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b"".join(encode_run(run) + b"\n" for run in sy.demo_runs()))
+    shown = steelyard("explain", str(path), metric, "--by", "tier", "--quiet")
+    assert line in [one.split() for one in shown.stdout.splitlines()]
+    assert json.loads(steelyard("explain", str(path), metric, "--by", "tier", "--json").stdout)["metric"] == metric
+
+
+def test_groups_are_explained_with_what_was_set_aside(tmp_path: Path) -> None:
+    path = Path(written(tmp_path))
+    path.write_text(path.read_text() + '{"task": 3}\n')
+    done = steelyard("explain", str(path), "pass_rate", "--by", "tier", "--json")
+    assert done.status == 1
+    assert any(one["where"] == f"{path}:4" for one in json.loads(done.stdout)["findings"])
+    assert steelyard("explain", str(path), "pass_rate", "--by", "tier", "--skip-bad").status == 0
 
 
 def test_a_wrong_run_is_answered_with_the_nearest(tmp_path: Path) -> None:

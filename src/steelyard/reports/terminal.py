@@ -80,22 +80,23 @@ def _overview(result: Measurement) -> Table:
         table.add_column(heading(name, statistic), justify="right")
     table.add_column("grade")
     for group in result.groups:
-        cells = [_key_text(group, name) for name in result.by] or ["all"]
+        cells = [key_text(group, name) for name in result.by] or ["all"]
         cells.append(f"{group.n:,}")
-        cells += [_cell(group.metrics[name], statistic, catalog()[name].unit, group.n) for name, statistic in shown]
+        cells += [cell_text(group.metrics[name], statistic, catalog()[name].unit, group.n) for name, statistic in shown]
         cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
         add_row(table, *cells)
     return table
 
 
-def _key_text(group: Group, name: str) -> str:
+def key_text(group: Group, name: str) -> str:
+    """The value of a group's key; a tier with what it means."""
     value = group.key[name]
     scheme = group.key.get("tier_scheme", "seed")
     meaning = tier_meaning(str(value), str(scheme)) if name == "tier" else None
     return f"{value} {meaning}" if meaning else key_text(value)
 
 
-def _cell(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
+def cell_text(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
     """The number, with "count of N" behind it when not all runs have one."""
     if isinstance(value, GroupValue):
         text = number_text(value.value, unit) + _range_text(value.interval, unit)
@@ -152,7 +153,7 @@ def _components(result: Measurement) -> Table:
     for name in types:
         table.add_column(name.replace("_", "\n"), justify="right")
     for group in result.groups:
-        cells = [_key_text(group, name) for name in result.by] or ["all"]
+        cells = [key_text(group, name) for name in result.by] or ["all"]
         tokens = [part.tokens for part in group.components.values() if part.tokens is not None]
         cells.append(f"{sum(tokens):,.0f}" if tokens else DASH)
         for name in types:

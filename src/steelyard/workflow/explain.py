@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.metrics._catalog import catalog
+from steelyard.metrics._declare import Metric
 from steelyard.metrics._evaluate import constants_of, evaluate
 from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
 from steelyard.profiles import DEFAULT, Profile, load_profile
@@ -16,11 +17,12 @@ from steelyard.records.facts import FACTS, run_facts
 from steelyard.records.identity import RunIds
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run
+from steelyard.reports.explanation import GroupsExplanation
 from steelyard.reports.measurement import json_number
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.workflow._open import PathInput
-from steelyard.workflow.measure import check_profile, measure
+from steelyard.workflow.measure import MEASURED, check_profile, measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,11 @@ def explain_run(
     declared = catalog()[metric]
     if declared.level == "group" and declared.has_per_run:
         declared = catalog()[f"{metric}_per_run"]
+    if declared.level not in MEASURED:
+        raise _not_of_runs(declared)
     if declared.level != "run":
         raise UsageError(
-            f"{metric} is a metric of a {'group' if declared.level == 'group' else 'set of groups'}, not of one run",
+            f"{metric} is a metric of a {'set of groups' if declared.level == 'across' else 'group'}, not of one run",
             hint=f"steelyard explain FILE {metric} --by tier",
         )
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
@@ -94,35 +98,31 @@ def explain_run(
 
 
 def explain_groups(
-    path: PathInput, metric: str, *, by: list[str], profile: str | Profile = DEFAULT, prices: str = DEFAULT_BOOK
-) -> dict[str, Any]:  # Any: JSON values
-    """How a group metric came in each group: formula, the reduced inputs and how many runs they used."""
+    path: PathInput,
+    metric: str,
+    *,
+    by: Sequence[str],
+    profile: str | Profile = DEFAULT,
+    prices: str = DEFAULT_BOOK,
+) -> GroupsExplanation:
+    """How a metric came in each group: formula, the reduced inputs and how many runs they used."""
     declared = catalog()[metric]
+    if declared.level not in MEASURED:
+        raise _not_of_runs(declared)
+    if declared.level == "across" and "tier" not in by:
+        raise UsageError(f"{metric} is told across tiers", hint=f"steelyard explain FILE {metric} --by tier")
+    if not by:
+        raise UsageError("name what to group by", hint="--by tier")
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
-    needed = [spec.of or name for name, spec in declared.inputs.items()]
     result = measure(path, by=by, profile=chosen, prices=prices)
-    shown = result.to_dict()
-    groups = [
-        {
-            "key": group["key"],
-            "n": group["n"],
-            metric: group["metrics"].get(metric),
-            "inputs": {name: group["metrics"][name] for name in needed if name in group["metrics"]},
-        }
-        for group in shown["groups"]
-    ]
-    reducers = {name: f"{spec.reduce} of {spec.of or name}" for name, spec in declared.inputs.items() if spec.reduce}
-    return {
-        "metric": metric,
-        "title": declared.title,
-        "formula": declared.formula,
-        "constants": constants_of(declared, chosen),
-        "inputs": reducers,
-        "profile": chosen.name,
-        "prices": result.prices,
-        "groups": groups,
-        **({"across": shown["across"]} if declared.level == "across" else {}),
-    }
+    return GroupsExplanation(declared, constants_of(declared, chosen), result)
+
+
+def _not_of_runs(declared: Metric) -> UsageError:
+    return UsageError(
+        f"{declared.name} is a metric of the {declared.spec} specification, which is not made from runs alone",
+        hint=f"steelyard metrics {declared.name}",
+    )
 
 
 def _find(path: Path, wanted: str) -> tuple[Entry, str]:

@@ -6,15 +6,17 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
+from steelyard.profiles import DEFAULT
 from steelyard.records.missing import Missing
 from steelyard.surfaces.cli._arena_views import show
-from steelyard.surfaces.cli._options import Json, PricesOption, ProfileOption, split_names
-from steelyard.surfaces.cli._print import console, print_json
+from steelyard.surfaces.cli._options import SHOWING, PricesOption, ProfileOption, Showing, split_names
+from steelyard.surfaces.cli._print import console, print_findings, print_json
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from steelyard.workflow.explain import Explanation
+    from steelyard.reports.explanation import GroupsExplanation
+    from steelyard.workflow.explain import Explanation, RunExplanation
 
 
 def explain(
@@ -25,14 +27,15 @@ def explain(
     run: Annotated[
         str | None, Parameter(help="The run's id, or the beginning of it; in a store, the submission's.")
     ] = None,
-    by: Annotated[str | None, Parameter(help="Explain a group metric in each of these groups.")] = None,
-    profile: ProfileOption = "outcome-1",
+    by: Annotated[str | None, Parameter(help="Explain a metric in each of these groups.")] = None,
+    profile: ProfileOption = DEFAULT,
     prices: PricesOption = DEFAULT_BOOK,
-    json: Json = False,
+    showing: Showing = SHOWING,
 ) -> int:
     """Tell how a number came: formula, values put in, constants, profile, and what was missing.
 
     Example: steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
+    Example: steelyard explain runs.jsonl cost_of_pass --by tier
     Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
     from steelyard.workflow.explain import explain_groups, explain_run  # brings the sources
@@ -42,19 +45,40 @@ def explain(
     if "://" in file:
         if run is None:
             raise UsageError("in a store, name a submission with --run ID")
-        return show(run, metric, store=file, json=json)
-    if by is not None:
-        print_json(explain_groups(file, metric, by=split_names(by), profile=profile, prices=prices))
+        if (profile, prices) != (DEFAULT, DEFAULT_BOOK):
+            raise UsageError("a store holds scores made under its own profile", hint="leave --profile and --prices out")
+        return show(run, metric, store=file, json=showing.json)
+    if run is not None:
+        _show_run(explain_run(file, metric, run=run, profile=profile, prices=prices), json=showing.json)
         return 0
-    assert run is not None  # the usage check above
-    found = explain_run(file, metric, run=run, profile=profile, prices=prices)
+    found = explain_groups(file, metric, by=split_names(by or ""), profile=profile, prices=prices)
+    _show_groups(found, json=showing.json)
+    if not showing.quiet:
+        print_findings(found.result.all_findings)
+    return showing.status(found.result.rejected_count)
+
+
+def _show_groups(found: GroupsExplanation, *, json: bool) -> None:
     if json:
         print_json(found.to_dict())
-        return 0
+        return
+    from steelyard.reports.explanation_tables import explanation_lines, explanation_tables  # brings rich
+
+    terminal = console()
+    for line in explanation_lines(found):
+        terminal.print(line, markup=False, soft_wrap=True)
+    terminal.print()
+    for table in explanation_tables(found):
+        terminal.print(table)
+
+
+def _show_run(found: RunExplanation, *, json: bool) -> None:
+    if json:
+        print_json(found.to_dict())
+        return
     terminal = console()
     terminal.print(f"run {found.run}  ({found.where})\nprofile {found.profile}, prices {found.prices}", markup=False)
     terminal.print(_branch(found.root))
-    return 0
 
 
 def _branch(part: Explanation) -> Tree:

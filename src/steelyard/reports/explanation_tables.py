@@ -1,0 +1,113 @@
+"""How a metric came in each group, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from steelyard.metrics._catalog import catalog
+from steelyard.reports.explanation import GroupsExplanation
+from steelyard.reports.measurement import Across, ComponentShare, Group, GroupValue
+from steelyard.reports.tables import add_row, plain_table
+from steelyard.reports.terminal import DASH, cell_text, heading, key_text, number_text
+
+FIGURES = ("mean", "median", "min", "max", "std_dev")
+_OF_COMPONENT = {
+    "component_tokens": "tokens",
+    "component_token_share": "token_share",
+    "component_cost_usd": "cost_usd",
+    "component_cost_share": "cost_share",
+}
+"""Where a component's metric stands among what is known of a component."""
+
+
+def explanation_lines(found: GroupsExplanation) -> Iterator[str]:
+    """What the metric is and what made it."""
+    declared = found.declared
+    yield f"{declared.name}: {declared.title}"
+    yield f"  formula: {declared.formula}"
+    for name, value in found.constants.items():
+        yield f"  {name} = {value} (profile)"
+    for name, (how, of) in found.reducers.items():
+        yield f"  {name}: {how} of {of}"
+    yield f"  profile {found.result.profile}, prices {found.result.prices}"
+
+
+def explanation_tables(found: GroupsExplanation) -> Iterator[Table]:
+    """The metric and what was put in, one line a group; below, what is told across tiers."""
+    yield _components(found) if found.declared.level == "component" else _groups(found)
+    if found.declared.level == "across":
+        yield from (_across(found, one) for one in found.result.across)
+
+
+def _groups(found: GroupsExplanation) -> Table:
+    name, result, level = found.declared.name, found.result, found.declared.level
+    table = _with_keys(found)
+    own = FIGURES if level == "run" else ("value",) if level == "group" else ()
+    for figure in own:
+        table.add_column(heading(name, figure), justify="right")
+    reducers = {of: how for how, of in found.reducers.values()}
+    inputs = {spec.of or parameter: "" for parameter, spec in found.declared.inputs.items()}
+    shown = {of: reducers.get(of, "mean") for of in inputs if all(of in group.metrics for group in result.groups)}
+    for of, how in shown.items():
+        table.add_column(heading(of, how), justify="right")
+    for group in result.groups:
+        cells = _key_cells(found, group)
+        cells += [_figure(group, name, figure) for figure in own]
+        cells += [_figure(group, of, how) for of, how in shown.items()]
+        add_row(table, *cells)
+    return table
+
+
+def _figure(group: Group, name: str, figure: str) -> str:
+    """The figure, or why there is none."""
+    value = group.metrics[name]
+    text = cell_text(value, figure, catalog()[name].unit, group.n)
+    return f"{DASH} {value.reason}" if text == DASH and value.reason else text
+
+
+def _across(found: GroupsExplanation, one: Across) -> Table:
+    name = found.declared.name
+    rest = ", ".join(f"{key} {value}" for key, value in one.key.items())
+    table = plain_table(f"{found.declared.title}{f', {rest}' if rest else ''}")
+    based = any(spec.scope == "base" for spec in found.declared.inputs.values())
+    values = one.uplift if based else {"all tiers": one.values[name]}
+    table.add_column(f"against {one.base}" if based else "")
+    table.add_column(found.declared.title.lower(), justify="right")
+    for tier, value in values.items():
+        add_row(table, tier, _value_text(value, found.declared.unit))
+    return table
+
+
+def _value_text(value: GroupValue, unit: str) -> str:
+    return f"{DASH} {value.reason or ''}".rstrip() if value.value is None else number_text(value.value, unit)
+
+
+def _components(found: GroupsExplanation) -> Table:
+    table = _with_keys(found)
+    table.add_column("component")
+    table.add_column(heading(found.declared.name), justify="right")
+    for group in found.result.groups:
+        for component, share in group.components.items():
+            add_row(table, *_key_cells(found, group), component, _share_text(found, share))
+        if not group.components:
+            add_row(table, *_key_cells(found, group), DASH, f"{DASH} no run of the group has components")
+    return table
+
+
+def _share_text(found: GroupsExplanation, share: ComponentShare) -> str:
+    value: float | None = getattr(share, _OF_COMPONENT[found.declared.name])
+    return f"{DASH} {share.reason or ''}".rstrip() if value is None else number_text(value, found.declared.unit)
+
+
+def _with_keys(found: GroupsExplanation) -> Table:
+    table = plain_table(f"{found.declared.title} by {', '.join(found.result.by)}")
+    for key in found.result.by:
+        table.add_column(key)
+    table.add_column("runs", justify="right")
+    return table
+
+
+def _key_cells(found: GroupsExplanation, group: Group) -> list[str]:
+    return [*(key_text(group, key) for key in found.result.by), f"{group.n:,}"]
