@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Self
@@ -130,6 +130,16 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
         if samples:
             shape["samples"] = [msgspec.to_builtins(sample) for sample in self.samples]
         return shape
+
+
+def prompts_json(
+    results: Sequence[PromptResult], findings: Sequence[Finding], *, samples: bool = False
+) -> list[dict[str, Any]]:  # Any: JSON values
+    """One object a prompt; what is to be said of the whole input stands first among the findings of the first."""
+    shapes = [result.to_dict(samples=samples) for result in results]
+    if shapes:
+        shapes[0]["findings"] = [*(msgspec.to_builtins(finding) for finding in findings), *shapes[0]["findings"]]
+    return shapes
 
 
 def plain(values: dict[str, float | Missing]) -> tuple[dict[str, float | None], dict[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
+from steelyard.metrics._declare import Metric
 from steelyard.records.finding import Finding
 from steelyard.standings.differences import FEW_DIFFER, Difference, Options, difference
 from steelyard.standings.intervals import RATIOS
@@ -45,7 +46,19 @@ class Rule:
         declared = catalog()[found["metric"]]  # an unknown metric is answered with the nearest
         relative = bool(found["percent"])
         limit = float(found["limit"]) / (100 if relative else 1)
+        _check_reach(text, declared, limit, relative=relative)
         return cls(" ".join(text.split()), declared.name, found["sign"] == ">=", limit, relative)
+
+
+def _check_reach(text: str, declared: Metric, limit: float, *, relative: bool) -> None:
+    """Refuse a limit that no difference can reach: such a rule always holds or always fails."""
+    low, high = declared.bounds
+    if relative and low >= 0 and limit < -1:
+        raise UsageError(f"{text!r}: {declared.name} cannot fall by more than 100 %")
+    if not relative and abs(limit) > high - low:
+        message = f"{text!r}: {declared.name} lies between {low:g} and {high:g}, so it cannot move by {abs(limit):g}"
+        points = f" (points are hundredths: {limit / 100:g})" if declared.is_share else ""
+        raise UsageError(message, hint=f"give a limit from {low - high:g} to {high - low:g}{points}")
 
 
 @dataclass(frozen=True, slots=True)

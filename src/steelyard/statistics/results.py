@@ -90,7 +90,8 @@ class Significance:
 def check_level(level: float) -> float:
     """The level itself; refused unless it lies between 0 and 1."""
     if not 0 < level < 1:
-        raise UsageError(f"a level of {level} is not possible", hint="give a share between 0 and 1, such as 0.95")
+        share = level / 100 if 1 < level < 100 else LEVEL
+        raise UsageError(f"a level of {level:g} is not a share between 0 and 1", hint=f"--level {share:g}")
     return level
 
 

@@ -13,6 +13,7 @@ from steelyard.engines._grouped import GroupedStatistics
 from steelyard.engines._keys import Key
 from steelyard.engines.checks import LISTED, run_findings
 from steelyard.engines.local import LocalEngine
+from steelyard.errors import UnknownName
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
 from steelyard.metrics._evaluate import constants_of
@@ -57,16 +58,23 @@ def assemble(
         )
         for index, key in enumerate(keys)
     ]
+    notes: list[Finding] = []
     if interval != "none":
-        from steelyard.workflow._intervals import with_intervals  # brings scipy
+        from steelyard.workflow._intervals import no_figure_for, with_intervals  # brings scipy
 
         groups = with_intervals(groups, engine, grouping, method=interval, level=level)
+        notes = no_figure_for(groups, interval)
+    if base_tier is not None:
+        known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
+        if base_tier not in known:
+            raise UnknownName("tier", base_tier, known, where="--base-tier")
     across = across_tiers(
         groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base_tier or profile.base_tier
     )
     findings = [
         *table.findings,
         *scheme_findings,
+        *notes,
         *_expected_runs(engine, keys_by),
         *run_findings(engine),
     ]

@@ -10,9 +10,10 @@ import numpy as np
 from steelyard.engines._grouped import Grouping
 from steelyard.engines.local import LocalEngine
 from steelyard.metrics._catalog import catalog
+from steelyard.records.finding import Finding
 from steelyard.records.missing import Missing
 from steelyard.reports.measurement import Group, GroupValue, Statistics
-from steelyard.standings.intervals import RATIOS, TOTALS, Interval, group_intervals, inside, ratio_interval
+from steelyard.standings.intervals import METHODS, RATIOS, TOTALS, Interval, group_intervals, inside, ratio_interval
 from steelyard.statistics.results import Floats, Ints, check_level, no_interval
 
 
@@ -39,6 +40,16 @@ def with_intervals(
         if isinstance(groups[0].metrics[name], GroupValue)
     }
     return [_group(group, place, found, ratios) for place, group in enumerate(groups)]
+
+
+def no_figure_for(groups: Sequence[Group], method: str) -> list[Finding]:
+    """A finding where the asked-for method suits no figure that is shown."""
+    for group in groups:
+        for value in group.metrics.values():
+            if value.intervals if isinstance(value, Statistics) else value.interval:
+                return []
+    message = f"no figure that is shown can have an interval by {method}, which is for {METHODS[method]}"
+    return [Finding(code="interval_method", message=message)]
 
 
 def _group(

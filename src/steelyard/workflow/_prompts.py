@@ -13,13 +13,14 @@ from steelyard.codes.contract import Contract, read_contract
 from steelyard.codes.extract import extract_code
 from steelyard.codes.languages import PYTHON, language_of
 from steelyard.codes.skyt import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
-from steelyard.errors import BadContract, SteelyardError, UnreadableFile
+from steelyard.errors import BadContract, SteelyardError, UnreadableFile, nearest
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.identity import RunIds
 from steelyard.records.run import Run
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 
+_CONTRACT_ENDINGS = (".toml", ".json")
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 """A larger file is no answer of a model."""
 _ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
@@ -63,14 +64,30 @@ class Contracts:
         self._path = path
         if path is None:
             return
+        if not path.exists():
+            raise BadContract("there is no such file or folder", where=str(path))
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         for file in files:
-            if path.is_dir() and file.suffix.lower() not in (".toml", ".json"):
+            if path.is_dir() and file.suffix.lower() not in _CONTRACT_ENDINGS:
                 continue
             contract = read_contract(file)
             if contract.id in self._by_id:
                 raise BadContract(f"the id {contract.id!r} is taken by another contract too", where=str(file))
             self._by_id[contract.id] = contract
+        if not self._by_id:
+            hint = f"a contract is a file that ends in {' or '.join(_CONTRACT_ENDINGS)}"
+            raise BadContract("the folder holds no contract", where=str(path), hint=hint)
+
+    def unused(self, prompts: Sequence[Prompt]) -> list[Finding]:
+        """A finding when contracts were named and none belongs to a prompt."""
+        if not self._by_id or any(prompt.contract is not None for prompt in prompts):
+            return []
+        tasks = list(dict.fromkeys(prompt.key.get("task") or prompt.name for prompt in prompts))
+        alike = next(((id_, close) for id_ in self._by_id if (close := nearest(id_, tasks))), None)
+        message = f"no prompt has the id of a contract ({_some(self._by_id)}; prompts: {_some(tasks)})"
+        if alike is not None:
+            message += f"; is {alike[0]!r} meant for {alike[1]!r}?"
+        return [Finding(code="contract_unused", message=message, where=str(self._path))]
 
     def came_from(self, path: Path) -> bool:
         """Whether the file is the contract itself."""
@@ -271,6 +288,11 @@ class _Reader:
             is_experiment=True,
             findings=tuple(findings),
         )
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
 
 
 def _natural(path: Path) -> tuple[tuple[int, int, str], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -19,6 +20,9 @@ from steelyard.standings.samples import Mask, Samples
 from steelyard.tables.build import RunTable
 
 Filter = Mapping[str, str]
+
+_PAIR = re.compile(r",(?=\s*\w+\s*=)")
+"""The comma before another `key=value`."""
 
 
 def needed_columns(metrics: Sequence[str]) -> list[str]:
@@ -50,10 +54,12 @@ def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> 
 
 
 def read_filter(given: str | Mapping[str, str], *, option: str) -> dict[str, str]:
-    """`agent=X,model=Y`, or a mapping of the same, with every key known.
+    """`agent=X,model=Y`, or a mapping of the same, with every key known; a comma may stand in a value.
 
     >>> read_filter("agent=X, model=Y", option="--a")
     {'agent': 'X', 'model': 'Y'}
+    >>> read_filter("agent=Smith, John,model=Y", option="--a")
+    {'agent': 'Smith, John', 'model': 'Y'}
     """
     chosen: dict[str, str] = {}
     for key, value in given.items() if isinstance(given, Mapping) else _pairs(given, option):
@@ -68,7 +74,7 @@ def read_filter(given: str | Mapping[str, str], *, option: str) -> dict[str, str
 
 
 def _pairs(text: str, option: str) -> Iterator[tuple[str, str]]:
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
+    for part in filter(None, (piece.strip(" ,") for piece in _PAIR.split(text))):
         key, equals, value = part.partition("=")
         if not equals or not value:
             raise UsageError(f"{option} {part!r} is not KEY=VALUE", hint=f"{option} agent=NAME,model=NAME")

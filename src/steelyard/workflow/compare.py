@@ -13,7 +13,7 @@ from steelyard.workflow.options import DifferenceOptions
 
 if TYPE_CHECKING:
     from steelyard.standings.comparison import Comparison, Coverage, Pair, Side
-    from steelyard.standings.differences import Correction, Difference
+    from steelyard.standings.differences import Correction, Difference, Options
     from steelyard.standings.samples import Mask, Samples
     from steelyard.tables.build import RunTable
 
@@ -70,7 +70,13 @@ def compare(
         correction=correction,
         comparisons=tests,
         profile=profile.name,
-        findings=(*table_findings(table), *_pooling(table, sides, masks), *_overlaps(sides, masks), *_few_tasks(pairs)),
+        findings=(
+            *table_findings(table),
+            *_pooling(table, sides, masks),
+            *_overlaps(sides, masks),
+            *_few_tasks(pairs),
+            *_other_method(pairs, judging),
+        ),
         rejected_count=table.rejected_count,
     )
 
@@ -121,6 +127,25 @@ def _overlaps(sides: Sequence[Side], masks: Sequence[Mask]) -> list[Finding]:
             message = f"{shared:,} runs stand on both sides, so the two are more alike than separate runs would be"
             found.append(Finding(code="overlap", message=message, where=side.label))
     return found
+
+
+def _other_method(pairs: Sequence[Pair], judging: Options) -> list[Finding]:
+    """Metrics whose interval was made by another method than the one asked for."""
+    asked = judging.method
+    other = {
+        judged.found.metric: judged.found.interval.method
+        for pair in pairs
+        for judged in pair.metrics
+        if asked not in ("auto", judged.found.interval.method)
+    }
+    return [
+        Finding(
+            code="interval_method",
+            severity="info",
+            message=f"{asked} is not for a ratio of means: the interval of {metric} is made by {method}",
+        )
+        for metric, method in sorted(other.items())
+    ]
 
 
 def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:

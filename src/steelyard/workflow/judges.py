@@ -15,6 +15,7 @@ from steelyard.records.run import Judgment, Run
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.workflow._open import Progress, RunsInput, each_input
+from steelyard.workflow.measure import check_profile
 
 if TYPE_CHECKING:
     from steelyard.standings.judging import Judges, Rating
@@ -38,6 +39,7 @@ def judges(
             "a table of runs does not hold each judge's words", hint="pass the path or the records themselves"
         )
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
+    check_profile(chosen)
     reader = _Reader(progress)
     held = [JudgedRun(id_, run.task, _ratings(run.judgments)) for id_, run in reader.read(runs) if run.judgments]
     if not held:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 MEASURED = frozenset({"run", "group", "component", "across"})
 """The levels of the metrics that are made from a table of runs."""
 
+BASED = "tier_uplift"
+"""The metric that takes a base tier."""
+
+LEVEL = 0.95
+
 
 def measure(
     runs: RunsInput | RunTable,
@@ -29,14 +34,14 @@ def measure(
     metrics: Sequence[str] = (),
     base_tier: str | None = None,
     interval: str = "none",
-    level: float = 0.95,
+    level: float | None = None,
     prices: str = DEFAULT_BOOK,
     progress: Progress | None = None,
 ) -> Measurement:
     """Weigh the runs, group by group.
 
     `by` names what to group by (tier, agent, model, task, ...); `metrics` limits the work to the named ones;
-    `interval` gives each figure its range: `auto`, or a method by name.
+    `interval` gives each figure its range: `auto`, or a method by name; `level` is how often it is to hold, 0.95.
     """
     from steelyard.workflow._assemble import assemble  # brings numpy and Polars
 
@@ -46,14 +51,41 @@ def measure(
     for name in metrics:
         if (declared := catalog()[name]).level not in MEASURED:
             raise UsageError(f"{name} is a metric of the {declared.spec} specification, which measure does not make")
-    if interval != "none":
-        from steelyard.standings.intervals import check_method  # brings scipy
-
-        check_method(interval)
+    _check_across(keys, metrics, base_tier)
+    chosen_level = _checked_level(interval, level)
     table = open_runs(runs, prices=prices, progress=progress)
     if table.n == 0:
         raise nothing_usable(table)
-    return assemble(table, by=keys, profile=chosen, names=metrics, base_tier=base_tier, interval=interval, level=level)
+    return assemble(
+        table, by=keys, profile=chosen, names=metrics, base_tier=base_tier, interval=interval, level=chosen_level
+    )
+
+
+def _check_across(keys: Sequence[str], metrics: Sequence[str], base_tier: str | None) -> None:
+    """Refuse what is told across tiers where there are no tiers to tell it across."""
+    across = [name for name in metrics if catalog()[name].level == "across"]
+    if across and "tier" not in keys:
+        raise UsageError(f"{across[0]} is told across tiers", hint="--by tier")
+    if base_tier is None:
+        return
+    if "tier" not in keys:
+        raise UsageError("a base tier is what tiers are measured against", hint="--by tier")
+    if metrics and BASED not in metrics:
+        raise UsageError(f"a base tier is for {BASED}, which is not among the metrics", hint=f"--metrics {BASED}")
+
+
+def _checked_level(interval: str, level: float | None) -> float:
+    """The level of the intervals; one that no interval would use is refused."""
+    if level is None and interval == "none":
+        return LEVEL
+    from steelyard.standings.intervals import check_method  # brings numpy and scipy
+    from steelyard.statistics.results import check_level
+
+    found = check_level(LEVEL if level is None else level)
+    if interval == "none":
+        raise UsageError("a level is for intervals, and none were asked for", hint=f"--interval auto --level {level:g}")
+    check_method(interval)
+    return found
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:
@@ -73,7 +105,7 @@ def check_profile(profile: Profile) -> None:
     if profile.spec != "outcome":
         raise UsageError(
             f"profile {profile.name!r} belongs to the {profile.spec} specification",
-            hint="measure takes an outcome profile",
+            hint="take an outcome profile: steelyard profiles",
         )
     known: dict[str, Any] = catalog().constants()
     for name in profile.constants:

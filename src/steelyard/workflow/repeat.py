@@ -64,6 +64,8 @@ class Repeatability:
 
     results: Iterator[PromptResult]
     rejected: list[Rejected] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What is to be said of the whole input: the records that were set aside, contracts that nothing used."""
 
 
 def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOptions | None = None) -> Repeatability:
@@ -75,6 +77,8 @@ def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOpti
     for key in chosen.by:
         if key not in KEYS:
             raise UnknownName("key to group by", key, KEYS)
+    if len(set(chosen.by)) != len(chosen.by):
+        raise UsageError("a key to group by is named twice")
     if chosen.language is not None:
         language_named(chosen.language)
     level = None if chosen.level is None else level_named(chosen.level)
@@ -84,10 +88,11 @@ def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOpti
         raise UsageError(f"profile {profile.name!r} belongs to the {profile.spec} specification")
     if not 0 <= tau <= 1:
         raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
+    contracts = Contracts(chosen.contract)
     prompts, rejected = read_prompts(
         [one if isinstance(one, Path) else one.run for one in each_input(inputs)],
         by=chosen.by,
-        contracts=Contracts(chosen.contract),
+        contracts=contracts,
         language=chosen.language,
         needs_contract=chosen.repair,
     )
@@ -96,7 +101,8 @@ def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOpti
         reason = first.reason if first else "the input holds no outputs"
         raise NothingUsable(f"nothing to compare: {reason}", where=first.where if first else None)
     worker = _Worker(chosen, level=level, profile=profile.name, tau=tau)
-    return Repeatability(worker.run(prompts), rejected)
+    findings = [*(one.as_finding() for one in rejected), *contracts.unused(prompts)]
+    return Repeatability(worker.run(prompts), rejected, findings)
 
 
 class _Worker:

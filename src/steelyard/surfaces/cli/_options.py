@@ -8,6 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.errors import UsageError
+
 Files = Annotated[
     list[Path],
     Parameter(
@@ -24,6 +26,8 @@ Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
 Out = Annotated[Path | None, Parameter(help="Write to this file: .json, .csv or .parquet.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]
 Level = Annotated[float, Parameter(help="How often an interval is to hold the true value, as a share.")]
+
+DEFAULT_STORE = "sqlite:///steelyard.db"
 
 
 @Parameter(name="*")
@@ -49,4 +53,7 @@ def split_names(text: str) -> list[str]:
     >>> split_names("tier, agent")
     ['tier', 'agent']
     """
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if text and not names:
+        raise UsageError(f"{text!r} names nothing", hint="names separated by commas")
+    return names

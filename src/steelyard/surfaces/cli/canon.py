@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from steelyard.surfaces.cli._options import Json
+from steelyard.errors import UsageError
+from steelyard.surfaces.cli._options import DEFAULT_STORE, Json
 from steelyard.surfaces.cli._print import console, print_json
 
 
@@ -14,7 +15,7 @@ def canon(
     /,
     *,
     history: Annotated[bool, Parameter(help="Show retired canons too.", negative="")] = False,
-    store: Annotated[str, Parameter(help="Where canons are kept.")] = "sqlite:///steelyard.db",
+    store: Annotated[str, Parameter(help="Where canons are kept.")] = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
     """Show the canon of a prompt, or retire it: it stays in the history and is never compared with again.
@@ -23,11 +24,15 @@ def canon(
     """
     from steelyard.workflow.canon import retire, show  # brings SQLAlchemy
 
+    if history and action == "retire":
+        raise UsageError("--history is for show", hint="steelyard canon show --history")
     found = [retire(store, prompt)] if action == "retire" else show(store, prompt, history=history)
     if json:
         print_json(found)
         return 0
     terminal = console()
+    if not found:
+        terminal.print(f"{store} holds no canon in force", markup=False)
     for one in found:
         state = "in force" if one["retired_at"] is None else f"retired {one['retired_at']}"
         terminal.print(f"{one['prompt']}  {one['signature']}  {state}", markup=False)

@@ -12,7 +12,6 @@ from steelyard.surfaces.cli._options import (
     By,
     Csv,
     Files,
-    Level,
     Out,
     PricesOption,
     ProfileOption,
@@ -36,7 +35,9 @@ def measure(
     interval: Annotated[
         str, Parameter(help="Give each figure its range: auto, none, or a method (wilson, clustered, bca, ...).")
     ] = "none",
-    level: Level = 0.95,
+    level: Annotated[
+        float | None, Parameter(help="How often an interval is to hold the true value, as a share; 0.95 by default.")
+    ] = None,
     base_tier: Annotated[str | None, Parameter(help="The tier that uplift is measured against; T0 by default.")] = None,
     prices: PricesOption = DEFAULT_BOOK,
     all_metrics: Annotated[

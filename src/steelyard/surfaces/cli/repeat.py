@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.surfaces.cli._options import SHOWING, ProfileOption, Showing, split_names
+from steelyard.errors import UsageError
+from steelyard.surfaces.cli._options import DEFAULT_STORE, SHOWING, ProfileOption, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Asked:
     by: str = "task,agent,model"
     """What makes run records one prompt, separated by commas."""
     profile: ProfileOption = "repeatability-1"
-    store: str = "sqlite:///steelyard.db"
-    """Where canons are kept."""
+    store: str | None = None
+    """Where canons are kept; sqlite:///steelyard.db by default."""
     no_store: bool = False
     """Keep the canon for this call only."""
     unsafe: bool = False
@@ -49,6 +50,8 @@ class Asked:
         """The options of the library."""
         from steelyard.workflow.repeat import RepeatOptions  # brings rapidfuzz
 
+        if self.no_store and self.store is not None:
+            raise UsageError("--store and --no-store exclude each other")
         return RepeatOptions(
             contract=self.contract,
             tau=self.tau,
@@ -57,7 +60,7 @@ class Asked:
             repair=not self.no_repair,
             by=tuple(split_names(self.by)),
             profile=self.profile,
-            store=None if self.no_store else self.store,
+            store=None if self.no_store else self.store or DEFAULT_STORE,
             unsafe=self.unsafe,
         )
 
@@ -78,9 +81,11 @@ def repeat(
 
     Example: steelyard repeat outputs/ --contract binary_search.toml
     """
-    from steelyard.reports.repeatability import CsvLogs  # with the next it brings rapidfuzz
+    from steelyard.reports.repeatability import CsvLogs, prompts_json  # with the next it brings rapidfuzz
     from steelyard.workflow.repeat import repeat as measure
 
+    if samples and not showing.json:
+        raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --csv FOLDER")
     found = measure(list(inputs), options=asked.options())
     if csv is None:
         results = list(found.results)
@@ -88,12 +93,11 @@ def repeat(
         with CsvLogs(csv) as logs:
             results = list(logs.write(found.results))
     if showing.json:
-        print_json([result.to_dict(samples=samples) for result in results])
+        print_json(prompts_json(results, found.findings, samples=samples))
     else:
         _show(results)
     if not showing.quiet:
-        rejected = [one.as_finding() for one in found.rejected]
-        print_findings([*rejected, *(finding for result in results for finding in result.findings)])
+        print_findings([*found.findings, *(finding for result in results for finding in result.findings)])
     return showing.status(len(found.rejected))
 
 

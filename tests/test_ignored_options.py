@@ -1,0 +1,123 @@
+"""No option is silently ignored: what would have no effect, or matches nothing, is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from matchups import made_runs, write
+from steelyard.errors import UnknownName, UsageError
+from steelyard.standings.gating import Rule
+from steelyard.surfaces.cli import run
+from steelyard.workflow._samples import read_filter
+
+SAMPLES = Path(__file__).parent / "samples" / "repeatability"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["measure", "RUNS", "--level", "0.9"], "--interval auto --level 0.9"),
+        (["measure", "RUNS", "--level", "95"], "--level 0.95"),
+        (["measure", "RUNS", "--interval", "auto", "--level", "95"], "--level 0.95"),
+        (["measure", "RUNS", "--interval", "auto", "--level", "-1"], "--level 0.95"),
+        (["measure", "RUNS", "--interval", "auto", "--level", "nan"], "not a share between 0 and 1"),
+        (["measure", "RUNS", "--by", "tier", "--base-tier", "T9"], "no tier named 'T9'"),
+        (["measure", "RUNS", "--by", "agent", "--base-tier", "T0"], "--by tier"),
+        (["measure", "RUNS", "--by", "tier", "--base-tier", "T0", "--metrics", "pass_rate"], "tier_uplift"),
+        (["measure", "RUNS", "--metrics", "tier_uplift"], "--by tier"),
+        (["measure", "RUNS", "--metrics", ","], "names nothing"),
+        (["judges", "RUNS", "--profile", "speedup-1"], "belongs to the speedup specification"),
+        (["judges", "RUNS", "--level", "90"], "--level 0.9"),
+        (["compare", "RUNS", "--a", "tier=T0", "--b", "tier=T1", "--level", "95"], "--level 0.95"),
+        (["rank", "RUNS", "--level", "99.5"], "--level 0.995"),
+        (["gate", "RUNS", "--baseline", "RUNS", "--rule", "pass_rate >= -2"], "points are hundredths: -0.02"),
+        (["gate", "RUNS", "--baseline", "RUNS", "--rule", "cost_usd <= -150%"], "by more than 100 %"),
+        (["explain", "RUNS", "task_speedup", "--by", "tier"], "not made from runs alone"),
+        (["explain", "RUNS", "task_speedup", "--run", "demo"], "not made from runs alone"),
+        (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
+        (["explain", "sqlite:///x.db", "speed_score", "--run", "x", "--profile", "outcome-2026"], "--profile"),
+        (["repeat", "OUTPUTS", "--samples"], "--json --samples"),
+        (["repeat", "OUTPUTS", "--no-store", "--store", "sqlite:///x.db"], "exclude each other"),
+        (["repeat", "OUTPUTS", "--by", "task,task"], "named twice"),
+        (["repeat", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
+        (["canon", "retire", "clamp", "--history"], "canon show --history"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places = {"RUNS": write(tmp_path / "runs.jsonl", sy.demo_runs()), "OUTPUTS": str(SAMPLES / "clamp_runs.jsonl")}
+    status = run([places.get(word, word) for word in arguments])
+    shown = capsys.readouterr()
+    assert sentence in shown.err
+    assert (status, shown.out) == (2, "")
+
+
+def test_a_folder_without_a_contract_is_refused_and_an_unused_contract_named(tmp_path: Path) -> None:
+    outputs = str(SAMPLES / "clamp_runs.jsonl")
+    empty = tmp_path / "contracts"
+    empty.mkdir()
+    done = steelyard("repeat", outputs, "--contract", str(empty), "--no-store")
+    assert done.status == 1
+    assert "the folder holds no contract" in done.stderr
+    assert "no such file or folder" in steelyard("repeat", outputs, "--contract", str(tmp_path / "x.toml")).stderr
+    for name in ("clamps", "other"):
+        text = (SAMPLES / "clamp.toml").read_text(encoding="utf-8").replace('id = "clamp"', f'id = "{name}"')
+        (empty / f"{name}.toml").write_text(text, encoding="utf-8")
+    found = steelyard("repeat", outputs, "--contract", str(empty), "--no-store", "--json", "--quiet")
+    findings = [one for prompt in json.loads(found.stdout) for one in prompt["findings"]]
+    unused = [one["message"] for one in findings if one["code"] == "contract_unused"]
+    assert len(unused) == 1
+    assert "is 'clamps' meant for 'clamp'?" in unused[0]
+
+
+def test_json_of_repeat_tells_what_was_set_aside(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    bad = '{"id": "no-output", "task": "clamp"}\n{"task": 3}\n'
+    file.write_text((SAMPLES / "clamp_runs.jsonl").read_text(encoding="utf-8") + bad, encoding="utf-8")
+    done = steelyard("repeat", str(file), "--no-store", "--json", "--quiet")
+    assert done.status == 1
+    told = json.loads(done.stdout)[0]["findings"]
+    errors = [one for one in told if one["severity"] == "error"]
+    assert [one["where"] for one in errors] == [f"{file}:6", f"{file}:7"]
+    assert "no output.text" in errors[0]["message"]
+
+
+def test_a_method_that_suits_no_figure_is_a_finding() -> None:
+    result = sy.measure(sy.demo_runs(), metrics=["pass_rate"], interval="fieller")
+    (told,) = [one.message for one in result.findings if one.code == "interval_method"]
+    assert told.endswith("by fieller, which is for a ratio of means, attempts at a task kept together")
+    fitting = sy.measure(sy.demo_runs(), metrics=["cost_of_pass"], interval="fieller")
+    assert not [one for one in fitting.findings if one.code == "interval_method"]
+
+
+def test_compare_says_where_another_method_was_used_than_the_one_asked_for() -> None:
+    runs = made_runs({"one": 0.5, "two": 0.6}, tasks=12)
+    asked = sy.DifferenceOptions(interval="paired-t")
+    found = sy.compare(runs, a="agent=one", b="agent=two", options=asked).findings
+    assert ["cost_of_pass is made by percentile" in one.message for one in found if one.code == "interval_method"] == [
+        True
+    ]
+
+
+@pytest.mark.parametrize("rule", ["pass_rate >= -1", "pass_rate <= 1", "cost_usd <= 500", "cost_usd <= -100%"])
+def test_a_limit_that_can_be_reached_is_a_rule(rule: str) -> None:
+    assert Rule.read(rule).text == rule
+
+
+def test_names_with_commas_can_be_chosen() -> None:
+    assert read_filter("agent=a,b, c,model=m=1", option="--a") == {"agent": "a,b, c", "model": "m=1"}
+    with pytest.raises(UnknownName, match="agent"):
+        read_filter("agent=a,agnt=b", option="--a")
+    with pytest.raises(UsageError, match="KEY=VALUE"):
+        read_filter("agent", option="--a")
