@@ -11,6 +11,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   ├── UnreadableFile         a whole file
 │   ├── BadContract            a contract that cannot be used
 │   ├── CanonExists            a prompt whose canon is set already
+│   ├── CanonPrompt            a canon that was set for another question than the one that is asked now
 │   ├── CanonVersions          a canon made under other versions than the outputs it is compared with
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
@@ -162,6 +163,23 @@ class CanonExists(BadInput):
     def __init__(self, prompt: str, *, signature: str) -> None:
         hint = "steelyard canon retire keeps it in the history and makes room for another"
         super().__init__(f"the prompt {prompt!r} has a canon already, {signature[:16]}", hint=hint)
+
+
+class CanonPrompt(BadInput):
+    """Answers to one question are never compared with the answer to another."""
+
+    kind = "canon_prompt"
+    http_status = 409
+
+    def __init__(self, prompt: str, *, theirs: str, ours: str) -> None:
+        hint = "give the contract another id, or retire the canon"
+        message = f"the canon of {prompt!r} answers another prompt: {_shortened(theirs)}, not {_shortened(ours)}"
+        super().__init__(message, hint=hint)
+
+
+def _shortened(text: str) -> str:
+    flat = " ".join(text.split())
+    return repr(flat if len(flat) <= 80 else f"{flat[:77]}...")
 
 
 class CanonVersions(BadInput):

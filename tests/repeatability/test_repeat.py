@@ -136,6 +136,29 @@ def test_a_changed_contract_is_mentioned(repeat: Repeat, tmp_path: Path) -> None
     assert "contract_changed" in {finding["code"] for finding in results[0]["findings"]}
 
 
+def test_a_canon_of_another_question_under_the_same_id_is_not_compared_with(
+    repeat: Repeat, steelyard: Steelyard, tmp_path: Path
+) -> None:
+    repeat(RUNS, "--contract", CONTRACT)
+    text = Path(CONTRACT).read_text()
+    asked = text.index("prompt = ")
+    other, spaced = tmp_path / "other.toml", tmp_path / "spaced.toml"
+    other.write_text(text[:asked] + 'prompt = "Sort a list."' + text[text.index("\n", asked) :])
+    spaced.write_text(text.replace("keeps a number", "keeps  a number"))
+    done = steelyard("repeat", RUNS, "--contract", str(other), "--json")
+    error = json.loads(done.stdout)["error"]
+    assert (done.status, error["kind"]) == (1, "canon_prompt")
+    assert "'Sort a list.'" in error["message"]
+    assert repeat(RUNS, "--contract", str(spaced))[0]["canon"]["origin"] == "stored"
+
+
+def test_every_agent_and_model_is_measured_against_the_prompts_one_canon(repeat: Repeat) -> None:
+    first, second = repeat(RUNS, "--contract", CONTRACT)
+    assert first["key"]["model"] != second["key"]["model"]
+    assert first["canon"]["signature"] == second["canon"]["signature"]
+    assert (second["metrics"]["r_raw"], second["metrics"]["r_anchor_pre"]) == (1.0, 0.0)  # alike, but not the canon
+
+
 def test_without_a_contract_there_is_no_canon_and_no_number_is_made_up(repeat: Repeat) -> None:
     first, _ = repeat(RUNS)
     metrics = first["metrics"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from steelyard.codes.compare import DISTANCE_VERSION, signature
 from steelyard.codes.oracle import Verdict, oracle_version
-from steelyard.errors import CanonExists, CanonVersions
+from steelyard.errors import CanonExists, CanonPrompt, CanonVersions
 from steelyard.records.canon import Canon
 from steelyard.records.finding import Finding
 from steelyard.workflow._prompts import Prompt
@@ -107,8 +108,17 @@ def _checked(canon: Canon, prompt: Prompt, bench: Workbench, origin: str) -> Cho
     differing = [(what, theirs, mine) for what, theirs, mine in ours if theirs != mine]
     if differing:
         raise CanonVersions(canon.prompt, differing)
+    _check_question(canon, prompt)
     findings: tuple[Finding, ...] = ()
     if prompt.contract is not None and canon.contract != prompt.contract.snapshot():
         message = f"the contract is not the one that the canon of {canon.prompt!r} was set under"
         findings = (Finding(code="contract_changed", message=message, where=canon.prompt),)
     return ChosenCanon(canon.code, canon.normalised, canon.signature, origin, canon.origin, findings)
+
+
+def _check_question(canon: Canon, prompt: Prompt) -> None:
+    """Refuse a canon whose contract asked something else under the same id; spaces and line ends do not count."""
+    ours = prompt.contract.prompt if prompt.contract is not None else ""
+    theirs = str(json.loads(canon.contract).get("prompt", ""))
+    if ours.split() and theirs.split() and ours.split() != theirs.split():
+        raise CanonPrompt(canon.prompt, theirs=theirs, ours=ours)
