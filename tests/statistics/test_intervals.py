@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from steelyard.engines._grouped import Grouping, grouped_statistics
 from steelyard.errors import UsageError
 from steelyard.statistics.bootstrap import bootstrap_mean, bootstrap_ratio, draws, resampled_sums
 from steelyard.statistics.grouped import auto_means, auto_medians
@@ -64,7 +66,7 @@ def test_student_agrees_with_scipy(values, level):
 
 clustered_data = st.integers(2, 12).flatmap(
     lambda tasks: st.lists(
-        st.tuples(st.integers(0, tasks - 1), st.floats(-100, 100, allow_subnormal=False)), min_size=tasks, max_size=60
+        st.tuples(st.integers(0, tasks - 1), st.floats(-100, 100)), min_size=tasks, max_size=60
     ).filter(lambda rows: len({task for task, _ in rows}) >= 2)
 )
 
@@ -270,3 +272,15 @@ def test_a_share_that_is_the_same_on_every_task_is_not_therefore_certain(value: 
     assert share.method == "wilson"
     assert share.high - share.low > 0.25  # ten tasks leave that much open
     assert (number.method, number.low, number.high) == ("student", value, value)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=9))
+def test_a_median_is_halfway_however_small_or_large_the_values(values):
+    ordered = sorted(values)
+    low, high = (Fraction(ordered[place]) for place in ((len(values) - 1) // 2, len(values) // 2))
+    exact = float((low + high) / 2)  # the fraction, rounded once
+    found = auto_medians(values, np.zeros(len(values), dtype=np.int64), np.arange(len(values)), size=1)[0].estimate
+    assert found == exact == median_exact(values).estimate
+    codes = np.zeros(len(values), np.uint32)
+    with np.errstate(over="ignore", invalid="ignore"):  # the mean of such values may not exist
+        assert grouped_statistics(np.array(values), Grouping.of(codes, 1), ddof=0).median[0] == exact

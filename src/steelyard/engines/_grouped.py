@@ -80,12 +80,15 @@ def _reduced(kept: Floats, size: Ints, ddof: int) -> dict[str, Floats]:
     total = _sums(kept, first, size)
     mean = np.where(least == most, least, total / size)  # ten times 0.6 add up to a little less than 6
     low, high = kept[first + (size - 1) // 2], kept[first + size // 2]
+    with np.errstate(over="ignore"):  # two values whose sum is too large are halved first
+        added = low + high
+        middle = np.where(np.isfinite(added) | (low == high), added / 2, low / 2 + high / 2)
     with np.errstate(invalid="ignore"):  # infinite values: their deviation is missing by definition
         deviations = kept - np.repeat(mean, size)
         squares = np.multiply(deviations, deviations, out=deviations)
         deviation = np.sqrt(_sums(squares, first, size) / np.where(size > ddof, size - ddof, np.nan))
     return {
-        "median": np.where(low == high, low, (low + high) / 2),
+        "median": np.where(low == high, low, middle),
         "mean": mean,
         "mode": _modes(kept, first),
         "min": least,

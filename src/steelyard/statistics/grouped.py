@@ -11,6 +11,7 @@ from steelyard.statistics.means import (
     effective_size,
     exact_median,
     median_rank,
+    midpoint,
     student_quantile,
     woodruff_median,
 )
@@ -116,9 +117,7 @@ def auto_medians(
     filled = n > 0
     median = np.full(size, np.nan)
     lower, upper = (ordered[(starts + shift)[filled]] for shift in ((n - 1) // 2, n // 2))
-    # halves first: the sum of two large values may not exist; the same infinity on both sides is itself
-    with np.errstate(invalid="ignore"):
-        median[filled] = np.where(lower == upper, lower, lower / 2 + upper / 2)
+    median[filled] = midpoint(lower, upper)
     below = (numbers < median[groups]) + 0.5 * (numbers == median[groups])
     held = by_group(below, groups, tasks, size=size)
     ranks = {int(count): median_rank(int(count), level) for count in np.unique(n)}

@@ -147,6 +147,23 @@ def wilson_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
     )
 
 
+def midpoint(low: Floats, high: Floats) -> Floats:
+    """Halfway between two values, correctly rounded, also where their sum is too large or they are too small to halve.
+
+    >>> midpoint(np.array([5e-324, 1.5e308]), np.array([1.5e-323, 1.7e308])).tolist()
+    [1e-323, 1.6e+308]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # the same infinity on both sides is itself
+        added, halves = low + high, low / 2 + high / 2
+    return np.asarray(np.where(low == high, low, np.where(np.isinf(added), halves, added / 2)), dtype=float)
+
+
+def sorted_median(ordered: Floats) -> float | None:
+    """The median of sorted values; None when there are none."""
+    n = len(ordered)
+    return float(midpoint(ordered[(n - 1) // 2], ordered[n // 2])) if n else None
+
+
 def median_rank(n: int, level: float) -> int:
     """How far from either end the limits of an exact interval of the median lie; 0 when n is too small for one.
 
@@ -169,7 +186,7 @@ def median_exact(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
     Needs six independent values at 95 %: with fewer even the smallest and the largest do not hold it often enough.
     """
     numbers = np.sort(np.asarray(values, dtype=float))
-    estimate = float(np.median(numbers)) if len(numbers) else None
+    estimate = sorted_median(numbers)
     return exact_median(numbers, estimate, median_rank(len(numbers), level), level=level)
 
 
@@ -197,7 +214,7 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
     """
     numbers = np.asarray(values, dtype=float)
     labels = np.asarray(clusters)
-    estimate = float(np.median(numbers)) if len(numbers) else None
+    estimate = sorted_median(np.sort(numbers))
     groups = len(np.unique(labels))
     if groups < 2 or estimate is None:
         reason = too_few(len(numbers))
