@@ -1,0 +1,121 @@
+"""How often each interval holds the truth and each test cries wolf, by simulation or, where possible, by enumeration.
+
+The nominal 95 % and 5 % are the named alternative that every row is held against.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.coverage import differences, figures, judges_and_ranks
+from benchmarks.coverage._scenario import PROMISES, Row, Scenario
+
+__all__ = ["PROMISES", "SCENARIOS", "Row", "Scenario", "run"]
+
+SEED = 7
+
+SCENARIOS: tuple[Scenario, ...] = (
+    Scenario(
+        "wilson", "interval", "20 runs of as many tasks, averaged over the share", figures.wilson_enumerated(20), 0
+    ),
+    Scenario(
+        "wilson", "interval", "100 runs of as many tasks, averaged over the share", figures.wilson_enumerated(100), 0
+    ),
+    Scenario("clopper-pearson", "exact interval", "20 runs, the worst share", figures.clopper_enumerated(20), 0),
+    Scenario("clopper-pearson", "exact interval", "100 runs, the worst share", figures.clopper_enumerated(100), 0),
+    Scenario("student", "interval", "10 values, one a task, not skewed", figures.student_normal, 20_000),
+    Scenario("clustered", "interval", "30 tasks or more, 3 to 7 attempts", figures.clustered_mean, 20_000),
+    Scenario(
+        "wilson-clustered",
+        "interval",
+        "40 tasks or more, 5 attempts, shares 0.1 to 0.9",
+        figures.clustered_share,
+        20_000,
+    ),
+    Scenario("percentile", "interval", "100 tasks or more, skewed values", figures.drawn_mean("percentile"), 10_000),
+    Scenario("bca", "interval", "100 tasks or more, skewed values", figures.drawn_mean("bca"), 10_000),
+    Scenario(
+        "median-exact", "exact interval", "6 values or more, one a task, the worst n", figures.median_exact_worst, 0
+    ),
+    Scenario("median-clustered", "interval", "50 tasks or more, 4 attempts", figures.clustered_median, 20_000),
+    Scenario("fieller", "interval", "cost of a pass, 40 tasks or more", figures.fieller_cost, 20_000),
+    Scenario(
+        "percentile, ratio", "interval", "cost of a pass, 100 tasks or more", figures.drawn_ratio("percentile"), 10_000
+    ),
+    Scenario("bca, ratio", "interval", "cost of a pass, 100 tasks or more", figures.drawn_ratio("bca"), 10_000),
+    Scenario("paired-t", "interval", "30 tasks or more, 3 against 5 attempts", differences.paired_student, 20_000),
+    Scenario(
+        "paired-t+2",
+        "cautious interval",
+        "few of 60 tasks differ, 2 against 3 attempts",
+        differences.few_differ,
+        20_000,
+    ),
+    Scenario(
+        "bonett-price",
+        "interval",
+        "50 tasks tried once by each, averaged over the shares",
+        differences.single_attempts,
+        20_000,
+    ),
+    Scenario(
+        "percentile, paired",
+        "interval",
+        "100 tasks or more, 3 against 5",
+        differences.drawn_difference("percentile"),
+        10_000,
+    ),
+    Scenario("bca, paired", "interval", "100 tasks or more, 3 against 5", differences.drawn_difference("bca"), 10_000),
+    Scenario(
+        "percentile, difference of ratios",
+        "interval",
+        "cost of a pass, 60 tasks or more",
+        differences.drawn_ratios,
+        10_000,
+    ),
+    Scenario("pass@2", "interval", "40 tasks or more, 5 attempts", figures.pass_at_two(all_of_them=False), 20_000),
+    Scenario("pass^2", "interval", "40 tasks or more, 5 attempts", figures.pass_at_two(all_of_them=True), 20_000),
+    Scenario("krippendorff-interval", "interval", "60 units, 3 judges", judges_and_ranks.alpha_units, 20_000),
+    Scenario(
+        "krippendorff-interval", "interval", "40 tasks, 3 units each, 3 judges", judges_and_ranks.alpha_tasks, 20_000
+    ),
+    Scenario("krippendorff-nominal", "interval", "60 units, 3 judges", judges_and_ranks.alpha_votes, 4_000),
+    Scenario("severity", "interval", "30 tasks, 2 units each, 3 judges", judges_and_ranks.severe_judge, 10_000),
+    Scenario(
+        "rank intervals",
+        "cautious interval",
+        "5 agents, 60 tasks, all places together",
+        judges_and_ranks.strength_places,
+        1_000,
+    ),
+    Scenario(
+        "rank bands",
+        "cautious interval",
+        "4 agents, 40 tasks, all places together",
+        judges_and_ranks.band_places,
+        4_000,
+    ),
+    Scenario("paired-t", "test", "30 tasks or more, 3 against 5 attempts", differences.student_test, 20_000),
+    Scenario("sign-flip", "test", "30 tasks or more, 3 against 5 attempts", differences.flipped_mixed, 10_000),
+    Scenario(
+        "sign-flip", "exact test", "10 tasks, equal attempts, all patterns of signs", differences.flipped_enumerated, 0
+    ),
+    Scenario("sign-flip", "exact test", "25 tasks, equal attempts, drawn patterns", differences.flipped_drawn, 10_000),
+    Scenario("swap", "exact test", "cost of a pass, 30 tasks, equal attempts", differences.swapped_sides, 10_000),
+    Scenario("mcnemar-exact", "exact test", "up to 100 tasks that disagree, the worst n", differences.mcnemar_worst, 0),
+    Scenario(
+        "holm over sign-flip",
+        "exact test",
+        "6 comparisons of 20 tasks, any false finding",
+        differences.holm_family,
+        10_000,
+    ),
+)
+"""Every row; its place is part of its seed, so a new one comes last."""
+
+
+def run(scenario: Scenario, *, quick: bool = False) -> Row:
+    """One row; quick makes a tenth of the trials."""
+    trials = scenario.trials // 10 if quick else scenario.trials
+    random = np.random.default_rng([SEED, SCENARIOS.index(scenario)])
+    return Row(scenario, scenario.run(random, trials), trials)

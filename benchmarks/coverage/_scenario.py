@@ -1,0 +1,88 @@
+"""What every row of the table of coverage is: a method, its regime, its promise, and what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steelyard.statistics.results import Floats, Interval
+
+Kind = Literal["interval", "exact interval", "cautious interval", "test", "exact test"]
+PROMISES: dict[Kind, tuple[float, float]] = {
+    "interval": (0.93, 0.97),
+    "exact interval": (0.95, 1.0),
+    "cautious interval": (0.95, 1.0),
+    "test": (0.04, 0.06),
+    "exact test": (0.0, 0.05),
+}
+DRAWS = 1_000
+
+Simulation = Callable[[np.random.Generator, int], float]
+"""Takes a source of chance and a number of trials; gives the share of trials that held (or cried wolf)."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One row: a method in its stated regime."""
+
+    method: str
+    kind: Kind
+    regime: str
+    run: Simulation
+    trials: int
+    """How many simulated data sets; 0 when the row is worked out exactly."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scenario's result."""
+
+    scenario: Scenario
+    share: float
+    trials: int
+
+    @property
+    def noise(self) -> float:
+        """Three standard errors of the simulation; 0 when the row is exact."""
+        if self.trials == 0:
+            return 0.0
+        nominal = 0.95 if "interval" in self.scenario.kind else 0.05
+        return 3 * float(np.sqrt(nominal * (1 - nominal) / self.trials))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept, allowing a one-sided one the noise of its simulation."""
+        least, most = PROMISES[self.scenario.kind]
+        slack = 0.0 if self.scenario.kind in ("interval", "test") else self.noise
+        return least - slack - 1e-12 <= self.share <= most + slack + 1e-12
+
+    @property
+    def near(self) -> bool:
+        """Whether the promise may be kept for all that so short a simulation can tell."""
+        least, most = PROMISES[self.scenario.kind]
+        return least - self.noise - 1e-12 <= self.share <= most + self.noise + 1e-12
+
+
+def holds_truth(interval: Interval, truth: float) -> bool:
+    return interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
+
+
+def rejects(p_value: float | None) -> bool:
+    return p_value is not None and p_value <= 0.05
+
+
+def share_of(trials: int, once: Callable[[], bool]) -> float:
+    return sum(once() for _ in range(trials)) / trials
+
+
+def fresh_seed(random: np.random.Generator) -> int:
+    # the same draws in every trial would share one error among all of them
+    return int(random.integers(2**32))
+
+
+def pass_chances(random: np.random.Generator, mean: float, tasks: int) -> Floats:
+    """Pass chances of tasks: some easy, some hard, `mean` on average."""
+    return random.beta(2 * mean, 2 * (1 - mean), tasks)
