@@ -10,6 +10,7 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import cohens_kappa as their_cohen
@@ -140,6 +141,23 @@ def test_bradley_terry_agrees_with_a_logistic_regression_of_statsmodels():
     fitted = sm.GLM(np.array(outcome), np.array(rows), family=sm.families.Binomial()).fit(tol=1e-12)
     strengths = bradley_terry(wins).values
     assert strengths[1:] - strengths[0] == pytest.approx(fitted.params, abs=1e-6)
+
+
+def test_of_two_the_one_who_wins_is_the_stronger():
+    strong, weak = bradley_terry(np.array([[0.0, 10.0], [0.0, 0.0]]), prior=1.0).values
+    # 10.5 points against 0.5 with the tied game: odds 21, so ln 21 apart
+    assert (strong, weak) == pytest.approx((math.log(21) / 2, -math.log(21) / 2))
+    assert [place.tolist() for place in rank_intervals(np.array([[1.0, 0.0]] * 9 + [[0.0, 1.0]]))] == [[1, 2], [1, 2]]
+
+
+@given(hnp.arrays(float, st.integers(2, 7).map(lambda size: (size, size)), elements=st.integers(0, 200).map(float)))
+def test_bradley_terry_expects_for_everybody_the_points_they_have(wins):
+    np.fill_diagonal(wins, 0.0)
+    strengths = bradley_terry(wins, prior=1.0).values
+    played = wins + 0.5 * (1 - np.eye(len(wins)))
+    chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+    expected = ((played + played.T) * chance).sum(axis=1) - (played + played.T).diagonal() / 2
+    assert expected == pytest.approx(played.sum(axis=1), rel=1e-6, abs=1e-6)
 
 
 def test_bradley_terry_of_agrestis_baseball_table():

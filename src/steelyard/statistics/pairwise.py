@@ -79,7 +79,8 @@ def _strengths(tables: Floats) -> Floats:
         together = power[:, :, None] + power[:, None, :]
         gained = np.einsum("bij,bj->bi", tables / together, power)
         lost = np.einsum("bji,bj->bi", tables / together, np.ones_like(power))
-        updated = gained / np.where(lost > 0, lost, 1.0)
+        # halfway: two alone would swap their strengths for ever
+        updated = np.sqrt(power * gained / np.where(lost > 0, lost, 1.0))
         updated /= np.exp(np.mean(np.log(updated), axis=1, keepdims=True))
         moved = np.max(np.abs(np.log(updated / power)))
         power = updated
