@@ -13,7 +13,7 @@ import pytest
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import BadInput, NothingUsable, UnknownName, UsageError
 from steelyard.records.run import Run
 from steelyard.workflow.options import DifferenceOptions
 
@@ -306,3 +306,26 @@ def test_a_scaled_pass_rate_is_no_longer_a_count_of_successes() -> None:
     base = singles([1] * 40, [1] * 40)
     gate = sy.gate(base[40:], baseline=base[:40], rules=["pass_rate >= -10%"])
     assert gate.checks[0].found.value == pytest.approx(0.1)  # 1 - 1 x 0.9
+
+
+def test_values_too_large_to_compute_with_are_named_and_next_to_nothing_is_nothing() -> None:
+    runs = singles([1] * 12, [0] * 12)
+    huge = [msgspec.structs.replace(run, cost_usd=1e308) for run in runs]
+    with pytest.raises(BadInput, match=r"cost_usd is above 1e\+100 in 24 runs"):
+        sy.compare(huge, a="agent=x", b="agent=y")
+    tiny = [msgspec.structs.replace(run, cost_usd=5e-324 * place) for place, run in enumerate(runs)]
+    assert judged(sy.compare(tiny, a="agent=x", b="agent=y"), "cost_usd").found.value == 0
+    cost = sy.measure(huge, metrics=["cost_usd"], interval="auto").groups[0].metrics["cost_usd"]
+    assert (cost.mean, cost.std_dev) == (1e308, 0.0)
+    assert cost.intervals["mean"].reason == "a value is too large to compute with"
+
+
+def test_no_value_on_one_side_is_not_told_as_no_task_in_common() -> None:
+    runs = [Run(id=f"x{i}", task=f"t{i}", agent="x", passed=True) for i in range(12)]
+    runs += [Run(id=f"y{i}", task=f"t{i}", agent="y") for i in range(12)]
+    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    assert found.sentence == "Pass rate: y and x cannot be compared: no task has a value on both sides."
+    assert (found.found.test.p_value, found.adjusted_p) == (None, None)  # no test was made, so none is counted
+    assert found.found.missing == (0, 12)
+    apart = [msgspec.structs.replace(run, task=run.id) for run in runs]
+    assert "no task in common" in judged(sy.compare(apart, a="agent=x", b="agent=y", metrics=["pass_rate"])).sentence

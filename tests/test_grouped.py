@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,19 @@ def test_the_ways_for_large_and_for_many_groups_give_the_same(
         check(pairs, 0)
     finally:
         setattr(_grouped, setting, held)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-1.7e308, 1.7e308), min_size=1, max_size=20))
+def test_values_too_large_to_add_up_have_a_mean_and_a_deviation(group: list[float]) -> None:
+    exact = [Fraction(value) for value in group]
+    mean = sum(exact) / len(exact)
+    found = grouped_statistics(np.array(group), Grouping.of(np.zeros(len(group), np.uint32), 1), ddof=0)
+    largest = max(map(abs, group))
+    assert found.mean[0] == pytest.approx(float(mean), rel=1e-9, abs=1e-12 * largest)
+    root = math.isqrt(int(sum((value - mean) ** 2 for value in exact) / len(exact))) if largest > 1e150 else None
+    assert root is None or found.std_dev[0] == pytest.approx(float(root), rel=1e-9, abs=1e-12 * largest)
+    assert (found.min[0], found.max[0]) == (min(group), max(group))
 
 
 @settings(max_examples=50, deadline=None)

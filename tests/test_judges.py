@@ -143,3 +143,29 @@ def test_the_command_speaks_in_sentences(tmp_path: Path) -> None:
         "The 3 judges agree enough for tentative conclusions: alpha 0.678 on 48 runs, 95 % interval 0.588 to 0.769."
         in done.stdout
     )
+
+
+def test_one_judged_run_says_nothing_of_agreement() -> None:
+    judgments = [Judgment(judge="j1", weighted_score=0.1), Judgment(judge="j2", weighted_score=0.9)]
+    found = sy.judges([Run(id="1", task="t", judgments=judgments)]).overall.scores
+    assert found.estimate is None
+    assert "one judged run alone" in found.reason
+
+
+def test_judges_who_always_agree_are_not_therefore_certain_to() -> None:
+    runs = [
+        Run(id=str(i), task=f"t{i}", judgments=[Judgment(judge=j, weighted_score=i / 4) for j in ("j1", "j2")])
+        for i in range(4)
+    ]
+    found = sy.judges(runs).overall.scores
+    assert (found.estimate, found.low) == (1.0, None)  # four runs: 1.000 to 1.000 would promise too much
+    assert "spread cannot be told" in found.reason
+
+
+def test_a_file_of_which_nothing_can_be_read_is_told_with_the_first_reason(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    file.write_text('{"id": "1", "task": "t", "cost_usd": -1}\n{"id": "2", "task": "t", "cost_usd": -1}\n')
+    done = steelyard("judges", str(file))
+    assert done.status == 1
+    assert f"{file}:1: no run could be read: cost_usd" in done.stderr
+    assert "(and 1 more)" in done.stderr

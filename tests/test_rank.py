@@ -203,3 +203,18 @@ def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
     shown = steelyard("rank", str(path)).stdout
     assert "None" not in shown
     assert "x and y cannot be told from the best" in shown
+
+
+@pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])
+def test_one_agent_alone_is_first_by_every_order(order) -> None:
+    (place,) = sy.rank(made_runs({"one": 0.5}, tasks=12), by=["agent"], on="pass_rate", order=order).places
+    assert (place.rank, place.best, place.worst) == (1, 1, 1)
+
+
+def test_two_agents_are_told_apart_by_strengths() -> None:
+    runs = [Run(id=f"{a}{t}", task=f"t{t:02}", agent=a, passed=a == "good") for a in ("bad", "good") for t in range(12)]
+    first, second = sy.rank(runs, by=["agent"], on="pass_rate", order="bradley-terry").places
+    assert (first.key["agent"], second.key["agent"]) == ("good", "bad")
+    assert first.strength == pytest.approx(-second.strength)
+    assert first.strength > 1
+    assert (first.band, second.band) == ("1", "2")

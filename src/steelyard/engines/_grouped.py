@@ -18,6 +18,8 @@ _PAIRWISE_FROM = 128
 """Groups of this size and more are summed one by one (pairwise); smaller ones all at once."""
 _MANY_GROUPS = 100_000
 """From here on one sort over all rows is cheaper than a sort for each group."""
+_LARGE, _SHRINK = 1e150, 2.0**-600
+"""Above the first, squares do not exist; the second brings every number below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +78,34 @@ def grouped_statistics(values: Floats, grouping: Grouping, *, ddof: int) -> Grou
 def _reduced(kept: Floats, size: Ints, ddof: int) -> dict[str, Floats]:
     """Each statistic of each group; the groups' sorted values lie side by side and none is empty."""
     first = np.cumsum(size) - size
-    least, most = kept[first], kept[first + size - 1]
-    total = _sums(kept, first, size)
-    mean = np.where(least == most, least, total / size)  # ten times 0.6 add up to a little less than 6
     low, high = kept[first + (size - 1) // 2], kept[first + size // 2]
     with np.errstate(over="ignore"):  # two values whose sum is too large are halved first
         added = low + high
         middle = np.where(np.isfinite(added) | (low == high), added / 2, low / 2 + high / 2)
+    return {
+        "median": np.where(low == high, low, middle),
+        "mode": _modes(kept, first),
+        "min": kept[first],
+        "max": kept[first + size - 1],
+        **_moments(kept, first, size, ddof),
+    }
+
+
+def _moments(kept: Floats, first: Ints, size: Ints, ddof: int) -> dict[str, Floats]:
+    least, most = kept[first], kept[first + size - 1]
+    edges = np.abs(np.concatenate([least, most]))
+    if np.max(edges, where=np.isfinite(edges), initial=0.0) > _LARGE:
+        # a power of two changes no digit, and the sums of squares exist
+        small = _moments(kept * _SHRINK, first, size, ddof)
+        with np.errstate(over="ignore"):  # a sum that is too large is infinite
+            return {name: found / _SHRINK for name, found in small.items()}
+    total = _sums(kept, first, size)
+    mean = np.where(least == most, least, total / size)  # ten times 0.6 add up to a little less than 6
     with np.errstate(invalid="ignore"):  # infinite values: their deviation is missing by definition
         deviations = kept - np.repeat(mean, size)
         squares = np.multiply(deviations, deviations, out=deviations)
         deviation = np.sqrt(_sums(squares, first, size) / np.where(size > ddof, size - ddof, np.nan))
-    return {
-        "median": np.where(low == high, low, middle),
-        "mean": mean,
-        "mode": _modes(kept, first),
-        "min": least,
-        "max": most,
-        "std_dev": np.where(np.isfinite(mean), deviation, np.nan),
-        "sum": total,
-    }
+    return {"mean": mean, "std_dev": np.where(np.isfinite(mean), deviation, np.nan), "sum": total}
 
 
 def _sorted_within_groups(values: Floats, sizes: Ints) -> tuple[Floats, Ints]:

@@ -15,7 +15,7 @@ from steelyard.standings.comparison import Comparison, Judged, Pair
 from steelyard.standings.differences import Flip
 from steelyard.standings.intervals import Interval
 from steelyard.standings.ranking import Place, Ranking
-from steelyard.standings.verdicts import amount, level_of
+from steelyard.standings.verdicts import amount, level_of, tasks_text
 
 FLIPS_SHOWN = 8
 
@@ -34,13 +34,14 @@ def coverage_text(a: str, pair: Pair) -> str:
     left_out = [f"{len(cover.only_a):,} only {a} tried"] if cover.only_a else []
     left_out += [f"{len(cover.only_b):,} only {pair.b.label} tried"] if cover.only_b else []
     rest = f" (left out: {', '.join(left_out)})" if left_out else ""
-    return f"{pair.b.label} against {a}: {cover.common:,} tasks in common{rest}"
+    return f"{pair.b.label} against {a}: {tasks_text(cover.common)} in common{rest}"
 
 
 def comparison_tables(result: Comparison) -> Iterator[Table]:
     """One table a pair: both figures, the difference with its interval, p, effect size and verdict."""
     for pair in result.pairs:
-        table = plain_table(f"{pair.b.label} (B) against {result.a.label} (A)")
+        title = f"{_lettered(pair.b.label, 'B')} against {_lettered(result.a.label, 'A')}"
+        table = plain_table(title)
         table.add_column("metric")
         p_title = "p" if result.correction == "none" else f"p, {result.correction}"
         for title in ("A", "B", "B - A", "interval", p_title, "Cliff's δ", "tasks"):
@@ -50,6 +51,11 @@ def comparison_tables(result: Comparison) -> Iterator[Table]:
             add_row(table, *_cells(judged))
         yield table
         yield from _flip_table(pair, a=result.a.label)
+
+
+def _lettered(label: str, letter: str) -> str:
+    """The label with the letter that stands for it in the table, unless it carries one."""
+    return label if label.endswith(f"({letter})") else f"{label} ({letter})"
 
 
 def _cells(judged: Judged) -> list[str]:

@@ -12,7 +12,7 @@ from steelyard.reports.plain import clean
 from steelyard.reports.tables import add_row, plain_table
 from steelyard.reports.terminal import DASH
 from steelyard.standings.gating import Check, Gate
-from steelyard.standings.verdicts import amount, level_of
+from steelyard.standings.verdicts import amount, level_of, tasks_text
 
 MARKS = {"holds": "✅", "fails": "❌", "cannot be told": "❔"}
 HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", "result")
@@ -20,7 +20,7 @@ HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", 
 
 def gate_table(result: Gate) -> Table:
     """One row a rule, for a log."""
-    table = plain_table(f"Gate over {result.tasks:,} common tasks: {result.result}")
+    table = plain_table(f"Gate over {tasks_text(result.tasks, 'common ')}: {result.result}")
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in ("rule", "result") else "right")
     for check in result.checks:

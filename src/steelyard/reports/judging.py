@@ -49,7 +49,7 @@ def _agreement_sentence(result: Judges) -> str:
         return f"Whether the {count} judges agree cannot be told: {found.reason}."
     words = next((word for least, word in WORDS if found.estimate >= least), "disagree more than chance would")
     limits = f", {found.level * 100:g} % interval {_range(found)}" if found.known else f"; no interval: {found.reason}"
-    return f"The {count} judges {words}: alpha {found.estimate:.3f} on {result.overall.runs:,} runs{limits}."
+    return f"The {count} judges {words}: alpha {found.estimate:.3f} on {_count(result.overall.runs, 'run')}{limits}."
 
 
 def _strictness(one: JudgeRecord) -> str | None:
@@ -77,7 +77,7 @@ def _signed(value: float | None) -> str:
 
 def judge_tables(result: Judges) -> Iterator[Table]:
     """Judges, pairs of judges, and tasks."""
-    table = plain_table(f"{len(result.judges):,} judges of {result.runs:,} runs")
+    table = plain_table(f"{_count(len(result.judges), 'judge')} of {_count(result.runs, 'run')}")
     table.add_column("judge")
     for title in ("runs", "mean score", "severity", "interval", "stated - recomputed", "differing", "contradictions"):
         table.add_column(title, justify="right")
@@ -120,6 +120,10 @@ def _tasks(result: Judges) -> Table:
     if len(result.tasks) > TASKS_SHOWN:
         add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
     return table
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _agreement_cells(found: Agreement) -> list[str]:

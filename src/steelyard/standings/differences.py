@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -107,8 +107,10 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Opti
         hint = metric.removesuffix("_per_run")
         other = f"; compare {hint} instead" if hint in RATIOS else ""
         return _nothing(metric, f"some runs have an infinite value{other}", options)
-    side_a, side_b = samples.by_task(metric, a), samples.by_task(metric, b)
+    side_a, side_b = sides = samples.by_task(metric, a), samples.by_task(metric, b)
     common = side_a.usable & side_b.usable
+    if not common.any():
+        return replace(_nothing(metric, _why_none(samples, a, b), options), missing=_missing(samples, sides, a, b))
     gaps = (side_b.mean - side_a.mean)[common]
     # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
     scale = np.maximum(np.abs(side_a.mean[common]), np.abs(side_b.mean[common]))
@@ -128,7 +130,7 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Opti
         test=test,
         tasks=len(gaps),
         runs=(int(side_a.known[common].sum()), int(side_b.known[common].sum())),
-        missing=_missing(samples, (side_a, side_b), a, b),
+        missing=_missing(samples, sides, a, b),
         spread=spread,
         cliffs_delta=cliffs_delta(side_a.mean[common], side_b.mean[common]),
         standardised=standardised(gaps),
@@ -166,6 +168,13 @@ def _judged(
 def _few_differ(gaps: Floats) -> bool:
     differing = int(np.count_nonzero(gaps))
     return bool(differing < min(FEW_DIFFER, len(gaps)) or np.ptp(gaps) == 0)
+
+
+def _why_none(samples: Samples, a: Mask, b: Mask) -> str:
+    """Why the two sides have no task to be compared on."""
+    if not (samples.attempted(a) & samples.attempted(b)).any():
+        return "no task in common"
+    return "no task has a value on both sides"
 
 
 def _span(metric: str) -> float | None:
@@ -216,7 +225,7 @@ def _ratio_difference(samples: Samples, a: Mask, b: Mask, metric: str, options: 
     whole = np.vstack([part for side in sides for part in side])
     common: Mask = np.asarray(~np.isnan(whole).any(axis=0), dtype=bool)
     if not common.any():
-        return _nothing(metric, "no task has values on both sides", options)
+        return _nothing(metric, _why_none(samples, a, b), options)
     kept = [(top[common], bottom[common]) for top, bottom in sides]
     interval, test = paired_ratios(
         kept[0], kept[1], level=options.level, resamples=options.resamples, seed=options.seed

@@ -15,7 +15,7 @@ from steelyard.standings.differences import FEW_DIFFER, Difference, Options, dif
 from steelyard.standings.intervals import RATIOS
 from steelyard.standings.samples import Mask, Samples
 from steelyard.standings.shown import finding_dict, number, numbers
-from steelyard.standings.verdicts import amount, level_of
+from steelyard.standings.verdicts import amount, level_of, tasks_text
 from steelyard.statistics.power import tasks_for_margin
 
 Result = Literal["holds", "fails", "cannot be told"]
@@ -176,12 +176,12 @@ def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, 
     title = catalog()[rule.metric].title
     if _infinite(plain.a) != _infinite(plain.b) and plain.a is not None and plain.b is not None:
         moved = f"{title} went from {level_of(plain.a, unit)} to {level_of(plain.b, unit)}"
-        return f"{moved} on the same {plain.tasks:,} tasks: the rule {_told(result)}."
+        return f"{moved} on the same {tasks_text(plain.tasks)}: the rule {_told(result)}."
     if plain.value is None or plain.a is None or plain.b is None:
         return f"{title} cannot be told: {plain.interval.reason or 'no task in common'}."
     moved = f"{title} went from {level_of(plain.a, unit)} to {level_of(plain.b, unit)}"
     size = amount(plain.value, unit, signed=True)
-    text = f"{moved} ({size}) on the same {plain.tasks:,} task{'s' if plain.tasks != 1 else ''}"
+    text = f"{moved} ({size}) on the same {tasks_text(plain.tasks)}"
     low, high = found.interval.low, found.interval.high
     if _constant(found):
         return f"{text}, by the same on every one: the rule {_told(result)}."
@@ -195,7 +195,7 @@ def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, 
     else:
         allowed = "at least" if rule.at_least else "at most"
         text += f", {level} {limits}; allowed is {allowed} {amount(rule.limit, unit, signed=True)}"
-    more = f"; {needed:,} tasks would tell, if the difference stays" if needed is not None else ""
+    more = f"; {tasks_text(needed)} would tell, if the difference stays" if needed is not None else ""
     return f"{text}: the rule {_told(result)}{more}."
 
 

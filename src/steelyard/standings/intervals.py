@@ -16,7 +16,17 @@ from steelyard.statistics.proportions import clopper_pearson, wilson
 from steelyard.statistics.ratios import fieller, ratio_bootstrap
 from steelyard.statistics.results import LEVEL, SEED, Floats, Interval, Ints, check_level, no_interval
 
-__all__ = ["Interval", "METHODS", "RATIOS", "TOTALS", "check_method", "group_intervals", "inside", "ratio_interval"]
+__all__ = [
+    "METHODS",
+    "RATIOS",
+    "TOO_LARGE",
+    "TOTALS",
+    "Interval",
+    "check_method",
+    "group_intervals",
+    "inside",
+    "ratio_interval",
+]
 
 METHODS: dict[str, str] = {
     "auto": "the method that suits the metric and the runs",
@@ -40,6 +50,9 @@ RATIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "token_efficiency_ratio": (("schema_tokens",), ("skill_tokens",)),
 }
 """Group metrics that are one sum over another: what is added up above and below."""
+
+TOO_LARGE = 1e100
+"""The squares and cubes of larger values do not exist, so neither do their intervals."""
 
 TOTALS = "it is a total of the runs at hand, not an estimate"
 
@@ -98,7 +111,8 @@ def inside(interval: Interval, bounds: tuple[float, float]) -> Interval:
 
 def _finite(metric: Metric, values: Floats, groups: Ints, tasks: Ints, *, size: int, level: float) -> list[Interval]:
     """Automatic intervals of means; groups with an infinite value have none."""
-    infinite = np.bincount(groups[np.isinf(values)], minlength=size) > 0
+    endless = np.abs(values) > TOO_LARGE
+    infinite = np.bincount(groups[endless], minlength=size) > 0
     usable = ~infinite[groups]
     found = auto_means(
         values[usable],
@@ -110,13 +124,16 @@ def _finite(metric: Metric, values: Floats, groups: Ints, tasks: Ints, *, size: 
         level=level,
     )
     return [
-        _infinite("clustered", int(np.count_nonzero(groups == place)), level) if infinite[place] else interval
+        _infinite(values[groups == place], "clustered", level) if infinite[place] else interval
         for place, interval in enumerate(found)
     ]
 
 
-def _infinite(method: str, n: int, level: float) -> Interval:
-    return no_interval("a value is infinite", method=method, n=n, clusters=0, level=level, estimate=np.inf)
+def _infinite(values: Floats, method: str, level: float) -> Interval:
+    n = len(values)
+    if np.isinf(values).any():
+        return no_interval("a value is infinite", method=method, n=n, clusters=0, level=level, estimate=np.inf)
+    return no_interval("a value is too large to compute with", method=method, n=n, clusters=0, level=level)
 
 
 def _each(
@@ -145,8 +162,8 @@ def _median_clustered(values: Floats, tasks: Ints, level: float) -> Interval:
 
 def _mean(metric: Metric, values: Floats, tasks: Ints, *, method: str, level: float) -> Interval:
     n = len(values)
-    if np.isinf(values).any():
-        return _infinite(method, n, level)
+    if np.any(np.abs(values) > TOO_LARGE):
+        return _infinite(values, method, level)
     if method.startswith(("wilson", "clopper")) and not metric.binary:
         reason = f"{method} counts successes, and {metric.name} is not 0 or 1 for each run"
         return no_interval(reason, method=method, n=n, clusters=n, level=level)
@@ -167,6 +184,8 @@ def ratio_interval(
     """Interval of sum(above) / sum(below) over runs that have both; None when the method is not for ratios."""
     both = ~np.isnan(above) & ~np.isnan(below)
     above, below, tasks = above[both], below[both], tasks[both]
+    if method in ("auto", "fieller", "percentile", "bca") and np.any(np.abs([above, below]) > TOO_LARGE):
+        return _infinite(above, method, level)
     if method in ("auto", "fieller"):
         return fieller(above, below, tasks, level=level)
     if method in ("percentile", "bca"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.errors import BadInput
 from steelyard.records.finding import Finding
 from steelyard.standings.shown import finding_dict, numbers
-from steelyard.statistics.agreement import cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
+from steelyard.statistics.agreement import Scale, cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
 from steelyard.statistics.results import LEVEL, Floats, Interval
 
 MOST_JUDGES = 200
@@ -211,12 +211,21 @@ def _agreement(scores: Floats, votes: Floats, clusters: np.ndarray | None, level
     counts = np.count_nonzero(~np.isnan(votes), axis=1)
     return Agreement(
         runs=int(np.count_nonzero(np.count_nonzero(~np.isnan(scores), axis=1) >= 2)),
-        scores=krippendorff_alpha(scores, clusters, level=level),
-        votes=krippendorff_alpha(votes, clusters, scale="nominal", level=level),
+        scores=_alpha(scores, clusters, scale="interval", level=level),
+        votes=_alpha(votes, clusters, scale="nominal", level=level),
         fleiss=fleiss_kappa(votes),
         split=int(np.count_nonzero(voted & (passes > 0) & (passes < counts))),
         voted=int(np.count_nonzero(voted)),
     )
+
+
+def _alpha(ratings: Floats, clusters: np.ndarray | None, *, scale: Scale, level: float) -> Interval:
+    """Krippendorff's alpha of two judged runs or more: of one it is 0 by definition, whatever the ratings."""
+    found = krippendorff_alpha(ratings, clusters, scale=scale, level=level)
+    if np.count_nonzero(np.count_nonzero(~np.isnan(ratings), axis=1) >= 2) != 1:
+        return found
+    reason = "one judged run alone cannot tell agreement from chance"
+    return replace(found, estimate=None, low=None, high=None, reason=reason)
 
 
 def _records(

@@ -141,6 +141,8 @@ def common_tasks(means: Sequence[TaskMeans]) -> Mask:
 def bands(scores: Floats, *, order: Order, options: Options) -> tuple[Floats, Ints, Ints, str]:
     """What to order by (higher first), best and worst places, and the name of the test behind them."""
     tasks, agents = scores.shape
+    if agents == 1:
+        return np.zeros(1), np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64), "none"
     if agents > MOST_RANKED[order]:
         raise UsageError(
             f"{agents:,} cannot be ranked by {order}", hint=f"at most {MOST_RANKED[order]:,}; group by fewer keys"

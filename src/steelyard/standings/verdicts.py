@@ -74,7 +74,7 @@ def sentence(found: Difference, *, a: str, b: str, adjusted: float | None, compa
     if value is None or found.a is None or found.b is None:
         reason = interval.reason or found.test.reason or "there is no value"
         return f"{declared.title}: {b} and {a} cannot be compared: {reason}."
-    head = f"{_head(found, a, b)} on the same {_tasks(found.tasks)}"
+    head = f"{_head(found, a, b)} on the same {tasks_text(found.tasks)}"
     if value != 0:
         head += f" ({level_of(found.b, declared.unit)} against {level_of(found.a, declared.unit)})"
     if interval.low is None or interval.high is None:
@@ -86,8 +86,13 @@ def sentence(found: Difference, *, a: str, b: str, adjusted: float | None, compa
     return f"{text}{_about_missing(found, told, a=a, b=b)}"
 
 
-def _tasks(count: int) -> str:
-    return f"{count:,} task" if count == 1 else f"{count:,} tasks"
+def tasks_text(count: int, kind: str = "") -> str:
+    """So many tasks, as people say it.
+
+    >>> tasks_text(1, "common ")
+    '1 common task'
+    """
+    return f"{count:,} {kind}task{'' if count == 1 else 's'}"
 
 
 def _head(found: Difference, a: str, b: str) -> str:
@@ -156,7 +161,7 @@ def _needed(found: Difference, comparisons: int) -> str:
         return ""
     if needed <= found.tasks:
         return ", but close: a few more tasks would settle it"
-    return f"; {_tasks(needed)} would be needed"
+    return f"; {tasks_text(needed)} would be needed"
 
 
 def _about_missing(found: Difference, told: Verdict, *, a: str, b: str) -> str:

@@ -102,8 +102,8 @@ def krippendorff_alpha(
         reason = "all ratings are the same, so agreement cannot be told from chance"
         return no_interval(reason, method=method, n=n, clusters=units, level=level)
     if units < 3:
-        what = "judged runs" if clusters is None else "tasks"
-        reason = f"{units} {what}; three or more are needed for an interval"
+        what = "judged run" if clusters is None else "task"
+        reason = f"{units} {what}{'s' if units != 1 else ''}; three or more are needed for an interval"
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
     return _jackknife(alpha, _left_out(table, groups, scale), n=n, method=method, level=level)
 
@@ -149,6 +149,9 @@ def _jackknife(estimate: float, left_out: list[float | None], *, n: int, method:
         return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=estimate)
     values = np.sort(np.array(left_out, dtype=float))
     error = math.sqrt((units - 1) / units * float(np.sum((values - values.mean()) ** 2)))
+    if error <= 1e-12:
+        reason = "no unit differs from the others in what it says of agreement, so the spread cannot be told"
+        return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=estimate)
     half = float(student_quantile(level, units - 1)) * error
     return Interval(
         estimate=estimate,

@@ -33,7 +33,8 @@ def on_grid(columns: Floats, weight: int) -> Floats:
     """The columns rounded so that sums with whole weights adding up to `weight` are exact in any order."""
     largest = np.max(np.abs(columns), axis=0, initial=0.0)
     exponent = np.where(largest > 0, np.ceil(np.log2(np.where(largest > 0, largest, 1.0))), 0.0)
-    grain = 2.0 ** (exponent - (51 - int(np.ceil(np.log2(max(weight, 2))))))
+    # below the smallest number that there is, nothing needs rounding
+    grain = 2.0 ** np.maximum(exponent - (51 - int(np.ceil(np.log2(max(weight, 2))))), -1074.0)
     return np.asarray(np.round(columns / grain) * grain, dtype=float)
 
 

@@ -268,7 +268,8 @@ def paired_ratios(
     estimate = _ratio_gap(columns.sum(axis=0)[None])[0] if n else None
     reason = None
     if n < FEWEST_DRAWN:
-        reason = f"{n} task{'s' if n != 1 else ''} in common are too few to draw from; {FEWEST_DRAWN} are needed"
+        tasks = "1 task in common is" if n == 1 else f"{n} tasks in common are"
+        reason = f"{tasks} too few to draw from; {FEWEST_DRAWN} are needed"
         estimate = estimate if estimate is not None and np.isfinite(estimate) else None
     elif estimate is not None and not np.isfinite(estimate):
         reason = "one side has no success on the common tasks, so its ratio is infinite"

@@ -44,6 +44,8 @@ def with_intervals(
 
 def no_figure_for(groups: Sequence[Group], method: str) -> list[Finding]:
     """A finding where the asked-for method suits no figure that is shown."""
+    if method == "auto":
+        return []
     for group in groups:
         for value in group.metrics.values():
             if value.intervals if isinstance(value, Statistics) else value.interval:

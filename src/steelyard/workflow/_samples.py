@@ -10,13 +10,14 @@ import polars as pl
 
 from steelyard.engines._keys import Key
 from steelyard.engines.local import LocalEngine
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.metrics._catalog import catalog
 from steelyard.profiles import Profile
 from steelyard.records.facts import GROUP_KEYS
 from steelyard.records.missing import Missing
-from steelyard.standings.intervals import RATIOS
+from steelyard.standings.intervals import RATIOS, TOO_LARGE
 from steelyard.standings.samples import Mask, Samples
+from steelyard.statistics.results import Floats
 from steelyard.tables.build import RunTable
 
 Filter = Mapping[str, str]
@@ -46,11 +47,23 @@ def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> 
     engine = LocalEngine(table.frame, table.n, profile)
     tasks = engine.keys.combine(["task"])
     values = {
-        name: found if isinstance(found, Missing) else np.asarray(found, dtype=float)
+        name: found if isinstance(found, Missing) else _computable(name, np.asarray(found, dtype=float))
         for name, found in engine.values(columns).items()
     }
     names = tasks.keys()
     return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
+
+
+def _computable(metric: str, values: Floats) -> Floats:
+    """The values, those next to nothing as 0; ones that are too large are refused."""
+    size = np.abs(values)
+    large = int(np.count_nonzero(np.isfinite(values) & (size > TOO_LARGE)))
+    if large:
+        message = (
+            f"{metric} is above {TOO_LARGE:g} in {large:,} run{'s' if large != 1 else ''}: too large to compute with"
+        )
+        raise BadInput(message, hint="set those records right or leave them out")
+    return np.where(size < 1 / TOO_LARGE, 0.0, values)
 
 
 def read_filter(given: str | Mapping[str, str], *, option: str) -> dict[str, str]:

@@ -150,11 +150,13 @@ def _other_method(pairs: Sequence[Pair], judging: Options) -> list[Finding]:
 
 def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
     """Pairs whose tasks are so few that intervals rest on the shape of the data."""
+    from steelyard.standings.verdicts import tasks_text  # brings numpy and scipy
+
     return [
         Finding(
             code="few_tasks",
             severity="info",
-            message=f"{pair.coverage.common} tasks in common: below {FEW_TASKS} intervals are rough, little is shown",
+            message=f"{tasks_text(pair.coverage.common)} in common: below {FEW_TASKS} intervals are rough",
             where=pair.b.label,
         )
         for pair in pairs

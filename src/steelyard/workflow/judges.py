@@ -15,7 +15,7 @@ from steelyard.records.run import Judgment, Run
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.workflow._open import Progress, RunsInput, each_input
-from steelyard.workflow.measure import check_profile
+from steelyard.workflow.measure import check_profile, nothing_read
 
 if TYPE_CHECKING:
     from steelyard.standings.judging import Judges, Rating
@@ -43,9 +43,9 @@ def judges(
     reader = _Reader(progress)
     held = [JudgedRun(id_, run.task, _ratings(run.judgments)) for id_, run in reader.read(runs) if run.judgments]
     if not held:
-        seen = f"none of the {reader.read_count:,} runs has judgments" if reader.read_count else "there are no runs"
-        first = reader.set_aside.listed[0] if reader.set_aside.listed else None
-        raise NothingUsable(seen, where=first.where if first else None, hint=first.reason if first else None)
+        if reader.read_count == 0:
+            raise nothing_read(reader.set_aside.listed, reader.set_aside.count)
+        raise NothingUsable(f"none of the {reader.read_count:,} runs has judgments")
     return examine(
         held,
         threshold=chosen.findings.judge_pass_threshold,

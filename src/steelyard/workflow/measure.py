@@ -10,6 +10,7 @@ from steelyard.metrics._catalog import catalog
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
 from steelyard.records.facts import GROUP_KEYS
+from steelyard.records.finding import Rejected
 from steelyard.workflow._open import Progress, RunsInput, open_runs
 
 if TYPE_CHECKING:
@@ -119,9 +120,13 @@ def check_profile(profile: Profile) -> None:
 
 def nothing_usable(table: RunTable) -> NothingUsable:
     """The error of a command that could use nothing of its input; it names the first problem."""
-    if table.rejected:
-        first = table.rejected[0]
-        count = table.rejected_count
+    return nothing_read(table.rejected, table.rejected_count)
+
+
+def nothing_read(rejected: Sequence[Rejected], count: int) -> NothingUsable:
+    """The same for a reader that set so many records aside."""
+    if rejected:
+        first = rejected[0]
         more = f" (and {count - 1:,} more)" if count > 1 else ""
         return NothingUsable(f"no run could be read: {first.reason}{more}", where=first.where, hint=first.hint)
     return NothingUsable("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
