@@ -14,7 +14,7 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import BadInput, NothingUsable, UnknownName, UsageError
-from steelyard.records.run import Run
+from steelyard.records.run import Judgment, Run
 from steelyard.workflow.options import DifferenceOptions
 
 
@@ -247,6 +247,7 @@ def test_pooled_configurations_are_a_finding() -> None:
         ({"a": "agent"}, UsageError, "is not KEY=VALUE"),
         ({"a": ""}, UsageError, "chooses nothing"),
         ({"b": []}, UsageError, "nothing to compare with"),
+        ({"b": ["agent=two", "agent=two"]}, UsageError, "given twice"),
         ({"metrics": ["pas_rate"]}, UnknownName, "pass_rate"),
         ({"metrics": ["schema_overhead"]}, UsageError, "schema_overhead_per_run"),
         ({"options": DifferenceOptions(interval="bcaa")}, UnknownName, "bca"),
@@ -329,3 +330,22 @@ def test_no_value_on_one_side_is_not_told_as_no_task_in_common() -> None:
     assert found.found.missing == (0, 12)
     apart = [msgspec.structs.replace(run, task=run.id) for run in runs]
     assert "no task in common" in judged(sy.compare(apart, a="agent=x", b="agent=y", metrics=["pass_rate"])).sentence
+
+
+def test_a_name_with_a_line_end_makes_no_line_of_its_own(tmp_path: Path) -> None:
+    runs = [msgspec.structs.replace(run, task=f"{run.task}\n1 forged") for run in singles([1] * 4, [0] * 4)]
+    file = write(tmp_path / "runs.jsonl", runs)
+    judged_runs = [
+        msgspec.structs.replace(run, agent="x\n1 forged", judgments=[Judgment(judge="j\n1 forged", weighted_score=0.5)])
+        for run in runs
+    ]
+    other = write(tmp_path / "judged.jsonl", judged_runs)
+    shown = [
+        steelyard("compare", file, "--a", "agent=x", "--b", "agent=y"),
+        steelyard("rank", other, "--by", "agent", "--on", "pass_rate"),
+        steelyard("judges", other),
+        steelyard("measure", other, "--by", "agent"),
+    ]
+    for done in shown:
+        assert "forged" in done.stdout
+        assert not [line for line in done.stdout.splitlines() if line.strip().startswith("1 forged")]

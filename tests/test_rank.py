@@ -166,6 +166,7 @@ def test_t_tests_of_all_pairs_agree_with_scipy() -> None:
         ({"on": "cost_of_pass"}, UsageError, "not a metric of single runs"),
         ({"by": ["agnt"]}, UnknownName, "agent"),
         ({"by": []}, UsageError, "nothing to rank"),
+        ({"by": ["agent", "task"]}, UsageError, "ranked by task"),
         ({"min_coverage": 2.0}, UsageError, "not a share"),
         ({"on": "r_prog"}, NothingUsable, "cannot|no "),
     ],

@@ -95,7 +95,7 @@ def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
     table.add_column("B", justify="right")
     for flips in (found.gained, found.lost):
         for flip in flips[:FLIPS_SHOWN]:
-            add_row(table, flip.task, level_of(flip.a, "share"), level_of(flip.b, "share"))
+            add_row(table, clean(flip.task), level_of(flip.a, "share"), level_of(flip.b, "share"))
         if len(flips) > FLIPS_SHOWN:
             add_row(table, _more(flips), "", "")
     yield table
@@ -127,7 +127,7 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
         add_row(
             table,
             place.band,
-            *(key_text(value) for value in place.key.values()),
+            *(clean(key_text(value)) for value in place.key.values()),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
             range_text(place.score, declared.unit),
@@ -156,7 +156,7 @@ def _passes_table(result: Ranking) -> Iterator[Table]:
     for k in tried:
         table.add_column(f"k = {k}", justify="right")
     for place in result.places:
-        cells = [DASH if value is None else str(value) for value in place.key.values()]
+        cells = [DASH if value is None else clean(str(value)) for value in place.key.values()]
         cells += [_passes_text(place, k) for k in tried]
         add_row(table, *cells)
     yield table

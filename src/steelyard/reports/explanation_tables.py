@@ -9,8 +9,9 @@ from rich.table import Table
 from steelyard.metrics._catalog import catalog
 from steelyard.reports.explanation import GroupsExplanation
 from steelyard.reports.measurement import Across, ComponentShare, Group, GroupValue
+from steelyard.reports.plain import clean
 from steelyard.reports.tables import add_row, plain_table
-from steelyard.reports.terminal import DASH, cell_text, heading, key_text, number_text
+from steelyard.reports.terminal import DASH, cell_text, group_key_text, heading, number_text
 
 FIGURES = ("mean", "median", "min", "max", "std_dev")
 _OF_COMPONENT = {
@@ -76,7 +77,7 @@ def _across(found: GroupsExplanation, one: Across) -> Table:
     table.add_column(f"against {one.base}" if based else "")
     table.add_column(found.declared.title.lower(), justify="right")
     for tier, value in values.items():
-        add_row(table, tier, _value_text(value, found.declared.unit))
+        add_row(table, clean(tier), _value_text(value, found.declared.unit))
     return table
 
 
@@ -110,4 +111,4 @@ def _with_keys(found: GroupsExplanation) -> Table:
 
 
 def _key_cells(found: GroupsExplanation, group: Group) -> list[str]:
-    return [*(key_text(group, key) for key in found.result.by), f"{group.n:,}"]
+    return [*(group_key_text(group, key) for key in found.result.by), f"{group.n:,}"]

@@ -84,7 +84,7 @@ def judge_tables(result: Judges) -> Iterator[Table]:
     for one in result.judges:
         add_row(
             table,
-            one.judge,
+            clean(one.judge),
             f"{one.runs:,}",
             _number(one.mean),
             _signed(one.severity.estimate),
@@ -105,7 +105,7 @@ def _pairs(result: Judges) -> Table:
     table.add_column("kappa", justify="right")
     table.add_column("runs", justify="right")
     for (first, second), (kappa, n) in result.kappas.items():
-        add_row(table, f"{first}, {second}", _number(kappa), f"{n:,}")
+        add_row(table, clean(f"{first}, {second}"), _number(kappa), f"{n:,}")
     return table
 
 
@@ -116,7 +116,7 @@ def _tasks(result: Judges) -> Table:
         table.add_column(title, justify="right")
     shown = list(result.tasks.items())[:TASKS_SHOWN]
     for task, found in [*shown, ("all", result.overall)]:
-        add_row(table, task, *_agreement_cells(found))
+        add_row(table, clean(task), *_agreement_cells(found))
     if len(result.tasks) > TASKS_SHOWN:
         add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
     return table

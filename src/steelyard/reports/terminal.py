@@ -15,6 +15,7 @@ from steelyard.reports.measurement import STATISTICS, Group, GroupValue, Measure
 
 if TYPE_CHECKING:
     from steelyard.standings.intervals import Interval
+from steelyard.reports.plain import clean
 from steelyard.reports.tables import add_row, plain_table
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
@@ -80,7 +81,7 @@ def _overview(result: Measurement) -> Table:
         table.add_column(heading(name, statistic), justify="right")
     table.add_column("grade")
     for group in result.groups:
-        cells = [key_text(group, name) for name in result.by] or ["all"]
+        cells = [group_key_text(group, name) for name in result.by] or ["all"]
         cells.append(f"{group.n:,}")
         cells += [cell_text(group.metrics[name], statistic, catalog()[name].unit, group.n) for name, statistic in shown]
         cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
@@ -88,12 +89,12 @@ def _overview(result: Measurement) -> Table:
     return table
 
 
-def key_text(group: Group, name: str) -> str:
+def group_key_text(group: Group, name: str) -> str:
     """The value of a group's key; a tier with what it means."""
     value = group.key[name]
     scheme = group.key.get("tier_scheme", "seed")
     meaning = tier_meaning(str(value), str(scheme)) if name == "tier" else None
-    return f"{value} {meaning}" if meaning else key_text(value)
+    return clean(f"{value} {meaning}" if meaning else key_text(value))
 
 
 def cell_text(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
@@ -153,7 +154,7 @@ def _components(result: Measurement) -> Table:
     for name in types:
         table.add_column(name.replace("_", "\n"), justify="right")
     for group in result.groups:
-        cells = [key_text(group, name) for name in result.by] or ["all"]
+        cells = [group_key_text(group, name) for name in result.by] or ["all"]
         tokens = [part.tokens for part in group.components.values() if part.tokens is not None]
         cells.append(f"{sum(tokens):,.0f}" if tokens else DASH)
         for name in types:

@@ -48,6 +48,9 @@ def compare(
     others = [b] if isinstance(b, (str, Mapping)) else list(b)
     if not others:
         raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
+    twice = next((one for place, one in enumerate(others) if one in others[:place]), None)
+    if twice is not None:
+        raise UsageError(f"--b {twice} is given twice, which would count as two comparisons")
     filters = [read_filter(a, option="--a"), *(read_filter(one, option="--b") for one in others)]
     table = open_runs(runs, prices=asked.prices, progress=progress)
     if table.n == 0:

@@ -39,6 +39,10 @@ def rank(
     keys_by = checked_keys(by)
     if not keys_by:
         raise UsageError("there is nothing to rank", hint="--by agent,model")
+    if "task" in keys_by:
+        raise UsageError(
+            "nobody can be ranked by task: ranks stand on the tasks that all tried", hint="--by agent,model"
+        )
     asked = options or StandingOptions()
     profile, judging = asked.outcome_profile(), asked.statistics()
     declared = catalog()[on]
