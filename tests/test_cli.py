@@ -152,10 +152,12 @@ def test_the_schema_describes_every_field() -> None:
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    code = f"{sys.executable} -m steelyard metrics --json | head -c 10"
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    assert "BrokenPipe" not in done.stderr
+    for arguments in ("metrics --json", "metrics"):
+        code = f"{sys.executable} -m steelyard {arguments} | head -c 10; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr
+        assert "BrokenPipe" not in done.stderr
+        assert done.stdout.endswith("0\n")
 
 
 def test_names_from_logs_are_shown_as_they_are_and_do_not_drive_the_terminal(tmp_path: Path) -> None:

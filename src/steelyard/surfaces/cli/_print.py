@@ -24,9 +24,14 @@ def console(*, stderr: bool = False) -> Console:
     """A terminal that tables and colours suit; plain text when it is a file or a pipe."""
     from rich.console import Console  # 60 ms that --json does not pay
 
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would end with status 1; a reader that has seen enough (head, less) is no error
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 160
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+    return Terminal(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
 def print_json(value: Any) -> None:  # Any: a JSON value
