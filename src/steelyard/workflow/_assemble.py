@@ -64,33 +64,30 @@ def assemble(
 
         groups = with_intervals(groups, engine, grouping, method=interval, level=level)
         notes = no_figure_for(groups, interval)
-    if base_tier is not None:
-        known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
-        if base_tier not in known:
-            raise UnknownName("tier", base_tier, known, where="--base-tier")
-    across = across_tiers(
-        groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base_tier or profile.base_tier
-    )
-    findings = [
-        *table.findings,
-        *scheme_findings,
-        *notes,
-        *_expected_runs(engine, keys_by),
-        *run_findings(engine),
-    ]
+    base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
+    across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
+    checked = (*_expected_runs(engine, keys_by), *run_findings(engine))
     return Measurement(
         profile=profile.name,
         prices=table.book,
         by=tuple(keys_by),
         groups=tuple(groups),
         across=tuple(across),
-        findings=tuple(findings),
+        findings=(*table.findings, *scheme_findings, *notes, *checked),
         n=table.n,
         rejected=table.rejected,
         rejected_count=table.rejected_count,
         interval=interval,
         level=level,
     )
+
+
+def _known_tier(groups: Sequence[Group], tier: str) -> str:
+    """The tier that was asked for; one that no run has is refused with the nearest."""
+    known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
+    if tier not in known:
+        raise UnknownName("tier", tier, known, where="--base-tier")
+    return tier
 
 
 def reduced_medians(reduced: Reduced) -> dict[str, list[float | None]]:

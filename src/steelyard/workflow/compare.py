@@ -22,12 +22,15 @@ METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pas
 
 FEW_TASKS = 10
 
+Chosen = str | Mapping[str, str]
+"""What chooses runs: `agent=X,model=Y`, or a dict of the same."""
+
 
 def compare(
     runs: RunsInput | RunTable,
     *,
-    a: str | Mapping[str, str],
-    b: str | Mapping[str, str] | Sequence[str | Mapping[str, str]],
+    a: Chosen,
+    b: Chosen | Sequence[Chosen],
     metrics: Sequence[str] = (),
     correction: Correction = "holm",
     options: DifferenceOptions | None = None,
@@ -39,19 +42,13 @@ def compare(
     """
     from steelyard.standings.comparison import Comparison, Side  # brings numpy and scipy
     from steelyard.standings.differences import difference
-    from steelyard.workflow._samples import chosen_rows, needed_columns, read_filter, samples_of
+    from steelyard.workflow._samples import chosen_rows, needed_columns, samples_of
 
     asked = options or DifferenceOptions()
     profile, judging = asked.outcome_profile(), asked.statistics()
     names = list(dict.fromkeys(metrics or METRICS))
     columns = needed_columns(names)
-    others = [b] if isinstance(b, (str, Mapping)) else list(b)
-    if not others:
-        raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
-    twice = next((one for place, one in enumerate(others) if one in others[:place]), None)
-    if twice is not None:
-        raise UsageError(f"--b {twice} is given twice, which would count as two comparisons")
-    filters = [read_filter(a, option="--a"), *(read_filter(one, option="--b") for one in others)]
+    filters = _filters(a, [b] if isinstance(b, (str, Mapping)) else b)
     table = open_runs(runs, prices=asked.prices, progress=progress)
     if table.n == 0:
         raise nothing_usable(table)
@@ -73,15 +70,22 @@ def compare(
         correction=correction,
         comparisons=tests,
         profile=profile.name,
-        findings=(
-            *table_findings(table),
-            *_pooling(table, sides, masks),
-            *_overlaps(sides, masks),
-            *_few_tasks(pairs),
-            *_other_method(pairs, judging),
-        ),
+        findings=(*table_findings(table), *_pooling(table, sides, masks), *_doubts(sides, masks, pairs, judging)),
         rejected_count=table.rejected_count,
     )
+
+
+def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
+    """What chooses the runs of A and of each B; a side that stands twice would count as two comparisons."""
+    from steelyard.workflow._samples import read_filter  # brings numpy and Polars
+
+    if not others:
+        raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
+    found = [read_filter(one, option="--b") for one in others]
+    for place, text in enumerate(others):
+        if found[place] in found[:place]:
+            raise UsageError(f"--b {text} is given twice")
+    return [read_filter(a, option="--a"), *found]
 
 
 def _judged(
@@ -119,6 +123,10 @@ def _pooling(table: RunTable, sides: Sequence[Side], masks: Sequence[Mask]) -> l
             message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
             found.append(Finding(code="pooled", message=message))
     return found
+
+
+def _doubts(sides: Sequence[Side], masks: Sequence[Mask], pairs: Sequence[Pair], judging: Options) -> list[Finding]:
+    return [*_overlaps(sides, masks), *_few_tasks(pairs), *_other_method(pairs, judging)]
 
 
 def _overlaps(sides: Sequence[Side], masks: Sequence[Mask]) -> list[Finding]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
+from steelyard.metrics._declare import Metric
 from steelyard.workflow._open import Progress, RunsInput, open_runs
 from steelyard.workflow.compare import table_findings
 from steelyard.workflow.measure import checked_keys, nothing_usable
@@ -36,22 +37,9 @@ def rank(
     from steelyard.standings.ranking import Ranking, bands
     from steelyard.workflow._samples import groups_of, needed_columns, samples_of
 
-    keys_by = checked_keys(by)
-    if not keys_by:
-        raise UsageError("there is nothing to rank", hint="--by agent,model")
-    if "task" in keys_by:
-        raise UsageError(
-            "nobody can be ranked by task: ranks stand on the tasks that all tried", hint="--by agent,model"
-        )
+    keys_by, declared = _ranked_by(by), _ranked_on(on)
     asked = options or StandingOptions()
     profile, judging = asked.outcome_profile(), asked.statistics()
-    declared = catalog()[on]
-    if declared.better == "neither":
-        raise UsageError(f"{on} has no better direction, so nobody leads on it")
-    if declared.level != "run":
-        raise UsageError(
-            f"{on} is not a metric of single runs", hint="rank on composite_score, pass_rate, cost_usd, ..."
-        )
     if not 0 <= min_coverage <= 1:
         raise UsageError(f"--min-coverage {min_coverage} is not a share", hint="give a number from 0 to 1")
     table = open_runs(runs, prices=asked.prices, progress=progress)
@@ -76,3 +64,25 @@ def rank(
         findings=(*table_findings(table), *field.findings),
         rejected_count=table.rejected_count,
     )
+
+
+def _ranked_by(by: Sequence[str]) -> list[str]:
+    """The keys that make a competitor."""
+    keys = checked_keys(by)
+    if not keys:
+        raise UsageError("there is nothing to rank", hint="--by agent,model")
+    if "task" in keys:
+        message = "nobody can be ranked by task: ranks stand on the tasks that all tried"
+        raise UsageError(message, hint="--by agent,model")
+    return keys
+
+
+def _ranked_on(name: str) -> Metric:
+    """The metric, if somebody can lead on it."""
+    declared = catalog()[name]
+    if declared.better == "neither":
+        raise UsageError(f"{name} has no better direction, so nobody leads on it")
+    if declared.level != "run":
+        hint = "rank on composite_score, pass_rate, cost_usd, ..."
+        raise UsageError(f"{name} is not a metric of single runs", hint=hint)
+    return declared
