@@ -169,3 +169,11 @@ def test_a_file_of_which_nothing_can_be_read_is_told_with_the_first_reason(tmp_p
     assert done.status == 1
     assert f"{file}:1: no run could be read: cost_usd" in done.stderr
     assert "(and 1 more)" in done.stderr
+
+
+@pytest.mark.parametrize(("tasks", "told"), [(3, False), (12, True)])
+def test_a_judge_is_called_lenient_only_on_enough_tasks_that_say_the_same(tasks: int, told: bool) -> None:
+    runs = [run(str(i), f"t{i}", {"mild": 0.5 + i / 100, "other": 0.25 + i / 100}) for i in range(tasks)]
+    severity = next(one for one in sy.judges(runs).judges if one.judge == "mild").severity
+    assert severity.estimate == pytest.approx(0.25)
+    assert severity.known is told

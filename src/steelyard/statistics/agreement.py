@@ -6,7 +6,7 @@ Ratings come as a table, one row a unit that was judged and one column a judge, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,9 @@ import numpy.typing as npt
 
 from steelyard.statistics.means import clustered, codes_of, student_quantile
 from steelyard.statistics.results import LEVEL, Floats, Interval, Ints, no_interval
+
+FEW_CLUSTERS = 10
+"""With fewer tasks a spread of 0 may be chance."""
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -199,7 +202,8 @@ def fleiss_kappa(ratings: npt.ArrayLike) -> float | None:
 def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> list[Interval]:
     """For each judge, how far its scores lie from the mean of the others on the same units; below 0 is strict.
 
-    The interval keeps units of one cluster (task) together.
+    The interval keeps units of one cluster (task) together. Few clusters that all say exactly the same have none: their
+    spread of 0 would promise more than they can.
     """
     table = np.asarray(ratings, dtype=float)
     labels = codes_of(clusters)
@@ -209,5 +213,12 @@ def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
         counted = np.count_nonzero(~np.isnan(others), axis=1)
         used = ~np.isnan(table[:, judge]) & (counted > 0)
         rest = np.nansum(np.sort(others[used], axis=1), axis=1) / counted[used]
-        found.append(clustered(table[used, judge] - rest, labels[used], level=level))
+        found.append(_not_too_sure(clustered(table[used, judge] - rest, labels[used], level=level)))
     return found
+
+
+def _not_too_sure(found: Interval) -> Interval:
+    if found.low is None or found.high is None or found.high - found.low > 1e-12 or found.clusters >= FEW_CLUSTERS:
+        return found
+    reason = f"all {found.clusters} tasks say exactly the same, so the spread cannot be told"
+    return replace(found, low=None, high=None, reason=reason)
