@@ -104,7 +104,7 @@ def test_infinite_values_and_totals_have_no_interval_but_a_reason() -> None:
 
 def test_ratios_are_what_the_declared_formulas_say() -> None:
     for name, (above, below) in RATIOS.items():
-        given = {column: 3.0 + place for place, column in enumerate(dict.fromkeys((*above, *below)))}
+        given = {column: 0.5 ** (1 + place) for place, column in enumerate(dict.fromkeys((*above, *below)))}
         expected = sum(given[column] for column in above) / sum(given[column] for column in below)
         assert catalog()[name](**given) == expected
 
