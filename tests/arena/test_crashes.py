@@ -18,11 +18,12 @@ from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.arena import open_arena
 from steelyard.arena.notify import event_id
-from steelyard.arena.pipeline import EVALUATED
+from steelyard.arena.entries import EVALUATED
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.standings import standings
 from steelyard.store import Store, open_store
 from steelyard.store.migrations.m0001_arena import baselines, outbox, states, submissions, tallies
+from steelyard.store.migrations.m0011_small_tallies import small_tallies
 
 CRASH = Path(__file__).parent.parent / "arena_crash.py"
 CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]
@@ -80,7 +81,7 @@ def check_equals_a_rebuild(store: Store, folder: Path, *, seed: int) -> None:
         left_out = {"evaluated_at"}
         for a, b in zip(one.standings, other.standings, strict=True):
             assert all(getattr(a, name) == getattr(b, name) for name in a.__struct_fields__ if name not in left_out)
-    for table in (tallies, states):
+    for table in (tallies, small_tallies, states):
         assert contents(store, table) == contents(fresh, table)
     assert contents(store, baselines, "created_at") == contents(fresh, baselines, "created_at")
     left_out_columns = ("accepted_at",)

@@ -21,10 +21,12 @@ from steelyard.arena.board import KnownTask, load_boards, save_boards
 from steelyard.arena.collector import collector_resting
 from steelyard.arena.criteria import check_all
 from steelyard.arena.known import Policy
-from steelyard.arena.pipeline import Entry, Outcome, accept, known_digests
+from steelyard.arena.entries import Entry, Outcome
+from steelyard.arena.pipeline import accept, known_digests
 from steelyard.arena.rescoring import count_scores, tally_scores
 from steelyard.arena.rules import Rules, read_rules
 from steelyard.arena.scoring import FACTS
+from steelyard.arena.small import pack, write_packed
 from steelyard.arena.tallies import add_to_tallies, forget_scores
 from steelyard.arena.tasks import add_task, find_task, known_task, load_tasks
 from steelyard.errors import BadStore, UnknownName, UsageError, nearest
@@ -242,16 +244,21 @@ class Arena:
             filled = [board for board in boards.values() if board.n]
             nothing: dict[str, list[int]] = {name: [] for name in FACTS}
             found, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
-            counts = {(key, "overall"): tally for key, tally in found.items()}
+            counts: dict[int, dict[int, int]] = {key: found.get(key, {}) for key in boards}
         else:
             stored = select(submissions.c.task_key, submissions.c.overall)
             counts = {
-                (key, "overall"): count_scores(
+                key: count_scores(
                     row.overall for row in connection.execute(stored.where(submissions.c.task_key == key))
                 )
                 for key in boards
             }
-        add_to_tallies(connection, counts)
+        in_rows = {(key, "overall"): tally for key, tally in counts.items() if boards[key].packed is None}
+        add_to_tallies(connection, in_rows)
+        small = {
+            key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed
+        }
+        write_packed(connection, small)
         return sum(board.n for board in boards.values())
 
 

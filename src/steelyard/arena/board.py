@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,12 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.baseline import Bounds, default_bounds
-from steelyard.arena.middle import Middle, Tally
+from steelyard.arena.middle import Half, Middle, Tally
 from steelyard.arena.rules import Rules
+from steelyard.arena.small import Packed, read_packed, unpack
 from steelyard.arena.tallies import StoredTally
 from steelyard.records.task import Task
-from steelyard.store import insert_columns
+from steelyard.store import insert_rows
 from steelyard.store.migrations.m0001_arena import baselines, states
 
 EXTREMES = {
@@ -47,8 +49,12 @@ class KnownTask:
 class Board:
     """The state of one task inside one transaction."""
 
-    def __init__(self, known: KnownTask, state: RowMapping, current: Bounds, least: int) -> None:
+    def __init__(
+        self, known: KnownTask, state: RowMapping, current: Bounds, *, least: int, packed: Packed | None
+    ) -> None:
         self.known = known
+        self.packed = packed if packed is not None or state["n"] else Packed()
+        """The tallies when this began, if the task is small; None when they are rows of the store."""
         self.n: int = state["n"]
         self.n_before = self.n
         self.version: int = state["version"]
@@ -57,7 +63,8 @@ class Board:
         self.versions_before: list[int] = []
         self.new_versions: list[tuple[int, int, Bounds, int]] = []
         """Version, the number of submissions from which it holds, its bounds, and when it began."""
-        self._least = least
+        self.least = least
+        self._halves: tuple[Half, Half] | None = None
         self._lows = [state[f"min_{name}"] for name in EXTREMES]
         self._highs = [state[f"max_{name}"] for name in EXTREMES]
         self._state = state
@@ -74,13 +81,12 @@ class Board:
         self.tokens = self._middle(connection, "total_tokens", "tokens", coming)
 
     def _middle(self, connection: Connection, field: str, prefix: str, coming: int) -> Middle:
-        stored = StoredTally(connection, self.known.key, field)
-        if self.n == 0:
-            tally = Tally()
+        if self.packed is not None:
+            tally = Tally(unpack(getattr(self.packed, field)))
         elif self.n <= PRELOAD * coming:
-            tally = Tally(stored.all())
+            tally = Tally(StoredTally(connection, self.known.key, field).all())
         else:
-            tally = Tally(source=stored)
+            tally = Tally(source=StoredTally(connection, self.known.key, field))
         value, below = self._state[f"{prefix}_middle"], self._state[f"{prefix}_below"]
         return Middle(tally, n=self.n, value=value, below=below)
 
@@ -96,7 +102,7 @@ class Board:
             self.versions_before.append(self.version)
             self.n += 1
             iterations.add(1 if turns is None else turns)
-            is_extreme = self.n == self._least
+            is_extreme = self.n == self.least
             for place, value in enumerate(extremes):
                 if value is None or (value == 0 and place in UNKNOWN_AT_ZERO):
                     continue
@@ -110,20 +116,38 @@ class Board:
                 else:
                     continue
                 is_extreme = True
-            if self.n >= self._least and (is_extreme or iterations.median() != self.bounds.median_iterations):
+            if self.n >= self.least and (is_extreme or iterations.median() != self.bounds.median_iterations):
                 bounds = self._own_bounds()
                 if bounds != self.bounds:
                     self.set_bounds(bounds, now)
 
+    def extremes(self, place: int) -> tuple[float | None, float | None]:
+        """The lowest and the highest value so far of one of the EXTREMES."""
+        return self._lows[place], self._highs[place]
+
+    def reach(self, n: int, lows: Sequence[float], highs: Sequence[float]) -> None:
+        """Have so many submissions with these extremes; what is not a number is unknown."""
+        self.n = n
+        self._lows = [_held(value, place) for place, value in enumerate(lows)]
+        self._highs = [_held(value, place) for place, value in enumerate(highs)]
+
+    def rest(self, iterations: Half, tokens: Half) -> None:
+        """Have these middle values, found without following the medians one by one."""
+        self._halves = iterations, tokens
+
+    def begin(self, version: int, n: int, bounds: Bounds, now: int) -> None:
+        """Have these bounds from the n-th submission on."""
+        self.bounds = bounds
+        self.version = version
+        self.new_versions.append((version, n, bounds, now))
+
     def set_bounds(self, bounds: Bounds, now: int) -> None:
         """Start a new version with these bounds."""
-        self.bounds = bounds
-        self.version += 1
-        self.new_versions.append((self.version, self.n, bounds, now))
+        self.begin(self.version + 1, self.n, bounds, now)
 
     def bounds_now(self) -> Bounds:
         """The bounds as they follow from the submissions and the rules at this moment."""
-        return self._own_bounds() if self.n >= self._least else default_bounds(self.known.defaults)
+        return self._own_bounds() if self.n >= self.least else default_bounds(self.known.defaults)
 
     def _own_bounds(self) -> Bounds:
         default = self._default_ends
@@ -139,9 +163,17 @@ class Board:
         values: dict[str, Any] = {"of_task": self.known.key, "n": self.n, "version": self.version}  # Any: as above
         for name, low, high in zip(EXTREMES, self._lows, self._highs, strict=True):
             values |= {f"min_{name}": low, f"max_{name}": high}
-        for prefix, middle in (("iterations", self.iterations), ("tokens", self.tokens)):
-            values |= {f"{prefix}_middle": middle.value, f"{prefix}_below": middle.below}
+        halves = self._halves or (self.iterations.half, self.tokens.half)
+        for prefix, half in zip(("iterations", "tokens"), halves, strict=True):
+            values |= {f"{prefix}_middle": half.value, f"{prefix}_below": half.below}
         return values
+
+
+def _held(value: float, place: int) -> float | None:
+    """An extreme as the store holds it: counts are whole numbers."""
+    if math.isnan(value):
+        return None
+    return value if place in UNKNOWN_AT_ZERO else int(value)
 
 
 def save_boards(connection: Connection, boards: Sequence[Board]) -> None:
@@ -149,15 +181,12 @@ def save_boards(connection: Connection, boards: Sequence[Board]) -> None:
     if not boards:
         return
     connection.execute(update(states).where(states.c.task_key == bindparam("of_task")), [one.state() for one in boards])
-    made = [(board.known.key, *version) for board in boards for version in board.new_versions]
-    columns: dict[str, Sequence[Any]] = {  # Any: column values
-        "task_key": [one[0] for one in made],
-        "version": [one[1] for one in made],
-        "from_n": [one[2] for one in made],
-        "created_at": [one[4] for one in made],
-    }
-    columns |= {name: [one[3][place] for one in made] for place, name in enumerate(Bounds._fields)}
-    insert_columns(connection, baselines, columns)
+    made = [
+        (board.known.key, version, from_n, *bounds, now)
+        for board in boards
+        for version, from_n, bounds, now in board.new_versions
+    ]
+    insert_rows(connection, baselines, ("task_key", "version", "from_n", *Bounds._fields, "created_at"), made)
 
 
 def load_boards(
@@ -178,8 +207,10 @@ def load_boards(
             .join(states, joined & (states.c.version == baselines.c.version))
             .where(baselines.c.task_key.in_(some))
         )
+        packed = read_packed(connection, some)
+        least = rules.baseline.submissions
         for row in connection.execute(current).mappings():
             bounds = Bounds(*(row[name] for name in Bounds._fields))
             key = row["task_key"]
-            found[key] = Board(by_key[key], rows[key], bounds, rules.baseline.submissions)
+            found[key] = Board(by_key[key], rows[key], bounds, least=least, packed=packed.get(key))
     return found

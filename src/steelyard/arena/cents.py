@@ -38,14 +38,25 @@ def points_column(cents_: Sequence[int]) -> list[float]:
 
 
 def cents_column(scores: np.ndarray) -> np.ndarray:
-    """`cents` of each score; only those near a half are rounded one by one."""
+    """`cents` of each score."""
+    return _whole(scores, digits=2)
+
+
+def tenths_column(percentages: np.ndarray) -> np.ndarray:
+    """Percentages in tenths, rounded as `round(x, 1)` rounds."""
+    return _whole(percentages, digits=1)
+
+
+def _whole(values: np.ndarray, *, digits: int) -> np.ndarray:
+    """The values in units of the last digit; only those near a half are rounded one by one."""
     import numpy as np  # heavy: a single submission is scored without it
 
-    scaled = scores * 100
+    scaled = values * 10**digits
     rounded = np.rint(scaled)
     doubtful = np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < _DOUBTFUL)
     if len(doubtful):
-        distinct, where = np.unique(scores[doubtful], return_inverse=True)
-        rounded[doubtful] = np.array([cents(score) for score in distinct.tolist()], dtype=float)[where]
+        distinct, where = np.unique(values[doubtful], return_inverse=True)
+        one_by_one = [round(round(value, digits) * 10**digits) for value in distinct.tolist()]
+        rounded[doubtful] = np.array(one_by_one, dtype=float)[where]
     whole: np.ndarray = rounded.astype(np.int64)
     return whole

@@ -14,6 +14,7 @@ from steelyard.arena.receipts import Receipt
 from steelyard.arena.rescoring import Yardstick, score_all
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import FACTS, KEPT, RANKED
+from steelyard.arena.small import unpack
 from steelyard.arena.suspicion import SUSPECT, outlier_flags, validate
 from steelyard.arena.tallies import StoredTally, places_of
 from steelyard.store.migrations.m0001_arena import submissions
@@ -74,7 +75,8 @@ def _receipts(
     if policy == "current":
         facts = {name: [row[name] for row in rows] for name in FACTS}
         scores = score_all(facts, [Yardstick(board.bounds, board.known.constants)], [0] * len(rows))
-    places = places_of(scores["overall"], StoredTally(connection, board.known.key, "overall"), board.n, None)
+    counts = None if board.packed is None else unpack(board.packed.overall)
+    places = places_of(scores["overall"], StoredTally(connection, board.known.key, "overall"), board.n, counts)
     median = board.tokens.median()
     made = []
     for number, row in enumerate(rows):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class TallySource(Protocol):
@@ -51,6 +51,10 @@ class Tally:
             self.added[value] = self.added.get(value, 0) + more
         self._values = sorted({*self._values, *counts})
 
+    def whole(self) -> dict[int, int]:
+        """Every value with its count; only for a tally without a source."""
+        return {value: count for value, count in self._counts.items() if count}
+
     def count(self, value: int) -> int:
         """How many there are of this value."""
         if value not in self._counts:
@@ -72,6 +76,13 @@ class Tally:
         return min((one for one in (here, there) if one is not None), default=None)
 
 
+class Half(NamedTuple):
+    """The lower of the two middle values (None while there are none), and how many lie strictly below it."""
+
+    value: int | None
+    below: int
+
+
 class Middle:
     """The running median of the values in a tally."""
 
@@ -82,6 +93,11 @@ class Middle:
         """The lower of the two middle values; None while there are none."""
         self.below = below
         """How many lie strictly below it."""
+
+    @property
+    def half(self) -> Half:
+        """Where the middle is now, as the store keeps it."""
+        return Half(self.value, self.below)
 
     def add(self, value: int) -> None:
         """Take one more value in."""

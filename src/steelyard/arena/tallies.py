@@ -95,7 +95,7 @@ def add_to_tallies(connection: Connection, counts: Mapping[tuple[int, str], Mapp
     for (key, field), values in sorted(counts.items()):
         number = FIELDS[field]
         rows += [(key, number, value, n) for value, n in sorted(values.items())]
-    insert_rows(connection, tallies, ("task_key", "field", "value", "n"), rows, add_on_conflict="n")
+    insert_rows(connection, tallies, ("task_key", "field", "value", "n"), rows, on_conflict="add")
 
 
 def forget_scores(connection: Connection, task_keys: Iterable[int]) -> None:

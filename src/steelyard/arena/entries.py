@@ -1,0 +1,110 @@
+"""Submissions that were checked and wait to be written, as records and as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.board import Board, KnownTask
+from steelyard.arena.receipts import CriterionResult, Receipt
+from steelyard.records.finding import Rejected
+from steelyard.records.run import as_utc
+from steelyard.records.submission import Submission
+from steelyard.store import insert_columns
+from steelyard.store.migrations.m0001_arena import outbox
+
+EVALUATED = "submission.evaluated"
+
+AS_GIVEN = (
+    "id",
+    "total_tokens",
+    "tool_calls",
+    "iterations",
+    "execution_time",
+    "estimated_cost",
+    "success",
+    "agent",
+    "model",
+    "submitter",
+)
+"""Columns that hold what the submission says."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A submission that was checked and waits to be written."""
+
+    submission: Submission
+    known: KnownTask
+    digest: str
+    criteria: tuple[CriterionResult, ...]
+    artifacts_sha256: str | None
+
+
+Outcome = Receipt | Rejected
+
+Arrival = tuple[Board, list[Entry]]
+"""A task and the new entries for it, in their order."""
+
+
+def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, list[Any]]:
+    """The entries as columns of the store, those of each task side by side; what depends on scores is not there yet.
+
+    Any: column values.
+    """
+    entries = [entry for _, group in arrivals for entry in group]
+    given = [entry.submission for entry in entries]
+    columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), given)) for name in AS_GIVEN}  # Any: as above
+    columns["submitted_at"] = [now if one.submitted_at is None else _microseconds(one) for one in given]
+    columns["accepted_at"] = [now] * len(given)
+    columns["digest"] = list(map(attrgetter("digest"), entries))
+    columns |= _checked_columns(entries)
+    columns["task_key"] = [key for board, group in arrivals for key in [board.known.key] * len(group)]
+    columns["ordinal"] = [n for board, group in arrivals for n in range(board.n + 1, board.n + 1 + len(group))]
+    return columns
+
+
+def _checked_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:  # Any: column values
+    """What was found when the criteria were checked."""
+    checked = list(map(attrgetter("criteria"), entries))
+    return {
+        "criteria_met": [sum(result.met for result in results) if results else 0 for results in checked],
+        "criteria_total": list(map(len, checked)),
+        "is_claimed": [any(result.claimed for result in results) if results else False for results in checked],
+        "details": [_details(entry) for entry in entries],
+    }
+
+
+def _microseconds(one: Submission) -> int:
+    assert one.submitted_at is not None  # the caller has looked
+    moment = as_utc(one.submitted_at)
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+
+
+def _details(entry: Entry) -> str | None:
+    given = entry.submission
+    if not (given.files_created or given.artifacts or given.judgments or entry.criteria):
+        return None
+    found: dict[str, Any] = {  # Any: what is kept only to be shown
+        "files_created": given.files_created,
+        "artifacts": given.artifacts,
+        "artifacts_sha256": entry.artifacts_sha256,
+        "judgments": given.judgments,
+        "criteria": entry.criteria,
+    }
+    return msgspec.json.encode({name: value for name, value in found.items() if value}).decode()
+
+
+def write_events(connection: Connection, columns: Mapping[str, Sequence[Any]], now: int) -> None:
+    """Put one event for each evaluation into the outbox, in the transaction of the submissions. Any: column values."""
+    count = len(columns["task_key"])
+    own: dict[str, Sequence[Any]] = {  # Any: as above
+        "kind": [EVALUATED] * count,
+        "created_at": [now] * count,
+        "due_at": [now] * count,
+        "is_settled": [False] * count,
+    }
+    insert_columns(connection, outbox, {**columns, **own})

@@ -1,0 +1,207 @@
+"""Many submissions to small tasks, all tasks at once: the steps of the pipeline over columns.
+
+A small task has all its tallies in memory, so nothing has to be asked of the store on the way. What comes out is what
+the submissions would have got one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.baseline import Bounds
+from steelyard.arena.board import Board, save_boards
+from steelyard.arena.cents import points, tenths_column
+from steelyard.arena.counted import Counted, count, joined, single, unpacked
+from steelyard.arena.entries import Arrival, columns_of, write_events
+from steelyard.arena.intake import Groups, Taken, group, take_in_all
+from steelyard.arena.known import DEFAULTED, Policy, defaulted_fields
+from steelyard.arena.middle import Half
+from steelyard.arena.receipts import Receipt
+from steelyard.arena.rescoring import read_facts
+from steelyard.arena.rows import frame_of
+from steelyard.arena.rules import Rules
+from steelyard.arena.scoring import FACTS, KEPT, OWN_CONSTANTS, RANKED, cents_columns
+from steelyard.arena.small import Packed, write_packed
+from steelyard.arena.suspicion import SUSPECT, outlier_flags, validate
+from steelyard.store import insert_columns
+from steelyard.store.migrations.m0001_arena import submissions
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores in cents: of the new rows on their day and now, and the overall scores of earlier rows now."""
+
+    day: dict[str, np.ndarray]
+    now: dict[str, np.ndarray]
+    earlier: np.ndarray
+    of_earlier: np.ndarray
+    """The place of the task of each earlier row. Only tasks whose baseline moved have them here."""
+
+
+def accept_small(
+    connection: Connection, arrivals: Sequence[Arrival], *, rules: Rules, policy: Policy, now: int
+) -> dict[str, Receipt]:
+    """Write the entries of tasks that are small and stay so; the receipts by id."""
+    boards = [board for board, _ in arrivals]
+    columns = columns_of(arrivals, now)
+    facts = frame_of(columns, FACTS)
+    groups = group([len(entries) for _, entries in arrivals])
+    taken = take_in_all(boards, facts, groups, now=now)
+    scored = _score(connection, boards, facts, groups, taken, policy)
+    columns["baseline_version"] = taken.versions.tolist()
+    columns |= {name: values.tolist() for name, values in scored.day.items()}
+    insert_columns(connection, submissions, columns)
+    overall, medians = _tally(connection, boards, facts, groups, scored)
+    save_boards(connection, boards)
+    places = overall.where[: len(groups.which)]
+    below, equal, n = overall.below[places], overall.counts[places], overall.totals[groups.which]
+    told: dict[str, Sequence[Any]] = {  # Any: column values
+        "task_key": columns["task_key"],
+        "ordinal": columns["ordinal"],
+        "overall": scored.now["overall"].tolist(),
+        "overall_ranking": (n - below - equal + 1).tolist(),
+        "percentile": (tenths_column(below / n * 100) / 10).tolist(),
+        "baseline_version": columns["baseline_version"],
+    }
+    if policy == "current":
+        told["baseline_version"] = _spread([board.version for board in boards], groups)
+    write_events(connection, told, now)
+    suspect = _suspicions(rules, columns, facts, scored.now, medians)
+    made = map(
+        Receipt,
+        columns["id"],
+        _spread([board.known.task.id for board in boards], groups),
+        ["accepted"] * len(groups.which),
+        *((scored.now[name] / 100).tolist() for name in KEPT),
+        told["overall_ranking"],
+        told["percentile"],
+        told["baseline_version"],
+        _defaulted(columns, facts),
+        columns["is_claimed"],
+        *suspect,
+    )
+    return dict(zip(columns["id"], made, strict=True))
+
+
+def _spread(values: Sequence[Any], groups: Groups) -> list[Any]:  # Any: column values
+    """The value of each row's task."""
+    return [value for value, size in zip(values, groups.sizes.tolist(), strict=True) for value in [value] * size]
+
+
+def _score(
+    connection: Connection, boards: Sequence[Board], facts: pl.DataFrame, groups: Groups, taken: Taken, policy: Policy
+) -> Scored:
+    """Score the rows by what they met, and under policy `current` also by what their tasks have in the end."""
+    import numpy as np  # heavy: a single submission is accepted without it
+    import polars as pl  # heavy: as above
+
+    rows = len(groups.which)
+    frames, which, bounds = [facts], [groups.which], [taken.met]
+    of_earlier = np.empty(0, dtype=np.int64)
+    if policy == "current":
+        place_of = {board.known.key: place for place, board in enumerate(boards) if board.moved and board.n_before}
+        earlier = read_facts(connection, list(place_of))
+        of_earlier = np.array([place_of[key] for key in earlier["task_key"].to_list()], dtype=np.int64)
+        frames += [facts, earlier.drop("task_key")]
+        which += [groups.which, of_earlier]
+        bounds += [taken.left[groups.which], taken.left[of_earlier]]
+    table = _with_numbers(pl.concat(frames), boards, np.concatenate(which), np.concatenate(bounds))
+    cents = cents_columns(table, boards[0].known.constants)
+    day = {name: values[:rows] for name, values in cents.items()}
+    if policy != "current":
+        return Scored(day, day, of_earlier, of_earlier)
+    now = {name: values[rows : 2 * rows] for name, values in cents.items()}
+    return Scored(day, now, cents["overall"][2 * rows :], of_earlier)
+
+
+def _with_numbers(table: pl.DataFrame, boards: Sequence[Board], which: np.ndarray, bounds: np.ndarray) -> pl.DataFrame:
+    """The rows with the bounds and the constants that they are scored by."""
+    import numpy as np  # heavy: a single submission is accepted without it
+    import polars as pl  # heavy: as above
+
+    numbers = dict(zip(Bounds._fields, np.ascontiguousarray(bounds.T), strict=True))
+    for name in OWN_CONSTANTS:
+        numbers[name] = np.array([float(board.known.constants[name]) for board in boards])[which]
+    return table.hstack(pl.DataFrame(numbers))
+
+
+def _tally(
+    connection: Connection, boards: Sequence[Board], facts: pl.DataFrame, groups: Groups, scored: Scored
+) -> tuple[Counted, np.ndarray]:
+    """Keep the tallies of every task; those of overall scores, and the median of tokens for each row."""
+    import numpy as np  # heavy: a single submission is accepted without it
+
+    held = [board.packed or Packed() for board in boards]
+    tasks = len(boards)
+    again = set(scored.of_earlier.tolist())
+    kept = [b"" if place in again else one.overall for place, one in enumerate(held)]
+    overall = count(
+        joined(
+            single(groups.which, scored.now["overall"]), single(scored.of_earlier, scored.earlier), unpacked(kept)
+        ),
+        tasks,
+    )
+    turns = single(groups.which, facts["iterations"].fill_null(1).to_numpy())
+    iterations = count(joined(turns, unpacked([one.iterations for one in held])), tasks)
+    spent = single(groups.which, facts["total_tokens"].to_numpy())
+    tokens = count(joined(spent, unpacked([one.total_tokens for one in held])), tasks)
+    tallied = zip(overall.packed(), iterations.packed(), tokens.packed(), strict=True)
+    write_packed(connection, {board.known.key: Packed(*one) for board, one in zip(boards, tallied, strict=True)})
+    turn_halves, token_halves = iterations.halves(), tokens.halves()
+    for board, *numbers in zip(
+        boards,
+        *(column.tolist() for column in (turn_halves.values, turn_halves.below)),
+        *(column.tolist() for column in (token_halves.values, token_halves.below)),
+        strict=True,
+    ):
+        board.rest(Half(*numbers[:2]), Half(*numbers[2:]))
+    return overall, np.asarray(token_halves.medians)[groups.which]
+
+
+def _rare(is_likely: np.ndarray, make: Callable[[int], tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """What `make` gives for the rows where something is likely; nothing elsewhere."""
+    import numpy as np  # heavy: a single submission is accepted without it
+
+    found: list[tuple[str, ...]] = [()] * len(is_likely)
+    for row in np.flatnonzero(is_likely).tolist():
+        found[row] = make(row)
+    return found
+
+
+def _suspicions(
+    rules: Rules, columns: dict[str, list[Any]], facts: pl.DataFrame, now: dict[str, np.ndarray], medians: np.ndarray
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The flags and the warnings of each row. Columns tell where there may be any; few rows are looked at closely."""
+    limits, valid = rules.outliers, rules.validation
+    tokens, times = facts["total_tokens"].to_numpy(), facts["execution_time"].to_numpy()
+    may_be_outlier = (tokens < medians * limits.token_share_of_median) | (times < limits.fast_seconds)
+    may_be_outlier |= facts["tool_calls"].to_numpy() == limits.few_tool_calls
+    high = valid.high_score * 100 - 1
+    may_be_suspicious = (tokens < valid.low_tokens) | ((now["efficiency"] > high) & (now["speed"] > high))
+
+    def flags(row: int) -> tuple[str, ...]:
+        return outlier_flags(limits, float(medians[row]), *(columns[name][row] for name in SUSPECT))
+
+    def warnings(row: int) -> tuple[str, ...]:
+        scores = [points(int(now[name][row])) for name in RANKED]
+        return tuple(validate(scores, columns["total_tokens"][row], valid)[1])
+
+    return _rare(may_be_outlier, flags), _rare(may_be_suspicious, warnings)
+
+
+def _defaulted(columns: dict[str, list[Any]], facts: pl.DataFrame) -> list[tuple[str, ...]]:  # Any: column values
+    """The fields of each row that were scored by a default."""
+    import numpy as np  # heavy: a single submission is accepted without it
+
+    is_known = (facts["execution_time"].to_numpy() > 0) & (facts["estimated_cost"].to_numpy() > 0)
+    is_known &= facts["iterations"].is_not_null().to_numpy()
+    is_known &= np.array([claim is not None for claim in columns["success"]])
+    return _rare(~is_known, lambda row: defaulted_fields(*(columns[name][row] for name in DEFAULTED)))
