@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from operator import itemgetter
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import msgspec
 from sqlalchemy import insert, select, update
@@ -28,7 +27,7 @@ from steelyard.arena.rules import Rules, read_rules
 from steelyard.arena.scoring import FACTS
 from steelyard.arena.small import pack, write_packed
 from steelyard.arena.tallies import add_to_tallies, forget_scores
-from steelyard.arena.tasks import add_task, find_task, known_task, load_tasks
+from steelyard.arena.tasks import add_task, find_tasks, known_task, load_tasks
 from steelyard.errors import BadStore, UnknownName, UsageError, nearest
 from steelyard.profiles._read import Profile
 from steelyard.records.decode import Refused
@@ -49,14 +48,38 @@ def now_microseconds() -> int:
     return time.time_ns() // 1000
 
 
+class Known(NamedTuple):
+    """Rules, and the tasks that were looked up under them."""
+
+    rules: Rules
+    tasks: dict[str, KnownTask]
+
+
+class Checked(NamedTuple):
+    """Submissions that can be accepted: their numbers among those given, and the rules they were checked under."""
+
+    numbers: list[int]
+    entries: list[Entry]
+    rules: Rules
+
+
 class Arena:
     """Tasks, submissions and standings in one store, under one profile and one policy."""
 
     def __init__(self, store: Store, *, rules: Rules, policy: Policy) -> None:
         self.store = store
-        self.rules = rules
         self.policy = policy
-        self._tasks: dict[str, KnownTask] = {}
+        # One thing, replaced as a whole: one portion of a batch is checked while another is being written.
+        self._known = Known(rules, {})
+
+    @property
+    def rules(self) -> Rules:
+        """What scores are made by."""
+        return self._known.rules
+
+    @rules.setter
+    def rules(self, rules: Rules) -> None:
+        self._known = Known(rules, {})
 
     def add_task(self, task: Task) -> bool:
         """Add a task; False when the very same one is there."""
@@ -82,128 +105,128 @@ class Arena:
             return self._submit(held, artifacts_root)
 
     def _submit(self, given: Sequence[Submission | Rejected], root: Path | None) -> list[Outcome]:
-        outcomes: dict[int, Outcome] = {}
-        checked = self._checked(given, outcomes, root)
-        entries = dict(sorted(checked, key=itemgetter(0)))  # the order of acceptance is the order given
-        by_task: dict[int, list[int]] = {}
-        for number, entry in entries.items():
-            by_task.setdefault(entry.known.key, []).append(number)
-        for numbers in _portions(list(by_task.values())):
-            self._accept(numbers, entries, outcomes)
-        return [outcomes[number] for number in range(len(given))]
+        outcomes: list[Outcome | None] = [one if isinstance(one, Rejected) else None for one in given]
+        portions = list(_portions(given))
+        if len(portions) == 1:
+            self._accept(self._checked(given, portions[0], outcomes, root), outcomes)
+        elif portions:
+            # Databases write without Python's lock, so the next portion is checked meanwhile.
+            with ThreadPoolExecutor(max_workers=1, thread_name_prefix="steelyard-accepts") as pool:
+                before = pool.submit(lambda: None)
+                for numbers in portions:
+                    checked = self._checked(given, numbers, outcomes, root)
+                    before.result()
+                    before = pool.submit(self._accept, checked, outcomes)
+                before.result()
+        return [outcome for outcome in outcomes if outcome is not None]
 
-    def _accept(self, numbers: Sequence[int], entries: dict[int, Entry], outcomes: dict[int, Outcome]) -> None:
+    def _accept(self, checked: Checked, outcomes: list[Outcome | None]) -> None:
         """Write these entries in one transaction. An id that comes twice waits until its first is written."""
-        seen: set[str] = set()
-        now: list[int] = []
-        later: list[int] = []
-        for number in numbers:
-            identity = entries[number].submission.id
-            (later if identity in seen else now).append(number)
-            seen.add(identity)
+        first_of: dict[str, int] = {}
+        for place, entry in enumerate(checked.entries):
+            first_of.setdefault(entry.submission.id, place)
+        now = list(first_of.values())
+        entries = checked.entries if len(now) == len(checked.entries) else [checked.entries[place] for place in now]
 
         def work(connection: Connection) -> list[Outcome]:
-            coming = [entries[number] for number in now]
-            if self.refresh(connection):
-                coming = [self._under_present_rules(connection, entry) for entry in coming]
-            return accept(connection, coming, rules=self.rules, policy=self.policy, now=now_microseconds())
+            self.refresh(connection)
+            known, coming = self._known, entries
+            if known.rules is not checked.rules:
+                coming = [self._under_present_rules(connection, known, entry) for entry in coming]
+            return accept(connection, coming, rules=known.rules, policy=self.policy, now=now_microseconds())
 
-        outcomes |= dict(zip(now, self.store.in_transaction(work), strict=True))
-        if later:
-            self._accept(later, entries, outcomes)
+        for place, outcome in zip(now, self.store.in_transaction(work), strict=True):
+            outcomes[checked.numbers[place]] = outcome
+        if len(now) < len(checked.entries):
+            later = sorted(set(range(len(checked.entries))) - set(now))
+            again = [checked.numbers[place] for place in later], [checked.entries[place] for place in later]
+            self._accept(Checked(*again, checked.rules), outcomes)
 
-    def _under_present_rules(self, connection: Connection, entry: Entry) -> Entry:
+    @staticmethod
+    def _under_present_rules(connection: Connection, known: Known, entry: Entry) -> Entry:
         """The entry with its task as the rules have it now: they may have changed since it was checked."""
         name = entry.submission.task_id
-        if name not in self._tasks:
-            self._tasks[name] = known_task(connection, name, self.rules)
-        known = self._tasks[name]
-        return entry if known is entry.known else msgspec.structs.replace(entry, known=known)
+        if name not in known.tasks:
+            known.tasks[name] = known_task(connection, name, known.rules)
+        return msgspec.structs.replace(entry, known=known.tasks[name])
 
     def _checked(
-        self, given: Sequence[Submission | Rejected], outcomes: dict[int, Outcome], root: Path | None
-    ) -> Iterator[tuple[int, Entry]]:
+        self,
+        given: Sequence[Submission | Rejected],
+        numbers: Sequence[int],
+        outcomes: list[Outcome | None],
+        root: Path | None,
+    ) -> Checked:
         """The submissions that can be accepted, each with its criteria checked; the refused go to `outcomes`."""
-        sound: list[tuple[int, Submission]] = []
-        for number, one in enumerate(given):
-            if isinstance(one, Rejected):
-                outcomes[number] = one
-            else:
-                sound.append((number, one))
-        todo: list[tuple[int, Submission, bytes]] = []
+        known = self._known
+        sound = [one for number in numbers if isinstance(one := given[number], Submission)]
+        found: dict[int, Entry] = {}
+        todo: dict[int, tuple[Submission, bytes]] = {}
+        digest = hashlib.sha256
+        said = check_submissions(sound)
         with self.store.read() as connection:
-            known = known_digests(connection, [one.id for _, one in sound if one.artifacts is not None])
-            for (number, one), said in zip(sound, check_submissions([one for _, one in sound]), strict=True):
-                task = self._tasks.get(one.task_id)
-                if task is not None and task.asks_nothing and one.artifacts is None and type(said) is bytes:
-                    yield number, Entry(one, task, hashlib.sha256(said).hexdigest(), (), None)
-                    continue
-                problem = self._problem(connection, one, said)
+            wanted = {one.task_id for one, text in zip(sound, said, strict=True) if type(text) is bytes}
+            known.tasks.update(find_tasks(connection, wanted - known.tasks.keys(), known.rules))
+            for number, one, text in zip(numbers, sound, said, strict=True):
+                if type(text) is bytes and one.artifacts is None:
+                    task = known.tasks.get(one.task_id)
+                    if task is not None and task.asks_nothing:
+                        found[number] = Entry(one, task, digest(text).hexdigest(), (), None)
+                        continue
+                problem = self._problem(connection, known, one, text)
                 if problem is not None:
                     outcomes[number] = problem
-                elif isinstance(said, bytes):
-                    todo.append((number, one, said))
-
-        def check(given: tuple[int, Submission, bytes]) -> Entry | Rejected:
-            _, one, said = given
-            return self._check(one, said, root, is_known=one.id in known)
-
-        if sum(one.artifacts is not None for _, one, _ in todo) > 1:
-            with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-                checked = list(pool.map(check, todo))
-        else:
-            checked = [check(one) for one in todo]
-        for (number, _, _), entry in zip(todo, checked, strict=True):
+                elif isinstance(text, bytes):
+                    todo[number] = one, text
+            held = known_digests(connection, [one.id for one, _ in todo.values() if one.artifacts is not None])
+        for number, entry in zip(todo, self._check_all(known, list(todo.values()), held, root), strict=True):
             if isinstance(entry, Rejected):
                 outcomes[number] = entry
             else:
-                yield number, entry
+                found[number] = entry
+        ordered = found if not todo else {number: found[number] for number in numbers if number in found}
+        return Checked(list(ordered), list(ordered.values()), known.rules)
 
-    def _problem(self, connection: Connection, one: Submission, said: bytes | Refused) -> Rejected | None:
+    def _check_all(
+        self, known: Known, todo: Sequence[tuple[Submission, bytes]], held: Container[str], root: Path | None
+    ) -> list[Entry | Rejected]:
+        """Check the criteria of each; those with artifacts beside each other, since commands may take long."""
+
+        def check(given: tuple[Submission, bytes]) -> Entry | Rejected:
+            one, said = given
+            return _check(known.tasks[one.task_id], one, said, root, is_known=one.id in held)
+
+        if sum(one.artifacts is not None for one, _ in todo) < 2:
+            return [check(one) for one in todo]
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            return list(pool.map(check, todo))
+
+    @staticmethod
+    def _problem(connection: Connection, known: Known, one: Submission, said: bytes | Refused) -> Rejected | None:
         """Why the submission is refused; None when it is sound."""
         if isinstance(said, Refused):
             return Rejected(path=one.id[:200], reason=said.reason, hint=said.hint, code="bad_submission")
-        known = self._tasks.get(one.task_id) or find_task(connection, one.task_id, self.rules)
-        if known is None:
+        found = known.tasks.get(one.task_id)
+        if found is None:
             close = nearest(one.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
             hint = f"did you mean {close!r}?" if close else "add the task first"
             return Rejected(
                 path=one.id, reason=f"there is no task {one.task_id[:200]!r}", hint=hint, code="unknown_task"
             )
-        self._tasks[one.task_id] = known
-        if known.task.tools is None and known.task.models is None:
+        if found.task.tools is None and found.task.models is None:
             return None
-        for what, name, admitted in (("tool", one.agent, known.task.tools), ("model", one.model, known.task.models)):
+        for what, name, admitted in (("tool", one.agent, found.task.tools), ("model", one.model, found.task.models)):
             if admitted is not None and name not in admitted:
                 shown = "an unnamed one" if name is None else repr(name)
                 reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
                 return Rejected(path=one.id, reason=reason, code="out_of_scope")
         return None
 
-    def _check(self, one: Submission, said: bytes, root: Path | None, *, is_known: bool) -> Entry | Rejected:
-        known = self._tasks[one.task_id]
-        criteria = () if is_known else known.task.success_criteria
-        if one.artifacts is None:
-            results = check_all(criteria, one, None) if criteria else ()
-            return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
-        try:
-            if root is None:
-                raise BadArtifacts("no folder was named in which artifacts may lie")
-            with staged(locate(one.artifacts, root)) as found:
-                digest = submission_digest(one, found.sha256)
-                return Entry(one, known, digest, check_all(criteria, one, found), found.sha256)
-        except BadArtifacts as error:
-            return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
-
-    def refresh(self, connection: Connection) -> bool:
-        """Follow a change of profile or policy that another process made; whether the rules are others now."""
-        rules, policy = read_settings(connection, self.store.address)
-        self.policy = policy
-        if rules == self.rules:
-            return False
-        self.rules = rules
-        self._tasks = {}
-        return True
+    def refresh(self, connection: Connection) -> None:
+        """Follow a change of profile or policy that another process made."""
+        rules, self.policy = read_settings(connection, self.store.address)
+        if rules != self.rules:
+            self.rules = rules
 
     def rescore(
         self, task_ids: Sequence[str] | None = None, *, profile: Profile | None = None, policy: Policy | None = None
@@ -216,7 +239,6 @@ class Arena:
             self.refresh(connection)
             if profile is not None:
                 self.rules = read_rules(profile)
-                self._tasks = {}
             if policy is not None:
                 self.policy = policy
             write_settings(connection, self.rules, self.policy)
@@ -262,14 +284,35 @@ class Arena:
         return sum(board.n for board in boards.values())
 
 
-def _portions(groups: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Whole tasks together, as many as fit into one transaction."""
+def _check(known: KnownTask, one: Submission, said: bytes, root: Path | None, *, is_known: bool) -> Entry | Rejected:
+    """The submission with its criteria checked, unless it is in the store already."""
+    criteria = () if is_known else known.task.success_criteria
+    if one.artifacts is None:
+        results = check_all(criteria, one, None) if criteria else ()
+        return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
+    try:
+        if root is None:
+            raise BadArtifacts("no folder was named in which artifacts may lie")
+        with staged(locate(one.artifacts, root)) as found:
+            digest = submission_digest(one, found.sha256)
+            return Entry(one, known, digest, check_all(criteria, one, found), found.sha256)
+    except BadArtifacts as error:
+        return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
+
+
+def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
+    """The numbers of submissions, whole tasks together, as many as fit into one transaction."""
+    by_task: dict[str, list[int]] = {}
+    for number, one in enumerate(given):
+        if isinstance(one, Submission):
+            # One made by a program may hold anything; it is refused when it is checked.
+            by_task.setdefault(one.task_id if type(one.task_id) is str else "", []).append(number)
     portion: list[int] = []
-    for group in groups:
+    for group in by_task.values():
         if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
             yield portion
             portion = []
-        portion = [*portion, *group]
+        portion += group
     if portion:
         yield portion
 

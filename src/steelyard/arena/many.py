@@ -6,7 +6,7 @@ the submissions would have got one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,13 @@ from steelyard.arena.intake import Groups, Taken, group, take_in_all
 from steelyard.arena.known import DEFAULTED, Policy, defaulted_fields
 from steelyard.arena.middle import Half
 from steelyard.arena.receipts import Receipt
-from steelyard.arena.rescoring import read_facts
+from steelyard.arena.rescoring import no_facts, read_facts
 from steelyard.arena.rows import frame_of
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import FACTS, KEPT, OWN_CONSTANTS, RANKED, cents_columns
 from steelyard.arena.small import Packed, write_packed
 from steelyard.arena.suspicion import SUSPECT, outlier_flags, validate
-from steelyard.store import insert_columns
+from steelyard.store import Alongside, alongside, insert_columns
 from steelyard.store.migrations.m0001_arena import submissions
 
 if TYPE_CHECKING:
@@ -46,21 +46,47 @@ class Scored:
     """The place of the task of each earlier row. Only tasks whose baseline moved have them here."""
 
 
+ROWS_AT_ONCE = 20_000
+"""While so many rows are being written, the next are made."""
+
+
 def accept_small(
     connection: Connection, arrivals: Sequence[Arrival], *, rules: Rules, policy: Policy, now: int
 ) -> dict[str, Receipt]:
     """Write the entries of tasks that are small and stay so; the receipts by id."""
+    receipts: dict[str, Receipt] = {}
+    with alongside(connection) as store:
+        for part in _parts(arrivals):
+            receipts |= _accept_part(store, part, rules=rules, policy=policy, now=now)
+    return receipts
+
+
+def _parts(arrivals: Sequence[Arrival]) -> Iterator[list[Arrival]]:
+    """Whole tasks together, about ROWS_AT_ONCE rows each time."""
+    part: list[Arrival] = []
+    for arrival in arrivals:
+        part.append(arrival)
+        if sum(len(entries) for _, entries in part) >= ROWS_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _accept_part(
+    store: Alongside, arrivals: Sequence[Arrival], *, rules: Rules, policy: Policy, now: int
+) -> dict[str, Receipt]:
     boards = [board for board, _ in arrivals]
     columns = columns_of(arrivals, now)
     facts = frame_of(columns, FACTS)
     groups = group([len(entries) for _, entries in arrivals])
     taken = take_in_all(boards, facts, groups, now=now)
-    scored = _score(connection, boards, facts, groups, taken, policy)
+    scored = _score(store, boards, facts, groups, taken, policy)
     columns["baseline_version"] = taken.versions.tolist()
     columns |= {name: values.tolist() for name, values in scored.day.items()}
-    insert_columns(connection, submissions, columns)
-    overall, medians = _tally(connection, boards, facts, groups, scored)
-    save_boards(connection, boards)
+    store.later(insert_columns, submissions, columns)
+    overall, medians = _tally(store, boards, facts, groups, scored)
+    store.later(save_boards, boards)
     places = overall.where[: len(groups.which)]
     below, equal, n = overall.below[places], overall.counts[places], overall.totals[groups.which]
     told: dict[str, Sequence[Any]] = {  # Any: column values
@@ -73,7 +99,7 @@ def accept_small(
     }
     if policy == "current":
         told["baseline_version"] = _spread([board.version for board in boards], groups)
-    write_events(connection, told, now)
+    store.later(write_events, told, now)
     suspect = _suspicions(rules, columns, facts, scored.now, medians)
     made = map(
         Receipt,
@@ -97,7 +123,7 @@ def _spread(values: Sequence[Any], groups: Groups) -> list[Any]:  # Any: column 
 
 
 def _score(
-    connection: Connection, boards: Sequence[Board], facts: pl.DataFrame, groups: Groups, taken: Taken, policy: Policy
+    store: Alongside, boards: Sequence[Board], facts: pl.DataFrame, groups: Groups, taken: Taken, policy: Policy
 ) -> Scored:
     """Score the rows by what they met, and under policy `current` also by what their tasks have in the end."""
     import numpy as np  # heavy: a single submission is accepted without it
@@ -108,7 +134,7 @@ def _score(
     of_earlier = np.empty(0, dtype=np.int64)
     if policy == "current":
         place_of = {board.known.key: place for place, board in enumerate(boards) if board.moved and board.n_before}
-        earlier = read_facts(connection, list(place_of))
+        earlier = store.now(read_facts, list(place_of)) if place_of else no_facts()
         of_earlier = np.array([place_of[key] for key in earlier["task_key"].to_list()], dtype=np.int64)
         frames += [facts, earlier.drop("task_key")]
         which += [groups.which, of_earlier]
@@ -134,7 +160,7 @@ def _with_numbers(table: pl.DataFrame, boards: Sequence[Board], which: np.ndarra
 
 
 def _tally(
-    connection: Connection, boards: Sequence[Board], facts: pl.DataFrame, groups: Groups, scored: Scored
+    store: Alongside, boards: Sequence[Board], facts: pl.DataFrame, groups: Groups, scored: Scored
 ) -> tuple[Counted, np.ndarray]:
     """Keep the tallies of every task; those of overall scores, and the median of tokens for each row."""
     import numpy as np  # heavy: a single submission is accepted without it
@@ -154,7 +180,7 @@ def _tally(
     spent = single(groups.which, facts["total_tokens"].to_numpy())
     tokens = count(joined(spent, unpacked([one.total_tokens for one in held])), tasks)
     tallied = zip(overall.packed(), iterations.packed(), tokens.packed(), strict=True)
-    write_packed(connection, {board.known.key: Packed(*one) for board, one in zip(boards, tallied, strict=True)})
+    store.later(write_packed, {board.known.key: Packed(*one) for board, one in zip(boards, tallied, strict=True)})
     turn_halves, token_halves = iterations.halves(), tokens.halves()
     for board, *numbers in zip(
         boards,

@@ -123,4 +123,10 @@ def read_facts(connection: Connection, keys: Sequence[int]) -> pl.DataFrame:
         read_frame(connection, select(*wanted).where(submissions.c.task_key.in_(keys[start : start + KEYS_PER_QUERY])))
         for start in range(0, len(keys), KEYS_PER_QUERY)
     ]
-    return pl.concat(parts) if parts else frame_of({name: [] for name in ("task_key", *FACTS)}, ("task_key", *FACTS))
+    return pl.concat(parts) if parts else no_facts()
+
+
+def no_facts() -> pl.DataFrame:
+    """What `read_facts` gives of no tasks."""
+    names = ("task_key", *FACTS)
+    return frame_of({name: [] for name in names}, names)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import msgspec
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
@@ -14,6 +17,9 @@ from steelyard.records.task import Task, convert_task
 from steelyard.store.migrations.m0001_arena import baselines, states, tasks
 
 FIRST_VERSION = 1
+IDS_PER_QUERY = 500
+_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
+"""What no database takes as text; no task is called so."""
 
 
 def add_task(connection: Connection, task: Task, *, rules: Rules, now: int) -> bool:
@@ -43,20 +49,24 @@ def load_tasks(connection: Connection, rules: Rules) -> dict[str, KnownTask]:
     return {known.task.id: known for known in (_known(row.task_key, row.definition, rules) for row in rows)}
 
 
-def find_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask | None:
-    """The task of that id; None when there is none."""
-    if "\0" in task_id:
-        return None
-    row = connection.execute(select(tasks.c.task_key, tasks.c.definition).where(tasks.c.id == task_id)).first()
-    return None if row is None else _known(row.task_key, row.definition, rules)
+def find_tasks(connection: Connection, ids: Iterable[str], rules: Rules) -> dict[str, KnownTask]:
+    """The tasks of these ids that are there."""
+    wanted = sorted(name for name in ids if _FORBIDDEN.search(name) is None)
+    found: dict[str, KnownTask] = {}
+    for start in range(0, len(wanted), IDS_PER_QUERY):
+        some = tasks.c.id.in_(wanted[start : start + IDS_PER_QUERY])
+        for row in connection.execute(select(tasks.c.task_key, tasks.c.definition).where(some)):
+            known = _known(row.task_key, row.definition, rules)
+            found[known.task.id] = known
+    return found
 
 
 def known_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask:
     """The task of that id, or an error with the nearest."""
-    found = find_task(connection, task_id, rules)
-    if found is None:
+    found = find_tasks(connection, [task_id], rules)
+    if task_id not in found:
         raise UnknownName("task", task_id[:200], connection.execute(select(tasks.c.id)).scalars())
-    return found
+    return found[task_id]
 
 
 def _known(key: int, definition: str, rules: Rules) -> KnownTask:

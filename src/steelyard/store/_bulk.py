@@ -3,20 +3,66 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from sqlalchemy import Column, Table
 from sqlalchemy.engine import Connection
-
+from sqlalchemy.exc import DBAPIError
 
 OnConflict = Literal["add", "replace"]
 """What becomes of a key that is there: the other columns are added to, or replaced."""
 
+PARAMETERS_AT_ONCE = 32_000
+"""Values in one statement. Many rows in each are quicker than one, and other threads run meanwhile."""
+
+
+COPY_FROM = 100
+"""From so many rows on PostgreSQL is sent a stream of rows."""
+
 
 def insert_columns(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Insert rows given as columns. Any: column values."""
-    insert_rows(connection, table, list(columns), list(zip(*columns.values(), strict=True)))
+    """Insert rows given as columns of the same length. Any: column values."""
+    names, values = list(columns), list(columns.values())
+    count = len(values[0])
+    if connection.dialect.name == "postgresql":
+        if count < COPY_FROM:
+            insert_rows(connection, table, names, list(zip(*values, strict=True)))
+        else:
+            _copy(connection, table, names, values)
+        return
+    width = len(names)
+    most = max(1, min(PARAMETERS_AT_ONCE, _parameter_limit(connection)) // width)
+    for start in range(0, count, most):
+        rows = min(most, count - start)
+        flat: list[Any] = [None] * (rows * width)
+        for place, column in enumerate(values):
+            flat[place::width] = column[start : start + rows]
+        text = _insertion(connection, table, names, rows=rows)
+        connection.exec_driver_sql(text, tuple(flat))
+
+
+def _parameter_limit(connection: Connection) -> int:
+    driver: sqlite3.Connection = connection.connection.dbapi_connection  # type: ignore[assignment]  # we are on SQLite
+    return driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+
+
+def _copy(connection: Connection, table: Table, names: Sequence[str], values: Sequence[Sequence[Any]]) -> None:
+    quote = connection.dialect.identifier_preparer.quote
+    listed = ", ".join(quote(table.c[name].name) for name in names)
+    text = f"COPY {quote(table.name)} ({listed}) FROM STDIN"
+    cursor: Any = connection.connection.cursor()  # Any: psycopg, which is an extra
+    driver: Any = connection.dialect.dbapi  # Any: as above
+    try:
+        with cursor.copy(text) as copying:
+            for row in zip(*values, strict=True):
+                copying.write_row(row)
+    except driver.Error as error:
+        # As SQLAlchemy would raise it: a key that another took meanwhile is tried again.
+        raise DBAPIError.instance(text, None, error, driver.Error, dialect=connection.dialect) from error
+    finally:
+        cursor.close()
 
 
 def insert_rows(
@@ -27,19 +73,22 @@ def insert_rows(
     *,
     on_conflict: OnConflict | None = None,
 ) -> None:
-    """Insert rows given as tuples in the order of the columns.
-
-    Any: column values. Names in the statement are the table's own, never a user's.
-    """
+    """Insert rows given as tuples in the order of the columns. Any: column values."""
     if not rows:
         return
+    text = _insertion(connection, table, columns, rows=1)
+    if on_conflict is not None:
+        text += _conflict_clause(table, columns, on_conflict, connection.dialect.identifier_preparer.quote)
+    connection.exec_driver_sql(text, rows)
+
+
+def _insertion(connection: Connection, table: Table, columns: Sequence[str], *, rows: int) -> str:
+    """The statement that inserts so many rows. Names in it are the table's own, never a user's."""
     quote = connection.dialect.identifier_preparer.quote
     mark = "%s" if connection.dialect.name == "postgresql" else "?"
     names = ", ".join(quote(table.c[name].name) for name in columns)
-    text = f"INSERT INTO {quote(table.name)} ({names}) VALUES ({', '.join([mark] * len(columns))})"  # noqa: S608 - our own names
-    if on_conflict is not None:
-        text += _conflict_clause(table, columns, on_conflict, quote)
-    connection.exec_driver_sql(text, rows)
+    row = f"({', '.join([mark] * len(columns))})"
+    return f"INSERT INTO {quote(table.name)} ({names}) VALUES {', '.join([row] * rows)}"  # noqa: S608 - our own names
 
 
 def _conflict_clause(

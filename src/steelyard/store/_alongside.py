@@ -1,0 +1,65 @@
+"""Writing while the next rows are being made: a thread that has the connection to itself for a while.
+
+Databases write without Python's lock. Everything that is asked for is done in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy.engine import Connection
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Alongside:
+    """A connection whose work is done by another thread."""
+
+    def __init__(self, connection: Connection, pool: ThreadPoolExecutor) -> None:
+        self._connection = connection
+        self._pool = pool
+        self._waiting: list[Future[None]] = []
+
+    def later(
+        self,
+        work: Callable[Concatenate[Connection, Given], None],
+        /,
+        *given: Given.args,
+        **named: Given.kwargs,
+    ) -> None:
+        """Do this when what was asked for before is done."""
+        self._waiting.append(self._pool.submit(work, self._connection, *given, **named))
+
+    def now(
+        self,
+        work: Callable[Concatenate[Connection, Given], Result],
+        /,
+        *given: Given.args,
+        **named: Given.kwargs,
+    ) -> Result:
+        """What this gives, once all that was asked for before is done."""
+        return self._pool.submit(work, self._connection, *given, **named).result()
+
+    def finish(self) -> None:
+        """Wait until everything is done; the first error is raised."""
+        for future in self._waiting:
+            future.result()
+
+
+@contextmanager
+def alongside(connection: Connection) -> Iterator[Alongside]:
+    """Lend the connection to a thread; it is back, with everything done, when the block ends.
+
+    When the block fails, what has not begun is left undone: the caller's transaction is not kept anyway.
+    """
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="steelyard-writes")
+    try:
+        lent = Alongside(connection, pool)
+        yield lent
+        lent.finish()
+    finally:
+        pool.shutdown(cancel_futures=True)
