@@ -17,13 +17,13 @@ from sqlalchemy import select
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.arena import open_arena
+from steelyard.arena.events import EVALUATED
 from steelyard.arena.notify import event_id
-from steelyard.arena.entries import EVALUATED
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.standings import standings
 from steelyard.store import Store, open_store
 from steelyard.store.migrations.m0001_arena import baselines, outbox, states, submissions, tallies
-from steelyard.store.migrations.m0011_small_tallies import small_tallies
+from steelyard.store.migrations.m0011_batches import small_tallies
 
 CRASH = Path(__file__).parent.parent / "arena_crash.py"
 CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, inspect, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from steelyard.errors import BadStore, StoreUnavailable
-from steelyard.store import Store, open_store
+from steelyard.store import Store, alongside, insert_columns, open_store
 from steelyard.store._migrate import applied, migrations
 from steelyard.store.migrations.m0001_arena import settings
 
@@ -94,3 +94,44 @@ def test_tables_are_those_that_the_migrations_declare(store: Store) -> None:
     with store.read() as connection:
         columns = {column["name"] for column in inspect(connection).get_columns(settings.name)}
     assert columns == set(settings.columns.keys())
+
+
+def test_more_rows_than_one_statement_holds_go_in_as_they_are(store: Store) -> None:
+    names = [f"row {number}" for number in range(40_000)]
+    values = [f"a\tb\\n'{number}\n%s?" for number in range(40_000)]
+    with store.write() as connection:
+        insert_columns(connection, settings, {"name": names, "value": values})
+    with store.read() as connection:
+        found = {row.name: row.value for row in connection.execute(select(settings))}
+    assert found == dict(zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize("count", [3, 500])
+def test_a_key_that_is_there_refuses_all_rows_as_sqlalchemy_would(store: Store, count: int) -> None:
+    names = [*(f"row {number}" for number in range(count)), "row 1"]
+    with pytest.raises(IntegrityError), store.write() as connection:
+        insert_columns(connection, settings, {"name": names, "value": names})
+    with store.read() as connection:
+        assert connection.execute(select(settings)).all() == []
+
+
+def test_an_error_in_what_is_done_alongside_breaks_the_transaction(store: Store) -> None:
+    rows = {"name": ["a"], "value": ["b"]}
+
+    def write_twice() -> None:
+        with store.write() as connection, alongside(connection) as other:
+            other.later(insert_columns, settings, rows)
+            other.later(insert_columns, settings, rows)
+
+    with pytest.raises(IntegrityError):
+        write_twice()
+    with store.read() as connection:
+        assert connection.execute(select(settings)).all() == []
+
+
+def test_what_is_done_alongside_is_done_in_its_order(store: Store) -> None:
+    with store.write() as connection, alongside(connection) as other:
+        for number in range(20):
+            other.later(insert_columns, settings, {"name": [f"{number:02}"], "value": [""]})
+        found = other.now(lambda lent: lent.execute(select(settings.c.name)).scalars().all())
+    assert sorted(found) == [f"{number:02}" for number in range(20)]

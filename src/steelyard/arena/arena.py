@@ -19,8 +19,8 @@ from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.board import KnownTask, load_boards, save_boards
 from steelyard.arena.collector import collector_resting
 from steelyard.arena.criteria import check_all
-from steelyard.arena.known import Policy
 from steelyard.arena.entries import Entry, Outcome
+from steelyard.arena.known import Policy
 from steelyard.arena.pipeline import accept, known_digests
 from steelyard.arena.rescoring import count_scores, tally_scores
 from steelyard.arena.rules import Rules, read_rules
@@ -277,9 +277,7 @@ class Arena:
             }
         in_rows = {(key, "overall"): tally for key, tally in counts.items() if boards[key].packed is None}
         add_to_tallies(connection, in_rows)
-        small = {
-            key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed
-        }
+        small = {key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed}
         write_packed(connection, small)
         return sum(board.n for board in boards.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Counted(NamedTuple):
         """The tally of each task as the store keeps it (`small.pack`)."""
         values, counts = self.values.astype("<i8").tobytes(), self.counts.astype("<i8").tobytes()
         ends = (self.starts * 8).tolist()
-        return [values[a:b] + counts[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [values[a:b] + counts[a:b] for a, b in pairwise(ends)]
 
     def halves(self) -> Halves:
         """The middle of each task's values."""

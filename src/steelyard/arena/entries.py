@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy.engine import Connection
 
 from steelyard.arena.board import Board, KnownTask
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.records.finding import Rejected
 from steelyard.records.run import as_utc
 from steelyard.records.submission import Submission
-from steelyard.store import insert_columns
-from steelyard.store.migrations.m0001_arena import outbox
-
-EVALUATED = "submission.evaluated"
 
 AS_GIVEN = (
     "id",
@@ -96,15 +91,3 @@ def _details(entry: Entry) -> str | None:
         "criteria": entry.criteria,
     }
     return msgspec.json.encode({name: value for name, value in found.items() if value}).decode()
-
-
-def write_events(connection: Connection, columns: Mapping[str, Sequence[Any]], now: int) -> None:
-    """Put one event for each evaluation into the outbox, in the transaction of the submissions. Any: column values."""
-    count = len(columns["task_key"])
-    own: dict[str, Sequence[Any]] = {  # Any: as above
-        "kind": [EVALUATED] * count,
-        "created_at": [now] * count,
-        "due_at": [now] * count,
-        "is_settled": [False] * count,
-    }
-    insert_columns(connection, outbox, {**columns, **own})

@@ -31,7 +31,8 @@ class Groups(NamedTuple):
     @property
     def last(self) -> np.ndarray:
         """The last row of each task."""
-        return self.starts + self.sizes - 1
+        ends: np.ndarray = self.starts + self.sizes
+        return ends - 1
 
 
 class Taken(NamedTuple):
@@ -116,7 +117,7 @@ def take_in_all(boards: Sequence[Board], facts: pl.DataFrame, groups: Groups, *,
 def _bounds_after(
     boards: Sequence[Board], facts: pl.DataFrame, groups: Groups
 ) -> tuple[np.ndarray, list[list[float]], list[list[float]]]:
-    """The bounds that the submissions up to each row make; and the lowest and highest values of each task in the end."""
+    """The bounds that the submissions up to each row make; and each task's lowest and highest values in the end."""
     import numpy as np  # heavy: a single submission is accepted without it
     import polars as pl  # heavy: as above
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy.engine import Connection
 
@@ -16,7 +16,8 @@ from steelyard.arena.baseline import Bounds
 from steelyard.arena.board import Board, save_boards
 from steelyard.arena.cents import points, tenths_column
 from steelyard.arena.counted import Counted, count, joined, single, unpacked
-from steelyard.arena.entries import Arrival, columns_of, write_events
+from steelyard.arena.entries import Arrival, columns_of
+from steelyard.arena.events import fold_events
 from steelyard.arena.intake import Groups, Taken, group, take_in_all
 from steelyard.arena.known import DEFAULTED, Policy, defaulted_fields
 from steelyard.arena.middle import Half
@@ -46,7 +47,14 @@ class Scored:
     """The place of the task of each earlier row. Only tasks whose baseline moved have them here."""
 
 
-ROWS_AT_ONCE = 20_000
+class Places(NamedTuple):
+    """Competition ranks, and percentiles in tenths."""
+
+    ranks: np.ndarray
+    tenths: np.ndarray
+
+
+ROWS_AT_ONCE = 10_000
 """While so many rows are being written, the next are made."""
 
 
@@ -76,6 +84,8 @@ def _parts(arrivals: Sequence[Arrival]) -> Iterator[list[Arrival]]:
 def _accept_part(
     store: Alongside, arrivals: Sequence[Arrival], *, rules: Rules, policy: Policy, now: int
 ) -> dict[str, Receipt]:
+    import numpy as np  # heavy: a single submission is accepted without it
+
     boards = [board for board, _ in arrivals]
     columns = columns_of(arrivals, now)
     facts = frame_of(columns, FACTS)
@@ -87,34 +97,47 @@ def _accept_part(
     store.later(insert_columns, submissions, columns)
     overall, medians = _tally(store, boards, facts, groups, scored)
     store.later(save_boards, boards)
-    places = overall.where[: len(groups.which)]
-    below, equal, n = overall.below[places], overall.counts[places], overall.totals[groups.which]
-    told: dict[str, Sequence[Any]] = {  # Any: column values
-        "task_key": columns["task_key"],
-        "ordinal": columns["ordinal"],
-        "overall": scored.now["overall"].tolist(),
-        "overall_ranking": (n - below - equal + 1).tolist(),
-        "percentile": (tenths_column(below / n * 100) / 10).tolist(),
-        "baseline_version": columns["baseline_version"],
-    }
+    versions = taken.versions
     if policy == "current":
-        told["baseline_version"] = _spread([board.version for board in boards], groups)
-    store.later(write_events, told, now)
-    suspect = _suspicions(rules, columns, facts, scored.now, medians)
+        versions = np.array([board.version for board in boards])[groups.which]
+    places = _places(overall, groups)
+    folds = _folded(boards, groups, (scored.now["overall"], *places, versions))
+    store.later(fold_events, folds, now)
     made = map(
         Receipt,
         columns["id"],
         _spread([board.known.task.id for board in boards], groups),
         ["accepted"] * len(groups.which),
         *((scored.now[name] / 100).tolist() for name in KEPT),
-        told["overall_ranking"],
-        told["percentile"],
-        told["baseline_version"],
+        places.ranks.tolist(),
+        (places.tenths / 10).tolist(),
+        versions.tolist(),
         _defaulted(columns, facts),
         columns["is_claimed"],
-        *suspect,
+        *_suspicions(rules, columns, facts, scored.now, medians),
     )
     return dict(zip(columns["id"], made, strict=True))
+
+
+def _places(overall: Counted, groups: Groups) -> Places:
+    """The place of each new row among all of its task."""
+    where = overall.where[: len(groups.which)]
+    below, equal, n = overall.below[where], overall.counts[where], overall.totals[groups.which]
+    return Places(n - below - equal + 1, tenths_column(below / n * 100))
+
+
+def _folded(
+    boards: Sequence[Board], groups: Groups, columns: Sequence[np.ndarray]
+) -> list[tuple[int, int, int, bytes]]:
+    """The events of each task in one row, as `folded_events` says."""
+    import numpy as np  # heavy: a single submission is accepted without it
+
+    numbers = np.stack(columns).astype("<i8")
+    spans = zip(boards, groups.starts.tolist(), groups.sizes.tolist(), strict=True)
+    return [
+        (board.known.key, board.n_before + 1, size, numbers[:, start : start + size].tobytes())
+        for board, start, size in spans
+    ]
 
 
 def _spread(values: Sequence[Any], groups: Groups) -> list[Any]:  # Any: column values
@@ -170,9 +193,7 @@ def _tally(
     again = set(scored.of_earlier.tolist())
     kept = [b"" if place in again else one.overall for place, one in enumerate(held)]
     overall = count(
-        joined(
-            single(groups.which, scored.now["overall"]), single(scored.of_earlier, scored.earlier), unpacked(kept)
-        ),
+        joined(single(groups.which, scored.now["overall"]), single(scored.of_earlier, scored.earlier), unpacked(kept)),
         tasks,
     )
     turns = single(groups.which, facts["iterations"].fill_null(1).to_numpy())

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.arena import now_microseconds
 from steelyard.arena.cents import points
+from steelyard.arena.events import count_waiting, unfold_events
 from steelyard.arena.targets import Target
 from steelyard.arena.webhook import send
 from steelyard.store import Store
@@ -79,12 +80,12 @@ def waits_seconds(attempts: int) -> int:
 def waiting(store: Store) -> int:
     """How many events are not settled."""
     with store.read() as connection:
-        count: int = connection.execute(select(func.count()).where(~outbox.c.is_settled)).scalar_one()
-        return count
+        return count_waiting(connection)
 
 
 def notify_once(store: Store, targets: Sequence[Target], *, sender: Sender = send, now: int | None = None) -> Round:
     """Send everything that is due, once."""
+    unfold_events(store)
     sent = failed = settled = 0
     errors: dict[str, None] = {}
     while due := _lease(store, now_microseconds() if now is None else now):

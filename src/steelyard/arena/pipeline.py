@@ -15,7 +15,8 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.board import Board, load_boards, save_boards
 from steelyard.arena.cents import points_column
-from steelyard.arena.entries import Arrival, Entry, Outcome, columns_of, write_events
+from steelyard.arena.entries import Arrival, Entry, Outcome, columns_of
+from steelyard.arena.events import write_events
 from steelyard.arena.known import DEFAULTED, Policy, defaulted_of, known_receipts
 from steelyard.arena.many import accept_small
 from steelyard.arena.receipts import Receipt

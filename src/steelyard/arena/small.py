@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.engine import Connection
 
 from steelyard.store import insert_rows
-from steelyard.store.migrations.m0011_small_tallies import small_tallies
+from steelyard.store.migrations.m0011_batches import small_tallies
 
 SMALL = 512
 """Up to so many submissions a task's tallies stay in one row; they are then at most 8 KB each."""

@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import func, select
 
 from steelyard.arena.arena import Arena
+from steelyard.arena.events import unfold_events
 from steelyard.arena.notify import read_events
 from steelyard.store.migrations.m0001_arena import outbox
 
@@ -20,6 +21,7 @@ class Watch:
 
     def __init__(self, arena: Arena) -> None:
         self._store = arena.store
+        unfold_events(self._store)
         with self._store.read() as connection:
             self._last: int = connection.execute(select(func.coalesce(func.max(outbox.c.seq), 0))).scalar_one()
             start = select(outbox.c.seq).where(outbox.c.seq > self._last - OVERLAP)
@@ -27,6 +29,7 @@ class Watch:
 
     def news(self, *, as_json: bool = False) -> list[str]:
         """A line for each evaluation that was not shown before."""
+        unfold_events(self._store)
         with self._store.read() as connection:
             wanted = select(outbox.c.seq).where(outbox.c.seq > self._last - OVERLAP).order_by(outbox.c.seq)
             fresh = sorted(set(connection.execute(wanted).scalars()) - set(self._seen))

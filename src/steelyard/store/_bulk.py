@@ -91,9 +91,7 @@ def _insertion(connection: Connection, table: Table, columns: Sequence[str], *, 
     return f"INSERT INTO {quote(table.name)} ({names}) VALUES {', '.join([row] * rows)}"  # noqa: S608 - our own names
 
 
-def _conflict_clause(
-    table: Table, columns: Sequence[str], on_conflict: OnConflict, quote: Callable[[str], str]
-) -> str:
+def _conflict_clause(table: Table, columns: Sequence[str], on_conflict: OnConflict, quote: Callable[[str], str]) -> str:
     keys = {column.name for column in table.primary_key.columns}
     others = [quote(table.c[name].name) for name in columns if name not in keys]
     if on_conflict == "add":

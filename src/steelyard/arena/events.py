@@ -1,0 +1,79 @@
+"""The outbox: one event for each evaluation, written with the submissions it tells of.
+
+The events of a batch lie folded, one row a task. Whoever wants to send or show events unfolds them first, which moves
+them to the outbox in one transaction: an event is in one of the two places, never in both.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.engine import Connection
+
+from steelyard.store import Store, insert_columns, insert_rows
+from steelyard.store.migrations.m0001_arena import outbox
+from steelyard.store.migrations.m0011_batches import folded_events
+
+EVALUATED = "submission.evaluated"
+
+FOLDS_AT_ONCE = 200
+"""Folded rows that are moved in one transaction."""
+
+
+def write_events(connection: Connection, columns: Mapping[str, Sequence[Any]], now: int) -> None:
+    """Put one event for each evaluation into the outbox, in the transaction of the submissions. Any: column values."""
+    insert_columns(connection, outbox, {**columns, **_waiting(EVALUATED, now, len(columns["task_key"]))})
+
+
+def _waiting(kind: str, created_at: int, count: int) -> dict[str, list[Any]]:  # Any: column values
+    return {
+        "kind": [kind] * count,
+        "created_at": [created_at] * count,
+        "due_at": [created_at] * count,
+        "is_settled": [False] * count,
+    }
+
+
+def fold_events(connection: Connection, folds: Sequence[tuple[int, int, int, bytes]], now: int) -> None:
+    """Put the events of many evaluations down folded: task, first ordinal, how many, and their places as bytes."""
+    names = ("kind", "task_key", "first_ordinal", "n", "places", "created_at")
+    insert_rows(connection, folded_events, names, [(EVALUATED, *fold, now) for fold in folds])
+
+
+def unfold_events(store: Store) -> None:
+    """Move all folded events to the outbox, in the order in which they were written."""
+    with store.read() as connection:
+        is_folded = connection.execute(select(folded_events.c.fold).limit(1)).first() is not None
+    while is_folded:
+        is_folded = store.in_transaction(_unfold)
+
+
+def _unfold(connection: Connection) -> bool:
+    """Move some folded events; whether there may be more."""
+    wanted = select(folded_events).order_by(folded_events.c.fold).limit(FOLDS_AT_ONCE).with_for_update()
+    rows = connection.execute(wanted).all()
+    for row in rows:
+        numbers = struct.unpack(f"<{4 * row.n}q", row.places)
+        overall, ranks, tenths, versions = (numbers[part * row.n : (part + 1) * row.n] for part in range(4))
+        columns: dict[str, Sequence[Any]] = {  # Any: column values
+            "task_key": [row.task_key] * row.n,
+            "ordinal": range(row.first_ordinal, row.first_ordinal + row.n),
+            "overall": overall,
+            "overall_ranking": ranks,
+            "percentile": [value / 10 for value in tenths],
+            "baseline_version": versions,
+        }
+        insert_columns(connection, outbox, {**columns, **_waiting(row.kind, row.created_at, row.n)})
+    moved = folded_events.c.fold.in_([row.fold for row in rows])
+    connection.execute(delete(folded_events).where(moved))
+    return len(rows) == FOLDS_AT_ONCE
+
+
+def count_waiting(connection: Connection) -> int:
+    """How many events are not settled."""
+    in_outbox: int = connection.execute(select(func.count()).where(~outbox.c.is_settled)).scalar_one()
+    folded = connection.execute(select(func.coalesce(func.sum(folded_events.c.n), 0))).scalar_one()
+    return in_outbox + int(folded)
