@@ -64,13 +64,24 @@ def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, list[Any]]:
 
 def _checked_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:  # Any: column values
     """What was found when the criteria were checked."""
+    count = len(entries)
     checked = list(map(attrgetter("criteria"), entries))
-    return {
-        "criteria_met": [sum(result.met for result in results) if results else 0 for results in checked],
-        "criteria_total": list(map(len, checked)),
-        "is_claimed": [any(result.claimed for result in results) if results else False for results in checked],
-        "details": [_details(entry) for entry in entries],
+    columns: dict[str, list[Any]] = {  # Any: as above
+        "criteria_met": [0] * count,
+        "criteria_total": [0] * count,
+        "is_claimed": [False] * count,
     }
+    if any(checked):
+        columns = {
+            "criteria_met": [sum(result.met for result in results) for results in checked],
+            "criteria_total": list(map(len, checked)),
+            "is_claimed": [any(result.claimed for result in results) for results in checked],
+        }
+    has_more = any(checked) or any(
+        any(map(attrgetter(f"submission.{name}"), entries)) for name in ("files_created", "artifacts", "judgments")
+    )
+    columns["details"] = [_details(entry) for entry in entries] if has_more else [None] * count
+    return columns
 
 
 def _microseconds(one: Submission) -> int:

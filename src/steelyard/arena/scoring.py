@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from steelyard.arena.baseline import Bounds
@@ -13,6 +13,7 @@ from steelyard.metrics._declare import Metric
 from steelyard.records.missing import Missing
 
 if TYPE_CHECKING:
+    import narwhals as nw
     import numpy as np
     import polars as pl
 
@@ -85,16 +86,29 @@ def score_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.Dat
 
     table = nw.from_native(frame, eager_only=True)
     held = set(table.columns)
+    same = tuple((name, value) for name, value in sorted(constants.items()) if name not in held)
+    for together in _expressions(same):
+        table = table.with_columns(*together)
+    return table.to_native()
+
+
+@lru_cache(maxsize=16)
+def _expressions(same: tuple[tuple[str, float], ...]) -> list[list[nw.Expr]]:
+    """The scores as expressions, round by round, with these constants for all rows; the others are columns."""
+    import narwhals as nw  # heavy: a single submission is scored without it
+
+    values = dict(same)
+    rounds = []
     for together in _levels():
         expressions = []
         for declared in together:
             columns = {name: nw.col(name) for name in declared.inputs}
             own: dict[str, Any] = {  # Any: a number, or the column that holds one for each row
-                name: nw.col(name) if name in held else constants[name] for name in declared.constants
+                name: values[name] if name in values else nw.col(name) for name in declared.constants
             }
             expressions.append(declared.expression(columns, own).alias(declared.name))
-        table = table.with_columns(*expressions)
-    return table.to_native()
+        rounds.append(expressions)
+    return rounds
 
 
 def cents_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> dict[str, np.ndarray]:
