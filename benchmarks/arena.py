@@ -3,8 +3,8 @@
 Live: the same submissions go to both tasks in turn, none of which moves a baseline; the alternative is the usual way,
 `count(*) where score > ?` over an index on the score, in the same SQLite file format with the same durability.
 Batch: the alternative is the specification's code as it stands, run as its seven steps say, one submission after the
-other, with what it makes kept in SQLite (one transaction a submission). It measures a slice of whole tasks and is
-scaled up. A second line leaves its database away: then it keeps nothing.
+other. It measures a slice of whole tasks and is scaled up: once with what it makes kept in SQLite (one transaction a
+submission), and once without a database, so that it keeps nothing. The claim is made against the latter.
 
     python -m benchmarks.arena [--large 1000000] [--quick]
 """
@@ -35,6 +35,7 @@ from steelyard.store import open_store
 
 BATCH = 100_000
 TWIN_TASKS = 20
+ROUNDS = 3
 
 
 def make(rng: random.Random, name: str, task_id: str) -> Submission:
@@ -193,19 +194,9 @@ def _keep(db: sqlite3.Connection, submission: Any, evaluation: Any, ranked: Any,
     db.execute("COMMIT")
 
 
-def batch(folder: Path, tasks: int, each: int) -> None:
-    rng = random.Random(7)
-    rows = [[make(rng, f"{task}/{place}", f"task-{task}") for place in range(each)] for task in range(tasks)]
-    arena = create_arena(open_store(f"sqlite:///{folder}/batch.db"), load_profile("arena-1"))
-    for task in range(tasks):
-        arena.add_task(Task(id=f"task-{task}"))
-    given = [one for group in rows for one in group]
-    rng.shuffle(given)
-    arena.submit([make(rng, f"warm/{number}", f"task-{number % tasks}") for number in range(300)])
-    ours = both_times(lambda: arena.submit(given))
-    arena.store.close()
-    slice_ = [[as_dict(one) for one in group] for group in rows[:TWIN_TASKS]]
-    db = sqlite3.connect(folder / "specification.db", isolation_level=None)
+def specification_store(path: Path) -> sqlite3.Connection:
+    """A database for what the specification makes, as durable as ours."""
+    db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     for table in (
@@ -215,20 +206,54 @@ def batch(folder: Path, tasks: int, each: int) -> None:
         "notifications (id TEXT PRIMARY KEY, sent INT)",
     ):
         db.execute(f"CREATE TABLE {table}")
+    return db
+
+
+def batch_of_ours(folder: Path, rows: list[list[Submission]], seed: int) -> tuple[float, float]:
+    """Seconds for one `submit` of all rows, mixed, into a store that has the tasks and a few submissions."""
+    rng = random.Random(seed)
+    tasks = len(rows)
+    arena = create_arena(open_store(f"sqlite:///{folder}/batch-{seed}.db"), load_profile("arena-1"))
+    for task in range(tasks):
+        arena.add_task(Task(id=f"task-{task}"))
+    given = [one for group in rows for one in group]
+    rng.shuffle(given)
+    arena.submit([make(rng, f"warm/{number}", f"task-{number % tasks}") for number in range(300)])
+    found = both_times(lambda: arena.submit(given))
+    arena.store.close()
+    return found
+
+
+def batch(folder: Path, tasks: int, each: int) -> None:
+    """Every way is run ROUNDS times in turn, and the best of its times counts."""
+    rng = random.Random(7)
+    rows = [[make(rng, f"{task}/{place}", f"task-{task}") for place in range(each)] for task in range(tasks)]
+    slice_ = [[as_dict(one) for one in group] for group in rows[:TWIN_TASKS]]
     scale = tasks / len(slice_)
-    kept = [seconds * scale for seconds in both_times(lambda: specification(iter(slice_), db))]
-    in_memory = [seconds * scale for seconds in both_times(lambda: specification(iter(slice_), None))]
-    db.close()
+    names = (
+        "steelyard, kept in SQLite",
+        "the specification one by one, kept in SQLite",
+        "the specification one by one, kept nowhere",
+    )
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for number in range(ROUNDS):
+        found[names[0]].append(batch_of_ours(folder, rows, number))
+        db = specification_store(folder / f"specification-{number}.db")
+        found[names[1]].append(both_times(lambda db=db: specification(iter(slice_), db)))  # type: ignore[misc]
+        db.close()
+        found[names[2]].append(both_times(lambda: specification(iter(slice_), None)))
+    best = {name: [min(column) for column in zip(*times, strict=True)] for name, times in found.items()}
+    for name in names[1:]:
+        best[name] = [seconds * scale for seconds in best[name]]
+    ours = best[names[0]]
     print(
-        f"\nBatch of {len(given):,} submissions to {tasks:,} tasks (the specification: {len(slice_)} tasks, scaled up)"
+        f"\nBatch of {tasks * each:,} submissions to {tasks:,} tasks, best of {ROUNDS}"
+        f" (the specification: {len(slice_)} tasks, scaled up)"
     )
     print(f"{'':46}{'seconds':>9}{'ratio':>7}{'processor':>11}{'ratio':>7}")
-    for name, (wall, processor) in (
-        ("steelyard, kept in SQLite", ours),
-        ("the specification one by one, kept in SQLite", kept),
-        ("the specification one by one, kept nowhere", in_memory),
-    ):
+    for name, (wall, processor) in best.items():
         print(f"{name:46}{wall:9.2f}{wall / ours[0]:7.1f}{processor:11.2f}{processor / ours[1]:7.1f}")
+    print('"At least 20 times faster" rests on the last line: ours keeps everything, the other keeps nothing.')
 
 
 def main() -> None:
