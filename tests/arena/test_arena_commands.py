@@ -9,9 +9,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from cyclopts import App
 
 from commands import Done, steelyard
 from steelyard.surfaces.cli import run
+from steelyard.surfaces.cli.arena import arena as arena_app
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "arena"
 
@@ -235,3 +237,76 @@ def test_explain_works_on_evaluations(filled: tuple[str, str], capsys: pytest.Ca
     assert score["inputs"]["execution_time"] > 0
     assert run(["explain", filled[1], "sped_score", "--run", "bee-1"]) == 2
     assert "speed_score" in capsys.readouterr().err
+
+
+def test_run_records_are_shown_the_way_in(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_record = {"id": "r1", "task": "fix-race", "agent": "ant", "tool_calls": 3}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(run_record) + "\n")
+    (tmp_path / "runs.json").write_text(json.dumps([run_record]))
+    (tmp_path / "runs.csv").write_text("id,task,tool_calls\nr1,fix-race,3\n")
+    pl.DataFrame([run_record]).write_parquet(tmp_path / "runs.parquet")
+    for ending in ("jsonl", "json", "csv", "parquet"):
+        (found,) = output(capsys, "submit", str(tmp_path / f"runs.{ending}"), *filled, status=1)["refused"]
+        assert "--from-runs" in found["message"]
+
+
+def test_a_file_without_submissions_says_so(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.write_text("")
+    assert run(["arena", "submit", str(path), *filled]) == 0
+    assert f"{path}: the file holds no submissions" in capsys.readouterr().err
+
+
+def test_a_category_without_weights_is_pointed_out(
+    at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"efficiency": 1, "speed": 0, "cost": 0, "correctness": 0}
+    tasks = [
+        {"id": "a", "category": "debuging"},
+        {"id": "b", "category": "debugging"},
+        {"id": "c", "category": "gardening", "weights": own},
+        {"id": "d"},
+    ]
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(tasks))
+    run(["arena", "init", *at])
+    capsys.readouterr()
+    found = output(capsys, "task", "add", str(path), *at)
+    assert [task["id"] for task in found["tasks"]] == ["a", "b", "c", "d"]
+    (doubt,) = found["findings"]
+    assert (doubt["code"], doubt["where"]) == ("unknown_category", "a")
+    assert "did you mean 'debugging'?" in doubt["message"]
+
+
+def test_one_submission_is_not_many(at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["arena", "init", *at])
+    run(["arena", "task", "add", str(SAMPLES / "tasks.toml"), *at])
+    path = tmp_path / "one.jsonl"
+    path.write_text((SAMPLES / "submissions.jsonl").read_text().splitlines()[0])
+    run(["arena", "submit", str(path), *at])
+    capsys.readouterr()
+    for arguments in (["rescore"], ["standings", "fix-race"], ["history", "--task", "fix-race"]):
+        run(["arena", *arguments, *at])
+        shown = capsys.readouterr().out
+        assert "1 submission" in shown
+        assert "1 submissions" not in shown
+
+
+def commands_of(app: App, *path: str) -> list[tuple[str, ...]]:
+    """Every command under this one that does something by itself."""
+    found: list[tuple[str, ...]] = []
+    for name in app:
+        if not name.startswith("-"):
+            under = commands_of(app[name], *path, name)
+            found += under or [(*path, name)]
+    return found
+
+
+@pytest.mark.parametrize("path", commands_of(arena_app), ids=" ".join)
+def test_every_command_shows_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["arena", *path, "--help"]) == 0
+    assert f"Example: steelyard arena {' '.join(path)}" in capsys.readouterr().out

@@ -199,6 +199,14 @@ def test_a_secret_that_is_not_set_is_an_error() -> None:
         _ = target.secret
 
 
+def test_a_target_that_cannot_be_sent_to_takes_no_event(arena: Arena) -> None:
+    unset = Target(name="a", url="http://x/", secret_env="NO_SUCH_VARIABLE")  # noqa: S106 - the name of a variable
+    for target in (unset, Target(name="b", apprise_env="NO_SUCH_VARIABLE")):
+        with pytest.raises(UsageError, match="NO_SUCH_VARIABLE"):
+            notify_once(arena.store, [HOOK, target], sender=Receiver())
+    assert notify_once(arena.store, [HOOK], sender=Receiver()).sent == 3  # all of them are due as before
+
+
 def test_apprise_is_an_extra_with_a_kind_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)  # as if it were not installed
     with pytest.raises(MissingExtra, match="apprise"):

@@ -59,6 +59,8 @@ BAD: list[tuple[bytes, str]] = [
     (b'{"id": "a", "task_id": "task", "total_tokens": 99999999999999999999, "tool_calls": 1}', "total_tokens"),
     (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 1e999}', "execution_time"),
     (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1', "not JSON"),
+    (b'{"id": "a", "tusk": "task", "total_tokens": 1,', "not JSON"),
+    (b'{"id": "a", "total_tokens": -1} {', "not JSON"),
     (b"[" * 100_000, "expected object, got array"),
     (b"\xff", "not JSON"),
 ]

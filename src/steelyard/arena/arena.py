@@ -306,7 +306,7 @@ def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
             # One made by a program may hold anything; it is refused when it is checked.
             by_task.setdefault(one.task_id if type(one.task_id) is str else "", []).append(number)
     portion: list[int] = []
-    for group in by_task.values():
+    for _, group in sorted(by_task.items()):
         if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
             yield portion
             portion = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
@@ -46,6 +47,17 @@ def defaulted_of(
         () if time and cost and turn is not None and claim is not None else defaulted_fields(time, cost, turn, claim)
         for time, cost, turn, claim in zip(times, costs, turns, claims, strict=True)
     ]
+
+
+def claimed_criteria(details: str | None) -> tuple[str, ...]:
+    """The types of the criteria that were only claimed, as the row's details list them."""
+    held = msgspec.json.decode(details) if details else {}
+    return tuple(one["type"] for one in held.get("criteria", ()) if one.get("claimed"))
+
+
+def claimed_of(flags: Sequence[bool], details: Sequence[str | None]) -> list[tuple[str, ...]]:
+    """`claimed_criteria` of each row that has any."""
+    return [claimed_criteria(held) if flag else () for flag, held in zip(flags, details, strict=True)]
 
 
 def known_receipts(
@@ -91,7 +103,7 @@ def _receipts(
                 percentile=percentile,
                 baseline_version=board.version if policy == "current" else row["baseline_version"],
                 defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
-                claimed=row["is_claimed"],
+                claimed=claimed_criteria(row["details"]) if row["is_claimed"] else (),
                 flags=outlier_flags(rules.outliers, median, *(row[name] for name in SUSPECT)),
                 warnings=tuple(
                     validate([shown[f"{name}_score"] for name in RANKED], row["total_tokens"], rules.validation)[1]

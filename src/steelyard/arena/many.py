@@ -19,7 +19,7 @@ from steelyard.arena.counted import Counted, count, joined, single, unpacked
 from steelyard.arena.entries import Arrival, columns_of
 from steelyard.arena.events import fold_events
 from steelyard.arena.intake import Groups, Taken, group, take_in_all
-from steelyard.arena.known import DEFAULTED, Policy, defaulted_fields
+from steelyard.arena.known import DEFAULTED, Policy, claimed_of, defaulted_fields
 from steelyard.arena.middle import Half
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.rescoring import no_facts, read_facts
@@ -113,7 +113,7 @@ def _accept_part(
         (places.tenths / 10).tolist(),
         versions.tolist(),
         _defaulted(columns, facts),
-        columns["is_claimed"],
+        claimed_of(columns["is_claimed"], columns["details"]),
         *_suspicions(rules, columns, facts, scored.now, medians),
     )
     return dict(zip(columns["id"], made, strict=True))

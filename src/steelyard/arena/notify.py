@@ -84,7 +84,9 @@ def waiting(store: Store) -> int:
 
 
 def notify_once(store: Store, targets: Sequence[Target], *, sender: Sender = send, now: int | None = None) -> Round:
-    """Send everything that is due, once."""
+    """Send everything that is due, once. A target that cannot be sent to is an error before any event is taken."""
+    for target in targets:
+        target.check_environment()
     unfold_events(store)
     sent = failed = settled = 0
     errors: dict[str, None] = {}

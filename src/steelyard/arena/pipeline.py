@@ -17,7 +17,7 @@ from steelyard.arena.board import Board, load_boards, save_boards
 from steelyard.arena.cents import points_column
 from steelyard.arena.entries import Arrival, Entry, Outcome, columns_of
 from steelyard.arena.events import write_events
-from steelyard.arena.known import DEFAULTED, Policy, defaulted_of, known_receipts
+from steelyard.arena.known import DEFAULTED, Policy, claimed_of, defaulted_of, known_receipts
 from steelyard.arena.many import accept_small
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.rescoring import COLUMNS_FROM, Scores, Yardstick, count_scores, score_all, tally_scores
@@ -78,7 +78,7 @@ def _accept_new(
     for entry in entries:
         by_task.setdefault(entry.known.key, []).append(entry)
     boards = load_boards(connection, [group[0].known for group in by_task.values()], rules)
-    arrivals: list[Arrival] = [(boards[key], group) for key, group in by_task.items()]
+    arrivals: list[Arrival] = [(boards[key], by_task[key]) for key in sorted(by_task)]  # rows lie in this order
     small: list[Arrival] = []
     large: list[Arrival] = []
     for board, group in arrivals:
@@ -187,7 +187,7 @@ def _receipts(connection: Connection, batch: Batch, *, rules: Rules, policy: Pol
         [percentile for _, percentile in places],
         versions,
         defaulted_of(*(batch.columns[name] for name in DEFAULTED)),
-        batch.columns["is_claimed"],
+        claimed_of(batch.columns["is_claimed"], batch.columns["details"]),
         flags,
         warnings_of(rules.validation, [scores[name] for name in RANKED], batch.columns["total_tokens"]),
     )

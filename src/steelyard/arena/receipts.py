@@ -43,8 +43,8 @@ class Receipt(msgspec.Struct, frozen=True):
     """The baseline that the scores are made with."""
     defaulted: tuple[str, ...] = ()
     """Fields that were unknown and scored by a default."""
-    claimed: bool = False
-    """Whether a criterion was decided by the submitter's word alone."""
+    claimed: tuple[str, ...] = ()
+    """Types of the criteria that only the submitter's word decided."""
     flags: tuple[str, ...] = ()
     """What makes it look too good; two or more ask for a review by a person."""
     warnings: tuple[str, ...] = ()

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from steelyard.errors import BadProfile, UnknownName, UsageError
+from steelyard.errors import BadProfile, UnknownName, UsageError, nearest
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
 from steelyard.profiles._read import Profile
+from steelyard.records.finding import Finding
 from steelyard.records.task import ScoreWeights, Task
 
 DEFAULT_PROFILE = "arena-1"
@@ -105,6 +106,15 @@ class Rules(Table, frozen=True, kw_only=True):
         for name in ("tokens", "tool_calls", "execution_time", "cost"):
             if defaults[f"min_{name}"] > defaults[f"max_{name}"]:
                 raise UsageError(f"the default baseline has min_{name} above max_{name}", where=task.id)
+
+    def finding_about(self, task: Task) -> Finding | None:
+        """What whoever defines the task should know: a category without weights of its own takes the general ones."""
+        if task.category is None or task.weights is not None or task.category in self.category_weights:
+            return None
+        close = nearest(task.category[:200], self.category_weights)
+        advice = f"did you mean {close!r}?" if close else f"those with weights: {', '.join(self.category_weights)}"
+        message = f"category {task.category[:200]!r} has no weights in {self.name}, the general ones hold ({advice})"
+        return Finding(code="unknown_category", message=message, where=task.id)
 
     def defaults_of(self, task: Task) -> dict[str, float]:
         """The baseline of the task while it has too few submissions: its own numbers, else the profile's."""

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.intervals import ScoreInterval, score_interval
-from steelyard.arena.known import DEFAULTED, Policy, defaulted_fields
+from steelyard.arena.known import DEFAULTED, Policy, claimed_criteria, defaulted_fields
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import KEPT, RANKED
 from steelyard.arena.suspicion import REVIEW, SUSPECT, outlier_flags, validate
@@ -172,12 +172,6 @@ def _standing(
         execution_time=row["execution_time"],
         estimated_cost=row["estimated_cost"],
     )
-
-
-def claimed_criteria(details: str | None) -> tuple[str, ...]:
-    """The types of the criteria that were only claimed, as the row's details list them."""
-    held = msgspec.json.decode(details) if details else {}
-    return tuple(one["type"] for one in held.get("criteria", ()) if one.get("claimed"))
 
 
 class Outlier(msgspec.Struct, frozen=True, kw_only=True):

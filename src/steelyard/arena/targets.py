@@ -47,6 +47,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ):
             raise ValueError(f"the url of target {self.name!r} is not an http or https address")
 
+    def check_environment(self) -> None:
+        """An error when something that sending needs is not there: asked before any event is taken."""
+        for variable in (self.secret_env, self.apprise_env):
+            if variable is not None:
+                environment(variable, self.name)
+
     @property
     def secret(self) -> bytes | None:
         """The secret, read when it is needed; an error when it is named and not there."""

@@ -70,6 +70,7 @@ class Submission(Record, frozen=True, kw_only=True):
         return tuple(unknown + [name for name in ("iterations", "success") if getattr(self, name) is None])
 
 
+ONE_OBJECT = "each line must be one JSON object"
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _DECODER = msgspec.json.Decoder(Submission)
 _LINES = msgspec.json.Encoder()
@@ -80,12 +81,23 @@ def decode_submission(line: bytes) -> Submission:
     try:
         found = _DECODER.decode(line)
     except msgspec.ValidationError as error:
-        raise _explained(error) from error
+        raise _not_json(line) or _explained(error) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Refused(f"not JSON: {problem}", "each line must be one JSON object") from error
+        raise Refused(f"not JSON: {problem}", ONE_OBJECT) from error
     # JSON has NUL only as an escape, so most records need no second look.
     return _checked(found) if b"\\u" in line else found
+
+
+def _not_json(line: bytes) -> Refused | None:
+    """The refusal of a line that is no JSON further on: a field that looks wrong may be all that was left of it."""
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except RecursionError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Refused(f"not JSON: {error}", ONE_OBJECT)
+    return None
 
 
 def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  # Any: JSON or CSV values

@@ -69,6 +69,8 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
 
     receipts: tuple[Receipt, ...]
     rejected: tuple[Rejected, ...]
+    empty: tuple[str, ...] = ()
+    """Files that held nothing."""
 
     @property
     def accepted(self) -> int:
@@ -77,8 +79,11 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def findings(self) -> list[Finding]:
-        """A finding for each that was refused."""
-        return [one.as_finding() for one in self.rejected]
+        """A finding for each that was refused, and for each file that held nothing."""
+        nothing = [
+            Finding(code="no_records", message="the file holds no submissions", where=path) for path in self.empty
+        ]
+        return [*(one.as_finding() for one in self.rejected), *nothing]
 
 
 def add_tasks(arena: Arena, paths: Sequence[Path]) -> tuple[list[tuple[Task, bool]], list[Rejected]]:
@@ -101,7 +106,7 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> tuple[list[tuple[Task, boo
 def submit_files(arena: Arena, paths: Sequence[Path], *, artifacts: Path | None = None) -> Submitted:
     """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
     return _joined(
-        [_submit(arena, _or_refused(path, read_submissions(path)), artifacts or path.parent) for path in paths]
+        [_submit(arena, path, _or_refused(path, read_submissions(path)), artifacts or path.parent) for path in paths]
     )
 
 
@@ -111,8 +116,8 @@ def submit_runs(
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     known = read_task_map(task_map) if task_map is not None else None
     book = open_book(prices)
-    found = (_or_refused(path, submissions_from_runs(path, task_map=known, book=book)) for path in paths)
-    return _joined([_submit(arena, one, None) for one in found])
+    found = ((path, _or_refused(path, submissions_from_runs(path, task_map=known, book=book))) for path in paths)
+    return _joined([_submit(arena, path, one, None) for path, one in found])
 
 
 def _or_refused(path: Path, found: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
@@ -123,7 +128,7 @@ def _or_refused(path: Path, found: Iterator[Placed | Rejected]) -> Iterator[Plac
         yield Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file")
 
 
-def _submit(arena: Arena, found: Iterator[Placed | Rejected], root: Path | None) -> Submitted:
+def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: Path | None) -> Submitted:
     receipts: list[Receipt] = []
     rejected: list[Rejected] = []
     while portion := list(islice(found, AT_ONCE)):
@@ -136,7 +141,8 @@ def _submit(arena: Arena, found: Iterator[Placed | Rejected], root: Path | None)
                 rejected.append(msgspec.structs.replace(outcome, path=one.path, line=one.line, reason=reason))
             else:
                 rejected.append(one)
-    return Submitted(receipts=tuple(receipts), rejected=tuple(rejected))
+    empty = () if receipts or rejected else (str(path),)
+    return Submitted(receipts=tuple(receipts), rejected=tuple(rejected), empty=empty)
 
 
 def _joined(parts: Iterable[Submitted]) -> Submitted:
@@ -144,6 +150,7 @@ def _joined(parts: Iterable[Submitted]) -> Submitted:
     return Submitted(
         receipts=tuple(receipt for part in held for receipt in part.receipts),
         rejected=tuple(one for part in held for one in part.rejected),
+        empty=tuple(path for part in held for path in part.empty),
     )
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
+from steelyard.surfaces.cli._print import counted
+
 if TYPE_CHECKING:
     from steelyard.arena.explaining import Evaluation
     from steelyard.arena.history import Changes, History
@@ -63,7 +65,7 @@ def leaders_table(found: Sequence[Leader], *, title: str) -> Table:
 def baselines_table(shown: dict[str, Any]) -> Table:  # Any: JSON values
     """A task's baseline beside those of each tool and model."""
     combinations = shown["combinations"]
-    title = f"baseline version {shown['baseline_version']}, {shown['submissions']} submissions"
+    title = f"baseline version {shown['baseline_version']}, {counted(shown['submissions'], 'submission')}"
     heads = [f"{one['agent'] or DASH} {one['model'] or DASH}" for one in combinations]
     table = _table(title, [("", False), ("all", True), *((head, True) for head in heads)])
     for name, value in shown["baseline"].items():
@@ -108,16 +110,16 @@ def history_lines(found: History) -> Iterator[str]:
     trend = (
         f"no trend: {found.reason}" if found.trend_per_day is None else f"trend {found.trend_per_day:+.4g} points a day"
     )
-    yield f"{found.n:,} submissions; {trend}"
+    yield f"{counted(found.n, 'submission')}; {trend}"
     for version in found.baselines:
-        yield f"baseline {version['version']} from {version['from_n']} submissions ({version['created_at']})"
+        yield f"baseline {version['version']} from {counted(version['from_n'], 'submission')} ({version['created_at']})"
 
 
 def change_lines(found: Sequence[Changes]) -> Iterator[str]:
     """What changed in each task."""
     for task in found:
         yield (
-            f"{task.task_id}: {task.then_n} -> {task.now_n} submissions, baseline {task.then_version} ->"
+            f"{task.task_id}: {task.then_n} -> {counted(task.now_n, 'submission')}, baseline {task.then_version} ->"
             f" {task.now_version}, leader {task.then_leader or DASH} -> {task.now_leader or DASH}"
         )
         for one in task.moved:
@@ -133,7 +135,7 @@ def change_lines(found: Sequence[Changes]) -> Iterator[str]:
 def comparison_lines(found: Comparison) -> Iterator[str]:
     """How ranks move between two profiles."""
     shown = DASH if found.mean_kendall_tau is None else f"{found.mean_kendall_tau:.4f}"
-    yield f"{found.first} -> {found.second}: {found.submissions:,} submissions, mean Kendall tau {shown}"
+    yield f"{found.first} -> {found.second}: {counted(found.submissions, 'submission')}, mean Kendall tau {shown}"
     for task in found.tasks:
         tau = f"no tau ({task.reason})" if task.kendall_tau is None else f"tau {task.kendall_tau:.4f}"
         lead = ", another leader" if task.leader_changes else ""

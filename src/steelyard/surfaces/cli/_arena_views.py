@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
 from steelyard.surfaces.cli._options import Json, split_names
-from steelyard.surfaces.cli._print import console, print_json
+from steelyard.surfaces.cli._print import console, counted, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,9 +76,9 @@ def _print_task(
     console().print(standings_table(found, rows))
     interval = found.confidence_interval
     least = opened.rules.standings.reliable_from
-    trust = "" if found.reliable else f"; ranks are not reliable below {least} submissions"
+    trust = "" if found.reliable else f"; ranks are not reliable below {counted(least, 'submission')}"
     console().print(
-        f"{found.n:,} submissions, mean score within {interval.low:.2f} and {interval.high:.2f}"
+        f"{counted(found.n, 'submission')}, mean score within {interval.low:.2f} and {interval.high:.2f}"
         f" ({interval.level:.0%}, {interval.method}); {found.profile}, policy {found.policy},"
         f" baseline version {found.baseline_version}{trust}",
         markup=False,
@@ -130,7 +130,10 @@ def show(
 
 
 def show_task(task: TaskName, /, *, store: StoreOption = "sqlite:///steelyard.db", json: Json = False) -> int:
-    """A task with its baseline, overall and of each tool and model."""
+    """A task with its baseline, overall and of each tool and model.
+
+    Example: steelyard arena task show fix-race
+    """
     from steelyard.arena.leaders import combination_baselines  # brings SQLAlchemy
     from steelyard.arena.standings import standings as stand
     from steelyard.workflow.arena import arena_at, plain
@@ -167,7 +170,10 @@ def outliers(
     store: StoreOption = "sqlite:///steelyard.db",
     json: Json = False,
 ) -> int:
-    """Submissions that look too good and that a person should look at."""
+    """Submissions that look too good and that a person should look at.
+
+    Example: steelyard arena outliers fix-race
+    """
     from steelyard.arena.standings import outliers as suspicious  # brings SQLAlchemy
     from steelyard.workflow.arena import arena_at, plain
 
@@ -224,7 +230,10 @@ def bias(
     level: Annotated[float, Parameter(help="Level of the intervals.")] = 0.95,
     json: Json = False,
 ) -> int:
-    """Whether a tool does systematically better or worse than the others across tasks, with its interval."""
+    """Whether a tool does systematically better or worse than the others across tasks, with its interval.
+
+    Example: steelyard arena bias --level 0.9
+    """
     from steelyard.arena.leaders import bias as advantage  # brings SQLAlchemy
     from steelyard.workflow.arena import arena_at, plain, policy_named
 
@@ -237,7 +246,7 @@ def bias(
             line = f"{one.agent}  no interval: {one.reason}"
         else:
             verdict = "systematic" if one.systematic else "not shown"
-            interval = f"{one.low:+.2f} to {one.high:+.2f}, {one.tasks} tasks"
+            interval = f"{one.low:+.2f} to {one.high:+.2f}, {counted(one.tasks, 'task')}"
             line = f"{one.agent}  {one.mean_difference:+.2f} points ({interval}): {verdict}"
         console().print(line, markup=False)
     return 0
@@ -278,7 +287,10 @@ def watch(
     looks: Annotated[int | None, Parameter(help="End after so many looks; without it, go on.")] = None,
     json: Json = False,
 ) -> int:
-    """Print each submission as it is evaluated, with its place at that moment. With --json, one object a line."""
+    """Print each submission as it is evaluated, with its place at that moment. With --json, one object a line.
+
+    Example: steelyard arena watch --every 5
+    """
     import time
 
     from steelyard.arena.watching import Watch  # brings SQLAlchemy

@@ -34,6 +34,15 @@ def console(*, stderr: bool = False) -> Console:
     return Terminal(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
+def counted(count: int, noun: str) -> str:
+    """The count with its noun.
+
+    >>> counted(1, "submission"), counted(1000, "submission")
+    ('1 submission', '1,000 submissions')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Strict JSON to stdout."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")

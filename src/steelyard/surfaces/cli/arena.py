@@ -9,7 +9,7 @@ from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
 from steelyard.surfaces.cli._options import Json, PricesOption, ProfileOption, Quiet, SkipBad
-from steelyard.surfaces.cli._print import console, print_findings, print_json
+from steelyard.surfaces.cli._print import console, counted, print_findings, print_json
 
 if TYPE_CHECKING:
     from steelyard.workflow.arena import Submitted
@@ -62,20 +62,26 @@ def add(
     """
     from steelyard.workflow.arena import add_tasks, arena_at, plain  # brings SQLAlchemy
 
-    added, refused = add_tasks(arena_at(store), list(files))
+    opened = arena_at(store)
+    added, refused = add_tasks(opened, list(files))
+    doubts = [doubt for one, _ in added if (doubt := opened.rules.finding_about(one)) is not None]
     if json:
         shown = [{"id": one.id, "new": new} for one, new in added]
-        print_json({"tasks": shown, "refused": plain([one.as_finding() for one in refused])})
+        refusals = plain([one.as_finding() for one in refused])
+        print_json({"tasks": shown, "refused": refusals, "findings": plain(doubts)})
     else:
         for one, new in added:
             console().print(f"{one.id}  {'added' if new else 'is there already'}", markup=False)
-    print_findings([one.as_finding() for one in refused])
+    print_findings([*(one.as_finding() for one in refused), *doubts])
     return 1 if refused and not skip_bad else 0
 
 
 @task.command(name="list")
 def list_(*, store: StoreOption = "sqlite:///steelyard.db", json: Json = False) -> int:
-    """List the tasks."""
+    """List the tasks.
+
+    Example: steelyard arena task list
+    """
     from steelyard.workflow.arena import arena_at, plain  # brings SQLAlchemy
 
     found = arena_at(store).tasks()
@@ -129,7 +135,8 @@ def submit(
     else:
         done = submit_runs(opened, list(from_runs or ()), task_map=task_map, prices=prices)
     if json:
-        print_json({"receipts": plain(done.receipts), "refused": plain(done.findings)})
+        refused = plain([one.as_finding() for one in done.rejected])
+        print_json({"receipts": plain(done.receipts), "refused": refused})
     else:
         _print_receipts(done)
     if not quiet:
@@ -161,7 +168,10 @@ def rescore(
     policy: Annotated[str | None, Parameter(help="Keep standings by this policy from now on.")] = None,
     json: Json = False,
 ) -> int:
-    """Score every submission again, for example under another profile."""
+    """Score every submission again, for example under another profile.
+
+    Example: steelyard arena rescore --profile mine.toml
+    """
     from steelyard.profiles import load_profile
     from steelyard.workflow.arena import arena_at, policy_named  # brings SQLAlchemy
 
@@ -174,7 +184,9 @@ def rescore(
     if json:
         print_json({"rescored": count, "profile": opened.rules.name, "policy": opened.policy})
     else:
-        console().print(f"{count:,} submissions scored by {opened.rules.name}, policy {opened.policy}", markup=False)
+        console().print(
+            f"{counted(count, 'submission')} scored by {opened.rules.name}, policy {opened.policy}", markup=False
+        )
     return 0
 
 
@@ -187,7 +199,10 @@ def export(
     store: StoreOption = "sqlite:///steelyard.db",
     policy: Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")] = None,
 ) -> int:
-    """Write the standings of all tasks to a file."""
+    """Write the standings of all tasks to a file.
+
+    Example: steelyard arena export standings.csv
+    """
     from steelyard.arena.standings import standings  # brings SQLAlchemy
     from steelyard.workflow.arena import arena_at, policy_named, write_standings
 
@@ -195,7 +210,7 @@ def export(
     chosen = list(tasks or ()) or [one.id for one in opened.tasks()]
     used = policy_named(policy) if policy else None
     count = write_standings([standings(opened, name, policy=used) for name in chosen], out)
-    console(stderr=True).print(f"{count:,} standings written to {out}", markup=False)
+    console(stderr=True).print(f"{counted(count, 'standing')} written to {out}", markup=False)
     return 0
 
 
