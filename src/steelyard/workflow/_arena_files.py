@@ -6,6 +6,7 @@ import csv
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,23 +101,23 @@ def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
 
 
 def _placed(
-    path: Path, line: int | None, make: Callable[[], Submission], *, names: Callable[[], Any] = tuple
-) -> Placed | Rejected:
-    """The submission, or why there is none. `names` gives something that holds the record's names. Any: if it does."""
+    path: Path, line: int | None, make: Callable[[], Submission], *, record: Any = None
+) -> Placed | Rejected:  # Any: what the submission is made from
     try:
         return Placed(str(path), line, make())
     except Refused as error:
-        hint = FROM_RUNS if _is_run(names) else error.hint
+        hint = FROM_RUNS if _is_run(record) else error.hint
         return Rejected(path=str(path), line=line, reason=error.reason, hint=hint, code="bad_submission")
 
 
-def _is_run(names: Callable[[], Any]) -> bool:  # Any: as above
-    """Whether a record is a run and no submission: a run names its `task`, a submission its `task_id`."""
-    try:
-        held = names()
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return False
-    return isinstance(held, Mapping | tuple) and "task" in held and "task_id" not in held
+def _is_run(record: Any) -> bool:  # Any: as above
+    """Whether it is a run and no submission: a run names its `task`, a submission its `task_id`."""
+    if isinstance(record, bytes):
+        try:
+            record = msgspec.json.decode(record)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return False
+    return isinstance(record, Mapping) and "task" in record and "task_id" not in record
 
 
 def _jsonl(path: Path) -> Iterator[Placed | Rejected]:
@@ -129,25 +130,20 @@ def _jsonl(path: Path) -> Iterator[Placed | Rejected]:
                     pass
                 yield Rejected(path=str(path), line=number, reason="the line is too long", code="bad_submission")
             elif line.strip():
-                yield _placed(
-                    path,
-                    number,
-                    lambda line=line: decode_submission(line),
-                    names=lambda line=line: msgspec.json.decode(line),
-                )  # type: ignore[misc]  # bound now
+                yield _placed(path, number, partial(decode_submission, line), record=line)
 
 
 def _json(path: Path) -> Iterator[Placed | Rejected]:
     values = _document(path)
     found = values.get("submissions", values) if isinstance(values, dict) else values
     for number, one in enumerate(found if isinstance(found, list) else [found], 1):
-        yield _placed(path, number, lambda one=one: convert_submission(one), names=lambda one=one: one)  # type: ignore[misc]  # bound now
+        yield _placed(path, number, partial(convert_submission, one), record=one)
 
 
 def _csv(path: Path) -> Iterator[Placed | Rejected]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         for number, row in enumerate(csv.DictReader(file), 2):
-            yield _placed(path, number, lambda row=row: _from_cells(row), names=lambda row=row: row)  # type: ignore[misc]  # bound now
+            yield _placed(path, number, partial(_from_cells, row), record=row)
 
 
 def _from_cells(row: Mapping[Any, Any]) -> Submission:  # Any: cells, and a list of those that have no column
@@ -172,9 +168,7 @@ def _parquet(path: Path) -> Iterator[Placed | Rejected]:
         raise UnreadableFile(str(path), f"it is not Parquet: {error}") from error
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         values = {name: value for name, value in row.items() if value is not None}
-        yield _placed(
-            path, number, lambda values=values: convert_submission(values), names=lambda values=values: values
-        )  # type: ignore[misc]  # bound now
+        yield _placed(path, number, partial(convert_submission, values), record=values)
 
 
 def submissions_from_runs(
