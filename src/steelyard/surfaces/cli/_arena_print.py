@@ -112,7 +112,8 @@ def history_lines(found: History) -> Iterator[str]:
     )
     yield f"{counted(found.n, 'submission')}; {trend}"
     for version in found.baselines:
-        yield f"baseline {version['version']} from {counted(int(version['from_n']), 'submission')} ({version['created_at']})"
+        since = counted(int(version["from_n"]), "submission")
+        yield f"baseline {version['version']} from {since} ({version['created_at']})"
 
 
 def change_lines(found: Sequence[Changes]) -> Iterator[str]:
