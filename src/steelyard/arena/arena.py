@@ -69,7 +69,7 @@ class Arena:
     def __init__(self, store: Store, *, rules: Rules, policy: Policy) -> None:
         self.store = store
         self.policy = policy
-        # One thing, replaced as a whole: one portion of a batch is checked while another is being written.
+        # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
         self._known = Known(rules, {})
 
     @property
@@ -106,19 +106,11 @@ class Arena:
 
     def _submit(self, given: Sequence[Submission | Rejected], root: Path | None) -> list[Outcome]:
         outcomes: list[Outcome | None] = [one if isinstance(one, Rejected) else None for one in given]
-        portions = list(_portions(given))
-        if len(portions) == 1:
-            self._accept(self._checked(given, portions[0], outcomes, root), outcomes)
-        elif portions:
-            # Databases write without Python's lock, so the next portion is checked meanwhile.
-            with ThreadPoolExecutor(max_workers=1, thread_name_prefix="steelyard-accepts") as pool:
-                before = pool.submit(lambda: None)
-                for numbers in portions:
-                    checked = self._checked(given, numbers, outcomes, root)
-                    before.result()
-                    before = pool.submit(self._accept, checked, outcomes)
-                before.result()
-        return [outcome for outcome in outcomes if outcome is not None]
+        for numbers in _portions(given):
+            checked = self._checked(given, numbers, outcomes, root)
+            if checked.entries:
+                self._accept(checked, outcomes)
+        return [outcome for outcome in outcomes if outcome is not None]  # every one has come to something
 
     def _accept(self, checked: Checked, outcomes: list[Outcome | None]) -> None:
         """Write these entries in one transaction. An id that comes twice waits until its first is written."""
