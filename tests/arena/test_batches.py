@@ -19,7 +19,7 @@ from arena_makers import as_submission, as_task, make_arena, random_submission, 
 from steelyard.arena.arena import Arena, open_arena
 from steelyard.arena.counted import count, single, unpacked
 from steelyard.arena.events import unfold_events
-from steelyard.arena.intake import group, running_extremes, running_medians
+from steelyard.arena.intake import group, group_medians, running_extremes
 from steelyard.arena.known import Policy
 from steelyard.arena.notify import notify_once, waiting
 from steelyard.arena.receipts import Receipt
@@ -274,8 +274,20 @@ def test_counts_and_medians_of_many_tasks_are_those_of_each(groups: list[list[in
     assert again.packed() == packed
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(1, 2**53), max_size=9), st.lists(st.integers(1, 2**53), min_size=1, max_size=9))
-def test_running_medians_are_the_medians(earlier: list[int], coming: list[int]) -> None:
-    found = running_medians(sorted(earlier), coming)
-    assert found == [statistics.median(earlier + coming[: n + 1]) for n in range(len(coming))]
+TURNS = st.integers(1, 6) | st.integers(1, 2**53)
+TASKS = st.lists(
+    st.tuples(st.lists(TURNS, max_size=9), st.lists(TURNS, min_size=1, max_size=9)), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tasks=TASKS, few=st.sampled_from([0, 64]))
+def test_running_medians_are_the_medians(tasks: list[tuple[list[int], list[int]]], few: int) -> None:
+    packed = [pack({value: earlier.count(value) for value in earlier}) for earlier, _ in tasks]
+    coming = np.array([value for _, held in tasks for value in held])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("steelyard.arena.intake.FEW", few)  # 0: one by one, as with many distinct values
+        found = group_medians(packed, coming, group([len(held) for _, held in tasks]))
+    assert found.tolist() == [
+        statistics.median(earlier + held[: n + 1]) for earlier, held in tasks for n in range(len(held))
+    ]
