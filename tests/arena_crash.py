@@ -29,31 +29,31 @@ def made(worker: int, number: int, seed: int) -> dict[str, object]:
     return random_submission(rng, f"{worker}-{number}", f"task-{rng.randrange(TASKS)}", number)
 
 
-def work(address: str, folder: Path, worker: int, count: int, seed: int) -> None:
-    """Submit what is not acknowledged yet, and some of what is, alone and in small batches."""
-    path = folder / f"acknowledged-{worker}"
+def work(given: argparse.Namespace, worker: int, count: int) -> None:
+    """Submit what is not acknowledged yet, and some of what is, alone and in batches."""
+    path = given.folder / f"acknowledged-{worker}"
     acknowledged = path.read_text().splitlines() if path.exists() else []
     rng = random.Random(time.time_ns())
     place = max(0, len(set(acknowledged)) - rng.randrange(4))
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    store = open_store(address, create=False)
+    store = open_store(given.address, create=False)
     arena = open_arena(store)
     while place < count:
-        size = min(rng.choice((1, 1, 1, 5)), count - place)
-        outcomes = arena.submit([as_submission(made(worker, place + more, seed)) for more in range(size)])
+        size = min(rng.choice(given.sizes), count - place)
+        outcomes = arena.submit([as_submission(made(worker, place + more, given.seed)) for more in range(size)])
         ids = [outcome.submission_id for outcome in outcomes]  # a refusal has none, and ends the worker
         os.write(handle, "".join(f"{one}\n" for one in ids).encode())
         place += size
 
 
-def fork(address: str, folder: Path, worker: int, count: int, seed: int) -> int:
+def fork(given: argparse.Namespace, worker: int, count: int) -> int:
     """Start a worker; its process id."""
     child = os.fork()
     if child:
         return child
     status = 1
     try:
-        work(address, folder, worker, count, seed)
+        work(given, worker, count)
         status = 0
     except BaseException as error:  # noqa: BLE001 - the parent sees only the status
         sys.stderr.write(f"worker {worker}: {error!r}\n")
@@ -68,10 +68,11 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pause", type=float, default=0.25)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 1, 1, 5], help="how many are submitted at once")
     given = parser.parse_args()
     rng = random.Random(given.seed)
     count = given.submissions // WORKERS
-    alive = {fork(given.address, given.folder, worker, count, given.seed): worker for worker in range(WORKERS)}
+    alive = {fork(given, worker, count): worker for worker in range(WORKERS)}
     kills = 0
     while alive:
         if kills < given.kills:
@@ -82,11 +83,11 @@ def main() -> int:
         worker = alive.pop(child)
         if os.WIFSIGNALED(status):
             kills += 1
-            alive[fork(given.address, given.folder, worker, count, given.seed)] = worker
+            alive[fork(given, worker, count)] = worker
         elif os.WEXITSTATUS(status):
             return 1
         elif kills < given.kills:  # it is done before its time: let it go over everything again
-            alive[fork(given.address, given.folder, worker, count, given.seed)] = worker
+            alive[fork(given, worker, count)] = worker
     print(kills)
     return 0
 

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.arena import open_arena
-from steelyard.arena.events import EVALUATED
+from steelyard.arena.events import EVALUATED, unfold_events
 from steelyard.arena.notify import event_id
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.standings import standings
@@ -29,12 +29,23 @@ CRASH = Path(__file__).parent.parent / "arena_crash.py"
 CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]
 
 
-def crash(store: Store, address: str, folder: Path, *, count: int, kills: int, seed: int, pause: float) -> None:
+def crash(
+    store: Store,
+    address: str,
+    folder: Path,
+    *,
+    count: int,
+    kills: int,
+    seed: int,
+    pause: float,
+    sizes: tuple[int, ...] = (1, 1, 1, 5),
+) -> None:
     arena = make_arena(store)
     for number in range(TASKS):
         arena.add_task(as_task({"id": f"task-{number}", "success_criteria": CRITERIA}))
     store.close()
     options = ["--submissions", str(count), "--kills", str(kills), "--seed", str(seed), "--pause", str(pause)]
+    options += ["--sizes", *map(str, sizes)]
     done = subprocess.run(
         [sys.executable, CRASH, address, folder, *options], capture_output=True, text=True, check=False
     )
@@ -53,6 +64,7 @@ def contents(store: Store, table: object, *leave_out: str) -> list[tuple[object,
 
 
 def check_nothing_lost(store: Store, folder: Path, *, count: int, seed: int) -> None:
+    unfold_events(store)
     with store.read() as connection:
         held = Counter(connection.execute(select(submissions.c.id)).scalars())
         told = Counter(tuple(row) for row in connection.execute(select(outbox.c.task_key, outbox.c.ordinal)))
@@ -102,6 +114,15 @@ def test_killed_while_submitting_nothing_is_lost_or_counted_twice(
     crash(store, store_address, tmp_path, count=count, kills=kills, seed=5, pause=pause)
     check_nothing_lost(store, tmp_path, count=count, seed=5)
     check_equals_a_rebuild(store, tmp_path, seed=5)
+
+
+def test_killed_while_submitting_batches_nothing_is_lost_or_counted_twice(
+    store: Store, store_address: str, tmp_path: Path
+) -> None:
+    # 600 submissions a task, so that each has been small and has outgrown it
+    crash(store, store_address, tmp_path, count=4800, kills=8, seed=6, pause=0.4, sizes=(1, 250, 400))
+    check_nothing_lost(store, tmp_path, count=4800, seed=6)
+    check_equals_a_rebuild(store, tmp_path, seed=6)
 
 
 class _Receiver(BaseHTTPRequestHandler):
