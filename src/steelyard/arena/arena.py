@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -53,6 +54,15 @@ class Known(NamedTuple):
 
     rules: Rules
     tasks: dict[str, KnownTask]
+
+
+class Portion(NamedTuple):
+    """Submissions that go into one transaction: their numbers among those given, what each says, and its digest."""
+
+    numbers: list[int]
+    given: list[Submission]
+    said: list[bytes | Refused]
+    digests: list[str]
 
 
 class Checked(NamedTuple):
@@ -106,13 +116,23 @@ class Arena:
 
     def _submit(self, given: Sequence[Submission | Rejected], root: Path | None) -> list[Outcome]:
         outcomes: list[Outcome | None] = [one if isinstance(one, Rejected) else None for one in given]
-        for numbers in _portions(given):
-            checked = self._checked(given, numbers, outcomes, root)
+        groups = list(_portions(given))
+        read: dict[int, Portion] = {}
+
+        def read_ahead(place: int) -> None:
+            if place < len(groups) and place not in read:
+                read[place] = _read(given, groups[place])
+
+        for place in range(len(groups)):
+            read_ahead(place)
+            checked = self._checked(read.pop(place), outcomes, root)
             if checked.entries:
-                self._accept(checked, outcomes)
+                self._accept(checked, outcomes, meanwhile=partial(read_ahead, place + 1))
         return [outcome for outcome in outcomes if outcome is not None]  # every one has come to something
 
-    def _accept(self, checked: Checked, outcomes: list[Outcome | None]) -> None:
+    def _accept(
+        self, checked: Checked, outcomes: list[Outcome | None], *, meanwhile: Callable[[], None] | None = None
+    ) -> None:
         """Write these entries in one transaction. An id that comes twice waits until its first is written."""
         first_of: dict[str, int] = {}
         for place, entry in enumerate(checked.entries):
@@ -125,7 +145,8 @@ class Arena:
             known, coming = self._known, entries
             if known.rules is not checked.rules:
                 coming = [self._under_present_rules(connection, known, entry) for entry in coming]
-            return accept(connection, coming, rules=known.rules, policy=self.policy, now=now_microseconds())
+            now_ = now_microseconds()
+            return accept(connection, coming, rules=known.rules, policy=self.policy, now=now_, meanwhile=meanwhile)
 
         for place, outcome in zip(now, self.store.in_transaction(work), strict=True):
             outcomes[checked.numbers[place]] = outcome
@@ -142,28 +163,19 @@ class Arena:
             known.tasks[name] = known_task(connection, name, known.rules)
         return msgspec.structs.replace(entry, known=known.tasks[name])
 
-    def _checked(
-        self,
-        given: Sequence[Submission | Rejected],
-        numbers: Sequence[int],
-        outcomes: list[Outcome | None],
-        root: Path | None,
-    ) -> Checked:
+    def _checked(self, portion: Portion, outcomes: list[Outcome | None], root: Path | None) -> Checked:
         """The submissions that can be accepted, each with its criteria checked; the refused go to `outcomes`."""
         known = self._known
-        sound = [one for number in numbers if isinstance(one := given[number], Submission)]
         found: dict[int, Entry] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
-        digest = hashlib.sha256
-        said = check_submissions(sound)
         with self.store.read() as connection:
-            wanted = {one.task_id for one, text in zip(sound, said, strict=True) if type(text) is bytes}
+            wanted = {one.task_id for one, text in zip(portion.given, portion.said, strict=True) if type(text) is bytes}
             known.tasks.update(find_tasks(connection, wanted - known.tasks.keys(), known.rules))
-            for number, one, text in zip(numbers, sound, said, strict=True):
+            for number, one, text, digest in zip(*portion, strict=True):
                 if type(text) is bytes and one.artifacts is None:
                     task = known.tasks.get(one.task_id)
                     if task is not None and task.asks_nothing:
-                        found[number] = Entry(one, task, digest(text).hexdigest(), (), None)
+                        found[number] = Entry(one, task, digest, (), None)
                         continue
                 problem = self._problem(connection, known, one, text)
                 if problem is not None:
@@ -176,7 +188,7 @@ class Arena:
                 outcomes[number] = entry
             else:
                 found[number] = entry
-        ordered = found if not todo else {number: found[number] for number in numbers if number in found}
+        ordered = found if not todo else {number: found[number] for number in portion.numbers if number in found}
         return Checked(list(ordered), list(ordered.values()), known.rules)
 
     def _check_all(
@@ -288,6 +300,14 @@ def _check(known: KnownTask, one: Submission, said: bytes, root: Path | None, *,
             return Entry(one, known, digest, check_all(criteria, one, found), found.sha256)
     except BadArtifacts as error:
         return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
+
+
+def _read(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:
+    """What the submissions of these numbers say, checked against the rules for any submission."""
+    sound = [one for number in numbers if isinstance(one := given[number], Submission)]
+    said = check_submissions(sound)
+    digests = [hashlib.sha256(text).hexdigest() if isinstance(text, bytes) else "" for text in said]
+    return Portion(numbers, sound, said, digests)
 
 
 def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:

@@ -59,13 +59,24 @@ ROWS_AT_ONCE = 10_000
 
 
 def accept_small(
-    connection: Connection, arrivals: Sequence[Arrival], *, rules: Rules, policy: Policy, now: int
+    connection: Connection,
+    arrivals: Sequence[Arrival],
+    *,
+    rules: Rules,
+    policy: Policy,
+    now: int,
+    meanwhile: Callable[[], None] | None,
 ) -> dict[str, Receipt]:
-    """Write the entries of tasks that are small and stay so; the receipts by id."""
+    """Write the entries of tasks that are small and stay so; the receipts by id.
+
+    `meanwhile` is called when all rows are made and the last are still being written.
+    """
     receipts: dict[str, Receipt] = {}
     with alongside(connection) as store:
         for part in _parts(arrivals):
             receipts |= _accept_part(store, part, rules=rules, policy=policy, now=now)
+        if meanwhile is not None:
+            meanwhile()
     return receipts
 
 

@@ -7,7 +7,7 @@ the transaction. One submission and many give the same; rows are held as columns
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,12 +44,21 @@ class Batch:
 
 
 def accept(
-    connection: Connection, entries: Sequence[Entry], *, rules: Rules, policy: Policy, now: int
+    connection: Connection,
+    entries: Sequence[Entry],
+    *,
+    rules: Rules,
+    policy: Policy,
+    now: int,
+    meanwhile: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """What became of each entry, in their order. All of them are written together or none is."""
+    """What became of each entry, in their order. All of them are written together or none is.
+
+    `meanwhile` is called while many rows are being written, if they are.
+    """
     held = known_digests(connection, [entry.submission.id for entry in entries])
     fresh = [entry for entry in entries if entry.submission.id not in held] if held else entries
-    receipts = _accept_new(connection, fresh, rules=rules, policy=policy, now=now) if fresh else {}
+    receipts = _accept_new(connection, fresh, meanwhile, rules=rules, policy=policy, now=now) if fresh else {}
     same = [entry for entry in entries if held.get(entry.submission.id) == entry.digest] if held else []
     known = [(entry.known, entry.submission.id) for entry in same]
     receipts |= known_receipts(connection, known, rules=rules, policy=policy)
@@ -72,7 +81,13 @@ def other_content(identity: str) -> Rejected:
 
 
 def _accept_new(
-    connection: Connection, entries: Sequence[Entry], *, rules: Rules, policy: Policy, now: int
+    connection: Connection,
+    entries: Sequence[Entry],
+    meanwhile: Callable[[], None] | None,
+    *,
+    rules: Rules,
+    policy: Policy,
+    now: int,
 ) -> dict[str, Receipt]:
     by_task: dict[int, list[Entry]] = {}
     for entry in entries:
@@ -86,7 +101,7 @@ def _accept_new(
         (small if stays_small else large).append((board, group))
     if sum(len(group) for _, group in small) < COLUMNS_FROM:
         return _accept_each(connection, arrivals, rules=rules, policy=policy, now=now)
-    receipts = accept_small(connection, small, rules=rules, policy=policy, now=now)
+    receipts = accept_small(connection, small, rules=rules, policy=policy, now=now, meanwhile=meanwhile)
     return receipts | _accept_each(connection, large, rules=rules, policy=policy, now=now) if large else receipts
 
 
