@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
-from operator import itemgetter
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -60,10 +58,12 @@ class Side:
 
     @cached_property
     def level_codes(self) -> tuple[Ints, Ints, Ints]:
-        """For each benchmark the number of its module, class and function."""
-        functions, codes = _numbered(self.places)
-        _, modules = _numbered(list(map(itemgetter(0), functions)))
-        _, classes = _numbered(list(map(itemgetter(0, 1), functions)))
+        """For each measured benchmark the number of its module, class and function."""
+        places = self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
+        functions, codes = _numbered(places)
+        columns = list(zip(*functions, strict=True)) or [(), ()]
+        _, modules = _numbered(columns[0])
+        _, classes = _numbered(tuple(zip(columns[0], columns[1], strict=True)))
         return modules[codes], classes[codes], codes
 
     @cached_property
@@ -73,11 +73,13 @@ class Side:
         return modules, classes, functions
 
 
-def _numbered(keys: Sequence[Hashable]) -> tuple[Iterable[Any], Ints]:  # Any: the keys, as they were given
+def _numbered(keys: Sequence[Hashable]) -> tuple[Sequence[Any], Ints]:  # Any: the keys, as they were given
     """The distinct keys in order of appearance, and for each key its number among them."""
-    numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
-    return numbers, codes
+    distinct = dict.fromkeys(keys)
+    if len(distinct) == len(keys):
+        return keys, np.arange(len(keys))
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    return tuple(distinct), np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
 
 
 def side_of(timings: Iterable[Timing]) -> Side:
