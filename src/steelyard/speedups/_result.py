@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from steelyard.records.finding import Finding
 from steelyard.speedups._findings import coverage, dominant, findings_of
 from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of
 from steelyard.speedups._options import Options
-from steelyard.speedups._payload import payload
+from steelyard.speedups._payload import Payload, payloads
 from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
 from steelyard.speedups._table import Attempt, Table, table_of
 from steelyard.speedups._tree import Node, tree_of
@@ -68,17 +70,25 @@ class Speedups:
         return tree_of(self.table, index)
 
     def as_dict(self, *, many: bool) -> Fields:
-        """The JSON shape: `agents` for one task, `tasks` for many."""
+        """The JSON shape, in dictionaries and lists only: `agents` for one task, `tasks` for many."""
+        plain: Fields = msgspec.to_builtins(self._shape(many=many))
+        return plain
+
+    def as_json(self, *, many: bool) -> bytes:
+        """The same as indented JSON text, without making the dictionaries first."""
+        return msgspec.json.format(msgspec.json.encode(self._shape(many=many)), indent=2)
+
+    def _shape(self, *, many: bool) -> Fields:
         parts: Fields = {"profile": self.profile}
         if many:
             parts["tasks"] = {}
-            for index, attempt in enumerate(self.table.attempts):
-                task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
-                self._add(task, index)
         else:
             parts |= {"agents": {}, "measures": {}, "missing": {}}
-            for index in range(len(self.table.attempts)):
-                self._add(parts, index)
+        for index, (attempt, found) in enumerate(zip(self.table.attempts, payloads(self.table), strict=True)):
+            task = parts
+            if many:
+                task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
+            self._add(task, index, *found)
         parts["summary"] = self.summaries
         parts["summary_missing"] = {key: reasons for key, (_, reasons) in self._summaries.items()}
         parts["overall"] = self.overall
@@ -87,12 +97,12 @@ class Speedups:
         parts["findings"] = [_finding(found) for found in self.findings]
         return parts
 
-    def _add(self, task: Fields, index: int) -> None:
+    def _add(self, task: Fields, index: int, payload: Payload, reasons: dict[str, str]) -> None:
         attempt = self.table.attempts[index]
         key = attempt.agent
         if key in task["agents"]:  # one task given with several attempts of an agent
             key = f"{key}#{attempt.number}"
-        task["agents"][key], task["missing"][key] = payload(self.table, index)
+        task["agents"][key], task["missing"][key] = payload, reasons
         benchmarks = {} if self.surety is None else benchmark_measures(self.table, index, self.surety)
         task["measures"][key] = self.measured[index] | {"benchmarks": benchmarks}
 

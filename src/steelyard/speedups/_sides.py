@@ -6,19 +6,20 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.records.timing import SECONDS, Place, Timing, TimingStatus
+from steelyard.speedups._medians import Floats, medians_of_rows
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-PORTION = 250_000
-"""Samples that are sorted at a time."""
+PORTION = 100_000
+"""Samples that are worked on at a time."""
 
 LEVELS = ("module", "class", "function", "overall")
 """The levels from the coarsest up to all benchmarks together; as level 1 to 4 in the specification's order."""
@@ -57,29 +58,28 @@ class Side:
         return timed if self.stated is None else timed | np.isfinite(self.stated)
 
     @cached_property
-    def level_codes(self) -> tuple[Ints, Ints, Ints]:
-        """For each measured benchmark the number of its module, class and function."""
-        places = self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
-        functions, codes = _numbered(places)
-        columns = list(zip(*functions, strict=True)) or [(), ()]
-        _, modules = _numbered(columns[0])
-        _, classes = _numbered(tuple(zip(columns[0], columns[1], strict=True)))
-        return modules[codes], classes[codes], codes
+    def measured_names(self) -> tuple[str, ...]:
+        """The names of those."""
+        return self.names if self.measured.all() else tuple(compress(self.names, self.measured.tolist()))
 
     @cached_property
-    def level_sizes(self) -> tuple[int, int, int]:
-        """How many modules, classes and functions there are."""
-        modules, classes, functions = (int(codes.max(initial=-1)) + 1 for codes in self.level_codes)
-        return modules, classes, functions
+    def levels(self) -> tuple[tuple[int, Ints], ...]:
+        """Modules, classes and functions: how many there are, and for each measured benchmark the number of its own."""
+        places = self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
+        functions, codes = _numbered(places)
+        # Parameters make many benchmarks of one function, so modules and classes are looked up once for each function.
+        modules, of_module = _numbered(list(map(itemgetter(0), functions)))
+        classes, of_class = _numbered(list(map(itemgetter(0, 1), functions)))
+        return (len(modules), of_module[codes]), (len(classes), of_class[codes]), (len(functions), codes)
 
 
-def _numbered(keys: Sequence[Hashable]) -> tuple[Sequence[Any], Ints]:  # Any: the keys, as they were given
-    """The distinct keys in order of appearance, and for each key its number among them."""
-    distinct = dict.fromkeys(keys)
-    if len(distinct) == len(keys):
-        return keys, np.arange(len(keys))
-    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
-    return tuple(distinct), np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
+def _numbered(keys: Sequence[Hashable]) -> tuple[dict[Any, int], Ints]:  # Any: the keys, as they were given
+    """The distinct keys with where each first stands, and for each key its number among them."""
+    firsts: dict[Hashable, int] = {}
+    places = np.fromiter(map(firsts.setdefault, keys, range(len(keys))), dtype=np.int64, count=len(keys))
+    numbers = np.zeros(len(keys), dtype=np.int64)
+    numbers[np.fromiter(firsts.values(), dtype=np.int64, count=len(firsts))] = np.arange(len(firsts))
+    return firsts, numbers[places]
 
 
 def side_of(timings: Iterable[Timing]) -> Side:
@@ -148,8 +148,8 @@ class Pool:
 
     @cached_property
     def values(self) -> Floats:
-        """All samples, sorted within each row. Made when intervals ask for it: medians alone do not need them kept."""
-        return np.concatenate([np.empty(0), *[_sorted_samples(part)[0] for part in _parts(self.sides)]])
+        """All samples, sorted within each row. Made when intervals ask for it: medians do not need it."""
+        return np.concatenate([np.empty(0), *[_sorted_samples(part) for part in _parts(self.sides)]])
 
 
 def pooled(sides: Iterable[Side]) -> Pool:
@@ -160,7 +160,7 @@ def pooled(sides: Iterable[Side]) -> Pool:
     for side in distinct:
         starts[id(side)] = row
         row += len(side.names)
-    medians = [_sorted_samples(part)[1] for part in _parts(distinct)]
+    medians = [_medians(part) for part in _parts(distinct)]
     stated = None
     if any(side.stated is not None for side in distinct):
         parts = [np.full(len(side.names), np.nan) if side.stated is None else side.stated for side in distinct]
@@ -182,20 +182,29 @@ def _parts(sides: Sequence[Side]) -> Iterator[list[Side]]:
         yield part
 
 
-def _sorted_samples(sides: Sequence[Side]) -> tuple[Floats, Floats]:
-    """The samples of these sides, sorted within each row, and the median of each row."""
-    counts = np.concatenate([side.counts for side in sides])
-    values = np.concatenate([side.values for side in sides])
+def _medians(sides: Sequence[Side]) -> Floats:
+    """The median of each row of these sides: of its samples, else the one the tool stated."""
+    values, offsets, counts = _samples(sides)
     medians = np.concatenate([side.medians for side in sides])
-    offsets = np.concatenate(([0], np.cumsum(counts)))
+    for _, rows, block in blocks(values, offsets, counts):
+        medians[rows] = medians_of_rows(block)
+    return medians
+
+
+def _sorted_samples(sides: Sequence[Side]) -> Floats:
+    """The samples of these sides, sorted within each row."""
+    values, offsets, counts = _samples(sides)
     for size, rows, block in blocks(values, offsets, counts):
         block.sort(axis=1)
         if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
             values[offsets[rows][:, None] + np.arange(size)] = block
-        middle = block[:, (size - 1) // 2]
-        with np.errstate(over="ignore"):  # a median past all numbers is infinite, hence not valid
-            medians[rows] = middle if size % 2 else (middle + block[:, size // 2]) / 2
-    return values, medians
+    return values
+
+
+def _samples(sides: Sequence[Side]) -> tuple[Floats, Ints, Ints]:
+    """Their samples one after another, where each row begins, and how many each has."""
+    counts = np.concatenate([side.counts for side in sides])
+    return np.concatenate([side.values for side in sides]), np.concatenate(([0], np.cumsum(counts))), counts
 
 
 def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, Ints | slice, Floats]]:

@@ -238,20 +238,20 @@ def _figures(
 
 def _groups(nops: Sequence[Side], level: int) -> tuple[Ints, Ints]:
     """For each row the number of its group among the groups of all attempts, and for each group its attempt."""
-    parts = [nop.level_codes[level] for nop in nops]
-    widths = np.array([nop.level_sizes[level] for nop in nops], dtype=np.int64)
-    groups = np.concatenate(parts)
-    groups += np.repeat(np.cumsum(widths) - widths, [len(part) for part in parts])
+    parts = [nop.levels[level] for nop in nops]
+    widths = np.array([width for width, _ in parts], dtype=np.int64)
+    groups = np.concatenate([codes for _, codes in parts])
+    groups += np.repeat(np.cumsum(widths) - widths, [len(codes) for _, codes in parts])
     return groups, np.repeat(np.arange(len(nops)), widths)
 
 
 def _mean_of_groups(groups: Ints, owner: Ints, mine: Floats, theirs: Floats, attempts: int) -> Floats:
+    """The mean over each attempt's groups of gmean(mine) - gmean(theirs); `owner` is the attempt of each group."""
     sizes = np.bincount(groups, minlength=len(owner))
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.exp(np.bincount(groups, mine, minlength=len(owner)) / sizes) - np.exp(
-            np.bincount(groups, theirs, minlength=len(owner)) / sizes
-        )
+        gap = np.exp(np.bincount(groups, mine, minlength=len(owner)) / sizes)
+        gap -= np.exp(np.bincount(groups, theirs, minlength=len(owner)) / sizes)
         held = sizes > 0
         if not held.all():
             owner, gap = owner[held], gap[held]
-        return np.bincount(owner, gap, minlength=attempts) / np.bincount(owner, minlength=attempts)
+        return np.asarray(np.bincount(owner, gap, minlength=attempts) / np.bincount(owner, minlength=attempts))
