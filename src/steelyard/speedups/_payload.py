@@ -19,7 +19,6 @@ Fields = dict[str, Any]  # Any: JSON values, and Missing until it is taken out
 
 NO_VALID = Missing("no benchmark is valid under nop, oracle and agent")
 NO_SNAPSHOT = Missing("no snapshot is given")
-NO_TESTS_GIVEN = Missing(NO_TESTS)
 
 
 class BenchmarkSpeedup(msgspec.Struct, frozen=True, gc=False):
@@ -64,12 +63,15 @@ def payloads(table: Table) -> Iterator[tuple[Payload, dict[str, str]]]:
         levels = [_known(value) for value in advantages[index]]
         fields, reasons = without_missing(
             {
-                "pytest_summary": _pytest_summary(attempt.tests) or NO_TESTS_GIVEN,
+                "pytest_summary": _pytest_summary(attempt.tests) or NO_TESTS,
                 "snapshot_summary": _snapshot_summary(attempt.snapshot) or NO_SNAPSHOT,
                 "pytest_failed": attempt.pytest_failed,
                 "success": attempt.success,
                 "agent_advantage": levels[3],
-                **{f"agent_advantage_level{level}": value for level, value in enumerate(levels, start=1)},
+                "agent_advantage_level1": levels[0],
+                "agent_advantage_level2": levels[1],
+                "agent_advantage_level3": levels[2],
+                "agent_advantage_level4": levels[3],
                 "task_speedup": _known(task_speedups[index]),
                 "task_cost_usd": attempt.cost_usd,
                 "trajectory_length": attempt.trajectory_length,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,24 +60,10 @@ class Side:
         """The names of those."""
         return self.names if self.measured.all() else tuple(compress(self.names, self.measured.tolist()))
 
-    @cached_property
-    def levels(self) -> tuple[tuple[int, Ints], ...]:
-        """Modules, classes and functions: how many there are, and for each measured benchmark the number of its own."""
-        places = self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
-        functions, codes = _numbered(places)
-        # Parameters make many benchmarks of one function, so modules and classes are looked up once for each function.
-        modules, of_module = _numbered(list(map(itemgetter(0), functions)))
-        classes, of_class = _numbered(list(map(itemgetter(0, 1), functions)))
-        return (len(modules), of_module[codes]), (len(classes), of_class[codes]), (len(functions), codes)
-
-
-def _numbered(keys: Sequence[Hashable]) -> tuple[dict[Any, int], Ints]:  # Any: the keys, as they were given
-    """The distinct keys with where each first stands, and for each key its number among them."""
-    firsts: dict[Hashable, int] = {}
-    places = np.fromiter(map(firsts.setdefault, keys, range(len(keys))), dtype=np.int64, count=len(keys))
-    numbers = np.zeros(len(keys), dtype=np.int64)
-    numbers[np.fromiter(firsts.values(), dtype=np.int64, count=len(firsts))] = np.arange(len(firsts))
-    return firsts, numbers[places]
+    @property
+    def measured_places(self) -> tuple[Place, ...]:
+        """Their places."""
+        return self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
 
 
 def side_of(timings: Iterable[Timing]) -> Side:

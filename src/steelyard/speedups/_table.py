@@ -11,6 +11,7 @@ import numpy as np
 from steelyard.records.missing import Missing
 from steelyard.records.run import Snapshot, TestResults
 from steelyard.speedups._failures import broke_tests, snapshot_failed, succeeded
+from steelyard.speedups._levels import level_means, levels_of
 from steelyard.speedups._options import AgentOnlyRule
 from steelyard.speedups._rows import ABSENT, Rows, rows_of
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, pooled
@@ -48,17 +49,17 @@ class Attempt:
         """The task's name; later attempts carry their number."""
         return self.task if self.number == 1 else f"{self.task}#{self.number}"
 
-    @cached_property
+    @property
     def pytest_failed(self) -> bool | Missing:
         """Whether the tests failed."""
         return broke_tests(self.tests, self.oracle_tests)
 
-    @cached_property
+    @property
     def snapshot_failed(self) -> bool:
         """Whether the snapshot failed."""
         return snapshot_failed(self.snapshot)
 
-    @cached_property
+    @property
     def success(self) -> bool | Missing:
         """Whether neither failed."""
         return succeeded(self.pytest_failed, self.snapshot_failed)
@@ -155,7 +156,7 @@ def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule 
             attempts[some], attempt, agent[rows], oracle[rows], agent_only_failures
         )
         task_speedup[some], advantages[some] = _figures(
-            attempts[some], attempt, effective[rows], oracle[rows], counted[rows]
+            attempts[some], starts[first : last + 1] - starts[first], effective[rows], oracle[rows], counted[rows]
         )
     return Table(
         attempts=tuple(attempts),
@@ -216,42 +217,19 @@ def _by_rules(
 
 
 def _figures(
-    attempts: Sequence[Attempt], attempt: Ints, effective: Floats, oracle: Floats, counted: Flags
+    attempts: Sequence[Attempt], starts: Ints, effective: Floats, oracle: Floats, counted: Flags
 ) -> tuple[Floats, Floats]:
     """Task speedup and the advantage at each level, for every attempt."""
-    everything = bool(counted.all())
-    of_attempt = attempt if everything else attempt[counted]
-    mine = np.log(effective if everything else effective[counted])
-    theirs = np.log(oracle if everything else oracle[counted])
-    sizes = np.bincount(of_attempt, minlength=len(attempts))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gmean = np.exp(np.bincount(of_attempt, mine, minlength=len(attempts)) / sizes)
-        expert = np.exp(np.bincount(of_attempt, theirs, minlength=len(attempts)) / sizes)
-    advantages = np.empty((len(attempts), 4))
-    advantages[:, 3] = gmean - expert
-    for level in range(3):
-        groups, owner = _groups([one.nop for one in attempts], level)
-        inside = groups if everything else groups[counted]
-        advantages[:, level] = _mean_of_groups(inside, owner, mine, theirs, len(attempts))
-    return gmean, advantages
-
-
-def _groups(nops: Sequence[Side], level: int) -> tuple[Ints, Ints]:
-    """For each row the number of its group among the groups of all attempts, and for each group its attempt."""
-    parts = [nop.levels[level] for nop in nops]
-    widths = np.array([width for width, _ in parts], dtype=np.int64)
-    groups = np.concatenate([codes for _, codes in parts])
-    groups += np.repeat(np.cumsum(widths) - widths, [len(codes) for _, codes in parts])
-    return groups, np.repeat(np.arange(len(nops)), widths)
-
-
-def _mean_of_groups(groups: Ints, owner: Ints, mine: Floats, theirs: Floats, attempts: int) -> Floats:
-    """The mean over each attempt's groups of gmean(mine) - gmean(theirs); `owner` is the attempt of each group."""
-    sizes = np.bincount(groups, minlength=len(owner))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.exp(np.bincount(groups, mine, minlength=len(owner)) / sizes)
-        gap -= np.exp(np.bincount(groups, theirs, minlength=len(owner)) / sizes)
-        held = sizes > 0
-        if not held.all():
-            owner, gap = owner[held], gap[held]
-        return np.asarray(np.bincount(owner, gap, minlength=attempts) / np.bincount(owner, minlength=attempts))
+    nops = {id(one.nop): one.nop for one in attempts}
+    order = dict(zip(nops, range(len(nops)), strict=True))
+    which = np.array([order[id(one.nop)] for one in attempts], dtype=np.int64)
+    levels = levels_of(list(nops.values()))
+    if not counted.all():
+        mine = level_means(levels, which, effective, counted=counted)
+        return mine[:, 3], mine - level_means(levels, which, oracle, counted=counted)
+    mine = level_means(levels, which, effective, counted=None)
+    pairs: dict[tuple[int, int], int] = {}
+    pair = np.array([pairs.setdefault((id(one.nop), id(one.oracle)), len(pairs)) for one in attempts], dtype=np.int64)
+    first = np.unique(pair, return_index=True)[1]
+    once = np.concatenate([oracle[starts[index] : starts[index + 1]] for index in first.tolist()])
+    return mine[:, 3], mine - level_means(levels, which[first], once, counted=None)[pair]
