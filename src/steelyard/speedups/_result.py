@@ -14,7 +14,7 @@ from steelyard.speedups._findings import coverage, dominant, findings_of
 from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of
 from steelyard.speedups._options import Options
 from steelyard.speedups._payload import Payload, payloads
-from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
+from steelyard.speedups._summary import Summary, by_agent, fronts, overall, run_figures, summary
 from steelyard.speedups._table import Attempt, Table, table_of
 from steelyard.speedups._tree import Node, tree_of
 
@@ -49,13 +49,13 @@ class Speedups:
         return {key: fields | {"on_cost_front": on_front[key]} for key, fields in found.items()}
 
     @cached_property
-    def _summaries(self) -> dict[str, tuple[Fields, dict[str, str]]]:
+    def _summaries(self) -> dict[str, Summary]:
         return {key: summary(self.table, indexes) for key, indexes in by_agent(self.table).items()}
 
     @property
     def summaries(self) -> dict[str, Fields]:
         """The specification's run-level fields of each agent."""
-        return {key: fields for key, (fields, _) in self._summaries.items()}
+        return {key: found.fields for key, found in self._summaries.items()}
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -90,7 +90,8 @@ class Speedups:
                 task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
             self._add(task, index, *found)
         parts["summary"] = self.summaries
-        parts["summary_missing"] = {key: reasons for key, (_, reasons) in self._summaries.items()}
+        parts["summary_missing"] = {key: found.missing for key, found in self._summaries.items()}
+        parts["summary_counts"] = {key: found.counts for key, found in self._summaries.items()}
         parts["overall"] = self.overall
         parts["run"] = run_figures(self.table)
         parts["coverage"] = coverage(self.table.attempts)
