@@ -6,7 +6,7 @@ is taken by itself, and the expert's once for all agents that are compared with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -65,7 +65,7 @@ def levels_of(nops: Sequence[Side]) -> Levels:
     size = int(stretch.starts[-1])
     firsts: list[dict[Any, int]] = [{} for _ in nops]  # Any: places
     rows = chain.from_iterable(
-        map(seen.setdefault, one, range(start, start + len(one)))
+        _firsts(seen, one, range(start, start + len(one)))
         for seen, one, start in zip(firsts, places, stretch.starts.tolist(), strict=False)
     )
     functions = np.fromiter(rows, dtype=np.int64, count=size)
@@ -73,12 +73,17 @@ def levels_of(nops: Sequence[Side]) -> Levels:
     # Parameters make many benchmarks of one function, so modules and classes are looked up once for each function.
     coarser = []
     for part in (itemgetter(0), itemgetter(0, 1)):
-        codes = chain.from_iterable(map({}.setdefault, map(part, seen), seen.values()) for seen in firsts)
+        codes = chain.from_iterable(_firsts({}, map(part, seen), seen.values()) for seen in firsts)
         at_heads = np.empty(size, dtype=np.int64)
         at_heads[heads] = np.fromiter(codes, dtype=np.int64, count=len(heads))
         coarser.append(at_heads[functions])
     overall = np.repeat(stretch.starts[:-1], stretch.sizes)
     return Levels(stretch, tuple(_numbered(codes, stretch) for codes in (*coarser, functions, overall)))
+
+
+def _firsts(seen: dict[Any, int], keys: Iterable[Any], rows: Iterable[int]) -> Iterator[int]:  # Any: hashable keys
+    """For each key the row where it first stands; `seen` is filled on the way."""
+    return map(seen.setdefault, keys, rows)
 
 
 def _numbered(firsts: Ints, stretch: _Stretch) -> _Groups:

@@ -13,13 +13,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 WIDEST = 24
 """Longer rows are sorted: a network grows faster than sorting does."""
 
 
-def medians_of_rows(rows: Floats) -> Floats:
+def medians_of_rows(rows: _Floats) -> _Floats:
     """The median of each row; NaN in a row with a NaN. `rows` is left as it was.
 
     >>> medians_of_rows(np.array([[3.0, 1.0, 2.0], [9.0, 8.0, 7.0]])).tolist()
@@ -41,7 +41,7 @@ def medians_of_rows(rows: Floats) -> Floats:
             np.maximum(columns[i], columns[j], out=columns[j])
     middle = columns[(size - 1) // 2]
     with np.errstate(over="ignore"):  # a median past all numbers is infinite, hence not valid
-        return middle if size % 2 else (middle + columns[size // 2]) / 2
+        return middle if size % 2 else np.asarray((middle + columns[size // 2]) / 2)
 
 
 @cache

@@ -35,7 +35,7 @@ class BenchmarkSpeedup(msgspec.Struct, frozen=True, gc=False):
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """The specification's fields of one attempt; None where a value is missing."""
 
-    per_benchmark_speedups: dict[str, BenchmarkSpeedup]
+    per_benchmark_speedups: dict[str, BenchmarkSpeedup] | dict[str, Fields]
     pytest_summary: dict[str, int | str] | None
     snapshot_summary: dict[str, int | str | None] | None
     pytest_failed: bool | None
@@ -54,12 +54,15 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     trajectory_length: int | None
 
 
-def payloads(table: Table) -> Iterator[tuple[Payload, dict[str, str]]]:
-    """The payload of each attempt in turn, and the reasons for what is missing in it."""
+def payloads(table: Table, *, plain: bool = False) -> Iterator[tuple[Payload, dict[str, str]]]:
+    """The payload of each attempt in turn, and the reasons for what is missing in it.
+
+    With `plain` the benchmarks' entries are dictionaries: the same once written, dearer to make.
+    """
     advantages, task_speedups = table.advantages.tolist(), table.task_speedup.tolist()
     sizes = np.diff(table.starts).tolist()
     valid = np.diff(np.concatenate(([0], np.cumsum(table.valid)))[table.starts]).tolist()
-    for index, (attempt, speedups) in enumerate(zip(table.attempts, per_benchmark(table), strict=True)):
+    for index, (attempt, speedups) in enumerate(zip(table.attempts, _per_benchmark(table, plain=plain), strict=True)):
         levels = [_known(value) for value in advantages[index]]
         fields, reasons = without_missing(
             {
@@ -98,11 +101,11 @@ def _known(value: float) -> float | Missing:
     return value if math.isfinite(value) else NO_VALID
 
 
-def per_benchmark(table: Table) -> Iterator[dict[str, BenchmarkSpeedup]]:
+def _per_benchmark(table: Table, *, plain: bool) -> Iterator[dict[str, BenchmarkSpeedup] | dict[str, Fields]]:
     """For each attempt its speedups by benchmark."""
     shown = table.effective if table.counted.all() else np.where(table.counted, table.effective, table.agent)
     gaps = shown - table.oracle
-    as_list = np.ndarray.tolist if np.isfinite(gaps).all() else nullable
+    as_list = _as_list if np.isfinite(gaps).all() else nullable
     shared: tuple[int, int] | None = None
     names: tuple[str, ...] = ()
     oracle: list[float | None] = []
@@ -111,8 +114,19 @@ def per_benchmark(table: Table) -> Iterator[dict[str, BenchmarkSpeedup]]:
         if shared != (id(attempt.nop), id(attempt.oracle)):  # agents of one task share names and the expert's numbers
             shared = (id(attempt.nop), id(attempt.oracle))
             names, oracle = attempt.nop.measured_names, as_list(table.oracle[rows])
-        entries = map(BenchmarkSpeedup, as_list(shown[rows]), oracle, as_list(gaps[rows]))
-        yield dict(zip(names, entries, strict=True))
+        columns = (as_list(shown[rows]), oracle, as_list(gaps[rows]))
+        if plain:
+            yield {
+                name: {"agent/nop": mine, "oracle/nop": theirs, "advantage": gap}
+                for name, mine, theirs, gap in zip(names, *columns, strict=True)
+            }
+        else:
+            yield dict(zip(names, map(BenchmarkSpeedup, *columns), strict=True))
+
+
+def _as_list(values: Floats) -> list[Any]:  # Any: floats
+    listed: list[Any] = values.tolist()
+    return listed
 
 
 def nullable(values: Floats) -> list[Any]:  # Any: a float, or None for NaN

@@ -71,24 +71,24 @@ class Speedups:
 
     def as_dict(self, *, many: bool) -> Fields:
         """The JSON shape, in dictionaries and lists only: `agents` for one task, `tasks` for many."""
-        plain: Fields = msgspec.to_builtins(self._shape(many=many))
-        return plain
+        return self._shape(many=many, plain=True)
 
     def as_json(self, *, many: bool) -> bytes:
         """The same as indented JSON text, without making the dictionaries first."""
-        return msgspec.json.format(msgspec.json.encode(self._shape(many=many)), indent=2)
+        return msgspec.json.format(msgspec.json.encode(self._shape(many=many, plain=False)), indent=2)
 
-    def _shape(self, *, many: bool) -> Fields:
+    def _shape(self, *, many: bool, plain: bool) -> Fields:
         parts: Fields = {"profile": self.profile}
         if many:
             parts["tasks"] = {}
         else:
             parts |= {"agents": {}, "measures": {}, "missing": {}}
-        for index, (attempt, found) in enumerate(zip(self.table.attempts, payloads(self.table), strict=True)):
+        found = payloads(self.table, plain=plain)
+        for index, (attempt, (payload, reasons)) in enumerate(zip(self.table.attempts, found, strict=True)):
             task = parts
             if many:
                 task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
-            self._add(task, index, *found)
+            self._add(task, index, msgspec.structs.asdict(payload) if plain else payload, reasons)
         parts["summary"] = self.summaries
         parts["summary_missing"] = {key: found.missing for key, found in self._summaries.items()}
         parts["summary_counts"] = {key: found.counts for key, found in self._summaries.items()}
@@ -98,7 +98,7 @@ class Speedups:
         parts["findings"] = [_finding(found) for found in self.findings]
         return parts
 
-    def _add(self, task: Fields, index: int, payload: Payload, reasons: dict[str, str]) -> None:
+    def _add(self, task: Fields, index: int, payload: Payload | Fields, reasons: dict[str, str]) -> None:
         attempt = self.table.attempts[index]
         key = attempt.agent
         if key in task["agents"]:  # one task given with several attempts of an agent

@@ -31,7 +31,8 @@ class Column:
         if self.others:
             for index in range(first, last):
                 if index in self.others:
-                    found[starts[index - first] - starts[0] : starts[index - first + 1] - starts[0]] = self.others[index]
+                    start, stop = self.starts[index : index + 2] - starts[0]
+                    found[start:stop] = self.others[index]
         return found
 
 
@@ -53,9 +54,7 @@ def rows_of(trios: Sequence[tuple[Side, Side, Side]], pool: Pool) -> Rows:
     sizes = np.array([len(measured[id(nop)]) for nop, _, _ in trios], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes)))
     partly = {
-        index: measured[id(nop)]
-        for index, (nop, _, _) in enumerate(trios)
-        if len(measured[id(nop)]) < len(nop.names)
+        index: measured[id(nop)] for index, (nop, _, _) in enumerate(trios) if len(measured[id(nop)]) < len(nop.names)
     }
     local = Column(starts, np.zeros(len(trios), dtype=np.int64), partly)
     columns = [_column(trios, which, measured, starts, pool) for which in range(3)]

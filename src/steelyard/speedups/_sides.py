@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.records.timing import SECONDS, Place, Timing, TimingStatus
-from steelyard.speedups._medians import Floats, medians_of_rows
+from steelyard.speedups._medians import medians_of_rows
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 

@@ -127,9 +127,7 @@ def _benchmarks(table: Table, indexes: Sequence[int]) -> tuple[int, int]:
     return len(measured), len(valid)
 
 
-def _cost_weighted(
-    advantages: list[float], costs: list[float], stated: Sequence[float | Missing]
-) -> float | Missing:
+def _cost_weighted(advantages: list[float], costs: list[float], stated: Sequence[float | Missing]) -> float | Missing:
     """Missing where some costs are unknown: an advantage of all tasks over the cost of some is no ratio of anything."""
     unknown = len(stated) - len(_known(stated))
     if 0 < unknown < len(stated):
@@ -164,7 +162,7 @@ def run_figures(table: Table) -> Fields:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """The chance that one of k attempts has the verdict, a mean over the tasks with k attempts whose verdict is known."""
+    """The chance that one of k attempts has the verdict: a mean over the tasks where k verdicts are known."""
 
     estimates: dict[str, float]
     """For every k up to the smallest number of attempts at a task, so that every task could have entered."""

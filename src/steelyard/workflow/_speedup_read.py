@@ -19,9 +19,10 @@ from steelyard.speedups._sides import Side, side_of
 from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt
 from steelyard.timings._base import TimingFile, amount, count, parse_json, read_text
 from steelyard.timings._catalog import open_timings, read_timings
+from steelyard.timings._contradictions import contradiction, contradictions
 from steelyard.timings._trajectory import LOG_SUFFIXES, trajectory_of, usage_of
+from steelyard.timings.fceval import NOT_THE_DIFFERENCE, log_block, read_trials, snapshot_of, tests_of
 from steelyard.timings.fceval import SOURCE as FCEVAL
-from steelyard.timings.fceval import log_block, read_trials, snapshot_of, tests_of
 from steelyard.workflow._speedup_files import TaskFiles
 
 _OWN_FIELDS = {
@@ -82,6 +83,7 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
             reading.refuse(error)
             continue
         reading.note(file.rejected)
+        reading.findings += contradictions(file)
         agent, number = attempt_of(key)
         known = _merged(about.get(key, _About()), file)
         length, origin = _trajectory(known, logs.get(key, ()), reading)
@@ -135,6 +137,7 @@ def attempt_of(key: str) -> tuple[str, int]:
 def _side(path: Path, reading: Reading) -> Side:
     file = read_timings(one_file(path))
     reading.note(file.rejected)
+    reading.findings += contradictions(file)
     return side_of(file.timings)
 
 
@@ -268,6 +271,9 @@ def read_trial_file(path: Path, reading: Reading) -> None:
     for trial in file.trials:
         for key, agent in sorted(trial.agents.items()):
             numbers[trial.task, key] = numbers.get((trial.task, key), 0) + 1
+            if agent.contradicting:
+                where = f"{path}, {trial.task}, {key}"
+                reading.findings.append(contradiction(NOT_THE_DIFFERENCE, list(agent.contradicting), where=where))
             length = agent.trajectory_length
             reading.attempts.append(
                 Attempt(

@@ -64,7 +64,7 @@ def speedup(
     if no_intervals and (interval or verdict):
         unused = "interval" if interval else "verdict"
         raise UsageError(f"--{unused} says how sure the figures are, which --no-intervals leaves out")
-    given = {"nop": nop, "oracle": oracle, "agent": agent, "nop-again": nop_again, "tests": tests}
+    given: dict[str, object] = {"nop": nop, "oracle": oracle, "agent": agent, "nop-again": nop_again, "tests": tests}
     given |= {"snapshot": snapshot, "runs": runs, "log": log, "task": task}
     files: TaskFiles | list[Path]
     if inputs:
