@@ -28,7 +28,7 @@ def medians_of_rows(rows: _Floats) -> _Floats:
     size = rows.shape[1]
     if size > WIDEST:
         return np.asarray(np.median(rows, axis=1))
-    columns = list(np.ascontiguousarray(rows.T)) if size > 1 else [rows[:, 0].copy()]
+    columns = list(rows.T.copy(order="C"))
     spare = np.empty(len(rows))
     for i, j, lower, upper in _exchanges(size):
         if lower and upper:
