@@ -6,7 +6,7 @@ is taken by itself, and the expert's once for all agents that are compared with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -55,7 +55,7 @@ class Levels:
 
     stretch: _Stretch
     groups: tuple[_Groups, ...]
-    """Of modules, classes and functions, and of all benchmarks together."""
+    """Of modules, classes and functions."""
 
 
 def levels_of(nops: Sequence[Side]) -> Levels:
@@ -69,16 +69,25 @@ def levels_of(nops: Sequence[Side]) -> Levels:
         for seen, one, start in zip(firsts, places, stretch.starts.tolist(), strict=False)
     )
     functions = np.fromiter(rows, dtype=np.int64, count=size)
+    # Parameters make many benchmarks of one function, so a class is looked up once for each of its functions, and a
+    # module once for each of its classes.
+    classes, by_class = _coarser(functions, firsts, itemgetter(0, 1))
+    modules, _ = _coarser(classes, by_class, itemgetter(0))
+    return Levels(stretch, tuple(_numbered(codes, stretch) for codes in (modules, classes, functions)))
+
+
+def _coarser(
+    fine: Ints, firsts: Sequence[dict[Any, int]], part: Callable[[Any], Any]
+) -> tuple[Ints, list[dict[Any, int]]]:  # Any: parts of places
+    """The level above: for each row the first row of its group there, and where each of those groups first stands."""
+    above: list[dict[Any, int]] = [{} for _ in firsts]
     heads = np.fromiter(chain.from_iterable(seen.values() for seen in firsts), dtype=np.int64)
-    # Parameters make many benchmarks of one function, so modules and classes are looked up once for each function.
-    coarser = []
-    for part in (itemgetter(0), itemgetter(0, 1)):
-        codes = chain.from_iterable(_firsts({}, map(part, seen), seen.values()) for seen in firsts)
-        at_heads = np.empty(size, dtype=np.int64)
-        at_heads[heads] = np.fromiter(codes, dtype=np.int64, count=len(heads))
-        coarser.append(at_heads[functions])
-    overall = np.repeat(stretch.starts[:-1], stretch.sizes)
-    return Levels(stretch, tuple(_numbered(codes, stretch) for codes in (*coarser, functions, overall)))
+    rows = chain.from_iterable(
+        _firsts(known, map(part, seen), seen.values()) for known, seen in zip(above, firsts, strict=True)
+    )
+    at_heads = np.empty(len(fine), dtype=np.int64)
+    at_heads[heads] = np.fromiter(rows, dtype=np.int64, count=len(heads))
+    return at_heads[fine], above
 
 
 def _firsts(seen: dict[Any, int], keys: Iterable[Any], rows: Iterable[int]) -> Iterator[int]:  # Any: hashable keys
@@ -93,28 +102,34 @@ def _numbered(firsts: Ints, stretch: _Stretch) -> _Groups:
 
 
 def level_means(levels: Levels, which: Ints, speedups: Floats, *, counted: Flags | None) -> Floats:
-    """For each series of speedups the mean over groups of the geometric mean, a column for each level.
+    """For each series of speedups the mean over groups of the geometric mean: by module, class, function, and overall.
 
     `which` names each series' nop side; the series stand one after another. Where `counted` is given the others are
     left out, and a series of nothing has NaN.
     """
     taken, rows = levels.stretch.repeated(which)
+    series = np.arange(len(which))
     logs = np.log(speedups if counted is None else speedups[counted])
-    found = np.empty((len(which), len(levels.groups)))
+    found = np.empty((len(which), 4))
     for level, groups in enumerate(levels.groups):
         widths = np.diff(groups.starts)[which]
         shifts = np.cumsum(widths) - widths - groups.starts[which]
         numbers = groups.numbers[rows] + np.repeat(shifts, taken.sizes)
-        owner = np.repeat(np.arange(len(which)), widths)
-        found[:, level] = _mean_of_groups(numbers if counted is None else numbers[counted], owner, logs, len(which))
+        means, held = _group_means(numbers if counted is None else numbers[counted], logs, int(widths.sum()))
+        owner = np.repeat(series, widths)[held]
+        with np.errstate(invalid="ignore"):
+            found[:, level] = np.bincount(owner, means, minlength=len(which)) / np.bincount(owner, minlength=len(which))
+    own = np.repeat(series, taken.sizes)
+    means, held = _group_means(own if counted is None else own[counted], logs, len(which))
+    found[:, 3] = np.nan
+    found[held, 3] = means
     return found
 
 
-def _mean_of_groups(groups: Ints, owner: Ints, logs: Floats, series: int) -> Floats:
-    sizes = np.bincount(groups, minlength=len(owner))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.exp(np.bincount(groups, logs, minlength=len(owner)) / sizes)
-        held = sizes > 0
-        if not held.all():
-            owner, means = owner[held], means[held]
-        return np.asarray(np.bincount(owner, means, minlength=series) / np.bincount(owner, minlength=series))
+def _group_means(groups: Ints, logs: Floats, size: int) -> tuple[Floats, slice | Flags]:
+    """The geometric mean of each group that has members, and which those are."""
+    sizes, sums = np.bincount(groups, minlength=size), np.bincount(groups, logs, minlength=size)
+    held = sizes > 0
+    if held.all():
+        return np.exp(sums / sizes), slice(None)
+    return np.exp(sums[held] / sizes[held]), held

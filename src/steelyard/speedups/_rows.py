@@ -50,32 +50,38 @@ class Rows:
 
 def rows_of(trios: Sequence[tuple[Side, Side, Side]], pool: Pool) -> Rows:
     """The rows of these attempts, each given as nop, oracle and the agent's side."""
-    measured = {id(nop): np.flatnonzero(nop.measured) for nop in {id(trio[0]): trio[0] for trio in trios}.values()}
+    nops = {id(nop): nop for nop, _, _ in trios}
+    measured = {key: np.flatnonzero(nop.measured) for key, nop in nops.items()}
     sizes = np.array([len(measured[id(nop)]) for nop, _, _ in trios], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes)))
-    partly = {
-        index: measured[id(nop)] for index, (nop, _, _) in enumerate(trios) if len(measured[id(nop)]) < len(nop.names)
-    }
+    incomplete = {key for key, nop in nops.items() if len(measured[key]) < len(nop.names)}
+    partly = {index: measured[id(trio[0])] for index, trio in enumerate(trios) if id(trio[0]) in incomplete}
     local = Column(starts, np.zeros(len(trios), dtype=np.int64), partly)
-    columns = [_column(trios, which, measured, starts, pool) for which in range(3)]
-    return Rows(starts, local, columns[0], columns[1], columns[2])
+    nop = Column(
+        starts, _bases(pool, trios, 0), {index: rows + pool.row(trios[index][0]) for index, rows in partly.items()}
+    )
+    oracle, agent = (Column(starts, _bases(pool, trios, at), _others(trios, at, measured, pool)) for at in (1, 2))
+    return Rows(starts, local, nop, oracle, agent)
 
 
-def _column(
-    trios: Sequence[tuple[Side, Side, Side]], which: int, measured: dict[int, Ints], starts: Ints, pool: Pool
-) -> Column:
-    bases = np.array([pool.row(trio[which]) for trio in trios], dtype=np.int64)
-    found: dict[tuple[int, int], Ints | None] = {}
+def _bases(pool: Pool, trios: Sequence[tuple[Side, Side, Side]], which: int) -> Ints:
+    return np.array([pool.row(trio[which]) for trio in trios], dtype=np.int64)
+
+
+def _others(
+    trios: Sequence[tuple[Side, Side, Side]], which: int, measured: dict[int, Ints], pool: Pool
+) -> dict[int, Ints]:
+    """The rows of a side in the attempts where they do not count up."""
     others: dict[int, Ints] = {}
+    earlier: tuple[Side, Side] | None = None
+    rows: Ints | None = None
     for index, trio in enumerate(trios):
         nop, side = trio[0], trio[which]
-        key = (id(nop), id(side))
-        if key not in found:
-            found[key] = _matched(nop, measured[id(nop)], side, pool)
-        rows = found[key]
+        if earlier is None or earlier[0] is not nop or earlier[1] is not side:  # attempts at one task stand together
+            earlier, rows = (nop, side), _matched(nop, measured[id(nop)], side, pool)
         if rows is not None:
             others[index] = rows
-    return Column(starts, bases, others)
+    return others
 
 
 def _matched(nop: Side, positions: Ints, side: Side, pool: Pool) -> Ints | None:

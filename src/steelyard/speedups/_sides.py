@@ -129,7 +129,7 @@ class Pool:
     @cached_property
     def offsets(self) -> Ints:
         """Where each row's samples begin in `values`, and one past the last."""
-        return np.concatenate(([0], np.cumsum(self.counts)))
+        return _offsets(self.counts)
 
     @cached_property
     def values(self) -> Floats:
@@ -169,16 +169,21 @@ def _parts(sides: Sequence[Side]) -> Iterator[list[Side]]:
 
 def _medians(sides: Sequence[Side]) -> Floats:
     """The median of each row of these sides: of its samples, else the one the tool stated."""
-    values, offsets, counts = _samples(sides)
+    counts = np.concatenate([side.counts for side in sides])
+    values = np.concatenate([side.values for side in sides])
+    if counts.size and counts[0] > 0 and (counts == counts[0]).all():
+        return medians_of_rows(values.reshape(len(counts), -1))
     medians = np.concatenate([side.medians for side in sides])
-    for _, rows, block in blocks(values, offsets, counts):
+    for _, rows, block in blocks(values, _offsets(counts), counts):
         medians[rows] = medians_of_rows(block)
     return medians
 
 
 def _sorted_samples(sides: Sequence[Side]) -> Floats:
     """The samples of these sides, sorted within each row."""
-    values, offsets, counts = _samples(sides)
+    counts = np.concatenate([side.counts for side in sides])
+    values = np.concatenate([side.values for side in sides])
+    offsets = _offsets(counts)
     for size, rows, block in blocks(values, offsets, counts):
         block.sort(axis=1)
         if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
@@ -186,10 +191,8 @@ def _sorted_samples(sides: Sequence[Side]) -> Floats:
     return values
 
 
-def _samples(sides: Sequence[Side]) -> tuple[Floats, Ints, Ints]:
-    """Their samples one after another, where each row begins, and how many each has."""
-    counts = np.concatenate([side.counts for side in sides])
-    return np.concatenate([side.values for side in sides]), np.concatenate(([0], np.cumsum(counts))), counts
+def _offsets(counts: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(counts)))
 
 
 def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, Ints | slice, Floats]]:
