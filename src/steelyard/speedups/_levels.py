@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -26,6 +27,22 @@ class _Groups:
     starts: Ints
     """Number of each side's first group, and one past the last."""
 
+    @cached_property
+    def sizes(self) -> Ints:
+        """How many rows each group has."""
+        return np.bincount(self.numbers, minlength=int(self.starts[-1]))
+
+    @cached_property
+    def owner(self) -> Ints:
+        """Each group's side."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def of(self, which: Ints, rows: Ints, sizes: Ints) -> _Groups:
+        """The groups of some of the sides only, whose rows and numbers of rows are given."""
+        widths = np.diff(self.starts)[which]
+        shifts = np.cumsum(widths) - widths - self.starts[which]
+        return _Groups(self.numbers[rows] + np.repeat(shifts, sizes), np.concatenate(([0], np.cumsum(widths))))
+
 
 @dataclass(frozen=True, eq=False)
 class _Stretch:
@@ -39,11 +56,6 @@ class _Stretch:
         """How many rows each side has."""
         return np.diff(self.starts)
 
-    def repeated(self, which: Ints) -> tuple[_Stretch, Ints]:
-        """The stretch that takes these sides in turn, and where each of its rows stands in this one."""
-        taken = _stretch(self.sizes[which])
-        return taken, np.repeat(self.starts[which] - taken.starts[:-1], taken.sizes) + np.arange(taken.starts[-1])
-
 
 def _stretch(sizes: Sequence[int] | Ints) -> _Stretch:
     return _Stretch(np.concatenate(([0], np.cumsum(np.asarray(sizes, dtype=np.int64)))))
@@ -56,6 +68,18 @@ class Levels:
     stretch: _Stretch
     groups: tuple[_Groups, ...]
     """Of modules, classes and functions."""
+
+    @cached_property
+    def overall(self) -> _Groups:
+        """One group for each side."""
+        sides = np.arange(len(self.stretch.starts))
+        return _Groups(np.repeat(sides[:-1], self.stretch.sizes), sides)
+
+    def of(self, which: Ints) -> Levels:
+        """The same of some of the sides only."""
+        taken = _stretch(self.stretch.sizes[which])
+        rows = np.repeat(self.stretch.starts[which] - taken.starts[:-1], taken.sizes) + np.arange(taken.starts[-1])
+        return Levels(taken, tuple(groups.of(which, rows, taken.sizes) for groups in self.groups))
 
 
 def levels_of(nops: Sequence[Side]) -> Levels:
@@ -107,29 +131,41 @@ def level_means(levels: Levels, which: Ints, speedups: Floats, *, counted: Flags
     `which` names each series' nop side; the series stand one after another. Where `counted` is given the others are
     left out, and a series of nothing has NaN.
     """
-    taken, rows = levels.stretch.repeated(which)
-    series = np.arange(len(which))
-    logs = np.log(speedups if counted is None else speedups[counted])
+    starts = _stretch(levels.stretch.sizes[which]).starts
     found = np.empty((len(which), 4))
-    for level, groups in enumerate(levels.groups):
-        widths = np.diff(groups.starts)[which]
-        shifts = np.cumsum(widths) - widths - groups.starts[which]
-        numbers = groups.numbers[rows] + np.repeat(shifts, taken.sizes)
-        means, held = _group_means(numbers if counted is None else numbers[counted], logs, int(widths.sum()))
-        owner = np.repeat(series, widths)[held]
-        with np.errstate(invalid="ignore"):
-            found[:, level] = np.bincount(owner, means, minlength=len(which)) / np.bincount(owner, minlength=len(which))
-    own = np.repeat(series, taken.sizes)
-    means, held = _group_means(own if counted is None else own[counted], logs, len(which))
-    found[:, 3] = np.nan
-    found[held, 3] = means
+    for series in _rounds(which):
+        whole = len(series) == len(levels.stretch.starts) - 1
+        part = levels if whole else levels.of(which[series])
+        rows = np.repeat(starts[series] - part.stretch.starts[:-1], part.stretch.sizes)
+        rows += np.arange(part.stretch.starts[-1])
+        found[series] = _means_of_round(part, speedups[rows], None if counted is None else counted[rows])
     return found
 
 
-def _group_means(groups: Ints, logs: Floats, size: int) -> tuple[Floats, slice | Flags]:
-    """The geometric mean of each group that has members, and which those are."""
-    sizes, sums = np.bincount(groups, minlength=size), np.bincount(groups, logs, minlength=size)
-    held = sizes > 0
-    if held.all():
-        return np.exp(sums / sizes), slice(None)
-    return np.exp(sums[held] / sizes[held]), held
+def _rounds(which: Ints) -> Iterator[Ints]:
+    """The series in rounds that have each side at most once, so that a round can use the sides' groups as they are."""
+    order = np.argsort(which, kind="stable")
+    sides = which[order]
+    turn = np.arange(len(which)) - np.searchsorted(sides, sides)
+    for one in range(int(turn.max(initial=-1)) + 1):
+        yield order[turn == one]
+
+
+def _means_of_round(levels: Levels, speedups: Floats, counted: Flags | None) -> Floats:
+    """The means of one series for each side."""
+    everything = counted is None or bool(counted.all())
+    logs = np.log(speedups if everything else speedups[counted])
+    found = np.empty((len(levels.stretch.starts) - 1, 4))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for level, groups in enumerate((*levels.groups, levels.overall)):
+            numbers = groups.numbers if everything else groups.numbers[counted]
+            sizes = groups.sizes if everything else np.bincount(numbers, minlength=len(groups.owner))
+            means = np.exp(np.bincount(numbers, logs, minlength=len(groups.owner)) / sizes)
+            if level == len(levels.groups):
+                found[:, level] = means
+                continue
+            held = slice(None) if everything else sizes > 0
+            owner = groups.owner[held]
+            totals = np.bincount(owner, means[held], minlength=len(found))
+            found[:, level] = totals / np.bincount(owner, minlength=len(found))
+    return found
