@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-PORTION = 100_000
+PORTION = 50_000
 """Samples that are worked on at a time."""
 
 LEVELS = ("module", "class", "function", "overall")
