@@ -93,25 +93,26 @@ def levels_of(nops: Sequence[Side]) -> Levels:
         for seen, one, start in zip(firsts, places, stretch.starts.tolist(), strict=False)
     )
     functions = np.fromiter(rows, dtype=np.int64, count=size)
-    # Parameters make many benchmarks of one function, so a class is looked up once for each of its functions, and a
-    # module once for each of its classes.
-    classes, by_class = _coarser(functions, firsts, itemgetter(0, 1))
-    modules, _ = _coarser(classes, by_class, itemgetter(0))
-    return Levels(stretch, tuple(_numbered(codes, stretch) for codes in (modules, classes, functions)))
-
-
-def _coarser(
-    fine: Ints, firsts: Sequence[dict[Any, int]], part: Callable[[Any], Any]
-) -> tuple[Ints, list[dict[Any, int]]]:  # Any: parts of places
-    """The level above: for each row the first row of its group there, and where each of those groups first stands."""
-    above: list[dict[Any, int]] = [{} for _ in firsts]
+    # Parameters make many benchmarks of one function, so modules and classes are looked up once for each function.
     heads = np.fromiter(chain.from_iterable(seen.values() for seen in firsts), dtype=np.int64)
-    rows = chain.from_iterable(
-        _firsts(known, map(part, seen), seen.values()) for known, seen in zip(above, firsts, strict=True)
-    )
-    at_heads = np.empty(len(fine), dtype=np.int64)
-    at_heads[heads] = np.fromiter(rows, dtype=np.int64, count=len(heads))
-    return at_heads[fine], above
+    modules, names = (_parts(firsts, part, len(heads)) for part in (itemgetter(0), itemgetter(1)))
+    # A class is its module and its name: first rows stand for both, which makes a pair of them one number.
+    _, first, pair = np.unique(modules * size + names, return_index=True, return_inverse=True)
+    coarser = [_at_rows(codes, heads, functions) for codes in (modules, heads[first][pair])]
+    return Levels(stretch, tuple(_numbered(codes, stretch) for codes in (*coarser, functions)))
+
+
+def _parts(firsts: Sequence[dict[Any, int]], part: Callable[[Any], Any], size: int) -> Ints:  # Any: places and parts
+    """For each function, side by side, the row where its module (or the name of its class) first stands."""
+    rows = chain.from_iterable(_firsts({}, map(part, seen), seen.values()) for seen in firsts)
+    return np.fromiter(rows, dtype=np.int64, count=size)
+
+
+def _at_rows(codes: Ints, heads: Ints, functions: Ints) -> Ints:
+    """What is known of each function, for each row."""
+    at_heads = np.empty(len(functions), dtype=np.int64)
+    at_heads[heads] = codes
+    return at_heads[functions]
 
 
 def _firsts(seen: dict[Any, int], keys: Iterable[Any], rows: Iterable[int]) -> Iterator[int]:  # Any: hashable keys
