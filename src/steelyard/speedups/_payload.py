@@ -61,7 +61,6 @@ def payloads(table: Table, *, plain: bool = False) -> Iterator[tuple[Payload, di
     """
     advantages, task_speedups = table.advantages.tolist(), table.task_speedup.tolist()
     sizes = np.diff(table.starts).tolist()
-    valid = np.diff(np.concatenate(([0], np.cumsum(table.valid)))[table.starts]).tolist()
     for index, (attempt, speedups) in enumerate(zip(table.attempts, _per_benchmark(table, plain=plain), strict=True)):
         levels = [_known(value) for value in advantages[index]]
         fields, reasons = without_missing(
@@ -85,7 +84,7 @@ def payloads(table: Table, *, plain: bool = False) -> Iterator[tuple[Payload, di
             snapshot_failed=attempt.snapshot_failed,
             fallback_to_baseline=attempt.fallback,
             num_benchmarks=sizes[index],
-            num_valid_benchmarks=valid[index],
+            num_valid_benchmarks=int(np.count_nonzero(table.valid[table.rows(index)])),
             **fields,
         )
         yield found, reasons
@@ -103,9 +102,8 @@ def _known(value: float) -> float | Missing:
 
 def _per_benchmark(table: Table, *, plain: bool) -> Iterator[dict[str, BenchmarkSpeedup] | dict[str, Fields]]:
     """For each attempt its speedups by benchmark."""
-    shown = table.effective if table.counted.all() else np.where(table.counted, table.effective, table.agent)
-    gaps = shown - table.oracle
-    as_list = _as_list if np.isfinite(gaps).all() else nullable
+    everything = bool(table.counted.all())
+    as_list = _as_list if everything else nullable
     shared: tuple[int, int] | None = None
     names: tuple[str, ...] = ()
     oracle: list[float | None] = []
@@ -114,7 +112,10 @@ def _per_benchmark(table: Table, *, plain: bool) -> Iterator[dict[str, Benchmark
         if shared != (id(attempt.nop), id(attempt.oracle)):  # agents of one task share names and the expert's numbers
             shared = (id(attempt.nop), id(attempt.oracle))
             names, oracle = attempt.nop.measured_names, as_list(table.oracle[rows])
-        columns = (as_list(shown[rows]), oracle, as_list(gaps[rows]))
+        shown = table.effective[rows]
+        if not everything:
+            shown = np.where(table.counted[rows], shown, table.agent[rows])
+        columns = (as_list(shown), oracle, as_list(shown - table.oracle[rows]))
         if plain:
             yield {
                 name: {"agent/nop": mine, "oracle/nop": theirs, "advantage": gap}
