@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import commands
-from steelyard.errors import BadProfile, UnreadableFile, UsageError
+from steelyard.errors import BadProfile, UnknownName, UnreadableFile, UsageError
 from steelyard.surfaces.cli import run
 from steelyard.workflow.speedup import TaskFiles, agent_files, speedup
 
@@ -113,6 +113,11 @@ def test_an_unreadable_agent_is_set_aside_and_the_others_go_on(command: Command)
         (*ONE_TASK, "--profile", "speedup-2"),
         (*ONE_TASK, "--profile", "outcome-1"),
         ("folder", *ONE_TASK),
+        (str(SAMPLES / "fceval-results.json"), "--task", "mine"),
+        (*ONE_TASK, "--benchmarks"),
+        (*ONE_TASK, "--no-intervals", "--interval", "bootstrap"),
+        (*ONE_TASK, "--no-intervals", "--verdict", "asv"),
+        (*ONE_TASK, "--prices", "nope"),
     ],
 )
 def test_wrong_usage_exits_2(command: Command, arguments: tuple[str, ...]) -> None:
@@ -136,6 +141,37 @@ def test_a_log_of_nobody_is_an_error() -> None:
     agents, logs = {"tool:m": ASV / "agent.json"}, {"tool:M": [SAMPLES / "agent.cast"]}
     result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, logs=logs))
     assert "unmatched_agent_key" in {finding.code for finding in result.findings}
+
+
+@pytest.mark.parametrize("name", ["nofile", "nofile.json", "notes.txt"])
+def test_a_log_that_is_none_is_an_error_even_where_nothing_is_asked_of_it(
+    command: Command, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("a log of another kind")
+    runs = write(tmp_path / "runs.json", {"tool:m": {"cost_usd": 1.0, "trajectory_length": 3}})
+    done = command(*ONE_TASK, "--runs", str(runs), "--log", f"tool:m={tmp_path / name}", "--json")
+    assert done.status == 1
+    (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["severity"] == "error"]
+    assert finding["where"].endswith(name)
+
+
+def test_an_unknown_price_book_is_an_error_although_no_price_is_needed() -> None:
+    with pytest.raises(UnknownName, match="nope"):
+        speedup(SAMPLES / "fceval-results.json", prices="nope")
+
+
+def test_a_folder_of_logs_of_nobody_is_an_error(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    write(tmp_path / "t1" / "logs" / "tool" / "org" / "model-2" / "log.json", [{}])
+    findings = speedup(tmp_path).findings
+    assert ["'tool:org/model-2'" in one.message for one in findings if one.code == "unmatched_agent_key"] == [True]
+
+
+def test_the_text_of_json_is_the_shape_in_dictionaries(tmp_path: Path) -> None:
+    result = speedup(make_folder(tmp_path))
+    assert json.loads(result.to_json()) == result.to_dict()
+    entry = result.to_dict()["tasks"]["t1"]["agents"]["tool:org/model-1.5"]["per_benchmark_speedups"]["m.time_x"]
+    assert entry == {"agent/nop": 2.0, "oracle/nop": 2.0, "advantage": 0.0}
 
 
 def test_a_results_file_of_one_agent_needs_no_key(tmp_path: Path) -> None:

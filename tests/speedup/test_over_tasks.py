@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from steelyard.records.missing import Missing
 from steelyard.records.run import TestResults
@@ -71,6 +73,93 @@ def test_pass_at_k_for_every_k_up_to_the_smallest_number_of_attempts() -> None:
     assert found == {"1": pytest.approx(2 / 3), "2": pytest.approx((2 / 3 + 1) / 2)}
 
 
+def test_a_task_counts_once_however_often_it_was_attempted() -> None:
+    found = measured(
+        run(1.0, task="a", tests=GOOD, cost_usd=1.0, trajectory_length=10),
+        run(3.0, task="a", number=2, tests=BAD, cost_usd=3.0, trajectory_length=30),
+        run(1.0, task="a", number=3, tests=BAD, cost_usd=5.0, trajectory_length=50),
+        run(4.0, task="b", tests=BAD, cost_usd=9.0, trajectory_length=90),
+    ).summaries["tool:model"]
+    assert found["accuracy"] == 0.5  # of two tasks one has a success
+    assert found["mean_success_rate"] == pytest.approx((1 / 3 + 0) / 2)
+    assert (found["num_benchmarks"], found["num_valid_benchmarks"]) == (4, 4)  # two benchmarks at each of two tasks
+    assert found["mean_speedup"] == 1.0  # failed attempts are as if nothing had changed
+    assert found["mean_cost_per_task"] == 6.0  # (mean of 1, 3 and 5 + 9) / 2
+    assert found["mean_trajectory_length"] == 60.0
+    assert found["total_cost"] == 18.0  # every attempt was paid for
+
+
+def test_the_mean_speedup_weighs_tasks_and_not_attempts() -> None:
+    attempts = [run(4.0, task="a", number=number, tests=GOOD) for number in (1, 2, 3)]
+    found = measured(*attempts, run(1.0, task="b", tests=GOOD)).summaries["tool:model"]
+    assert found["mean_speedup"] == pytest.approx(2.5)  # (4 + 1) / 2, not (4 + 4 + 4 + 1) / 4
+    assert found["agent_advantage"] == pytest.approx(0.5)  # (2 - 1) / 2
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from((1.0, 2.0, 4.0)), st.sampled_from((GOOD, BAD, None))),
+        min_size=1,
+        max_size=8,
+    )
+)
+@settings(max_examples=30)
+def test_attempting_every_task_again_with_the_same_outcome_changes_no_mean(
+    outcomes: list[tuple[str, float, TestResults | None]],
+) -> None:
+    def attempts(rounds: int) -> list[Attempt]:
+        return [
+            run(speed, task=task, number=1 + at + turn * len(outcomes), tests=tests, cost_usd=speed)
+            for turn in range(rounds)
+            for at, (task, speed, tests) in enumerate(outcomes)
+        ]
+
+    once, twice = (measured(*attempts(rounds), intervals=False).summaries["tool:model"] for rounds in (1, 2))
+    for name in once.keys() - {"pass@k", "total_cost"}:
+        assert twice[name] == (None if once[name] is None else pytest.approx(once[name])), name
+
+
+def test_a_task_without_a_success_is_unknown_while_an_attempt_is() -> None:
+    unknown = measured(run(4.0, task="a", tests=BAD), run(4.0, task="a", number=2), run(4.0, task="b", tests=GOOD))
+    found = unknown.as_dict(many=True)
+    assert found["summary"]["tool:model"]["accuracy"] == 1.0
+    assert found["summary_counts"]["tool:model"]["accuracy"] == {"n": 1, "of": 2}
+    assert found["run"]["counts"]["accuracy"] == {"n": 1, "of": 2}
+
+
+def test_every_mean_says_from_how_many_tasks_it_was_made() -> None:
+    nothing = attempt(NOP, {"a.time_x": None}, NOP, task="c", tests=GOOD)
+    found = measured(
+        run(4.0, task="a", tests=GOOD, cost_usd=1.0), run(2.5, task="b", tests=BAD, trajectory_length=4), nothing
+    ).as_dict(many=True)
+    counts = found["summary_counts"]["tool:model"]
+    assert counts["mean_speedup"] == counts["agent_advantage_level2"] == {"n": 2, "of": 3}
+    assert counts["mean_cost_per_task"] == counts["mean_trajectory_length"] == {"n": 1, "of": 3}
+    assert counts["accuracy"] == counts["mean_success_rate"] == {"n": 3, "of": 3}
+    assert counts["total_cost"] == {"n": 1, "of": 3}
+    assert found["overall"]["tool:model"]["counts"]["mean_log_advantage"] == {"n": 2, "of": 3}
+    means = {name for name in found["summary"]["tool:model"] if not name.startswith("num_")}
+    assert means == set(counts)
+
+
+def test_a_verdict_that_is_unknown_hides_no_other_tasks_pass_at_k() -> None:
+    scored = [run(4.0, task="a", number=number, tests=tests) for number, tests in ((1, GOOD), (2, BAD))]
+    unscored = [run(4.0, task="b", tests=GOOD), run(4.0, task="b", number=2)]
+    found = measured(*scored, *unscored).as_dict(many=True)
+    assert found["summary"]["tool:model"]["pass@k"] == {"1": 0.75, "2": 1.0}  # (1/2 + 1) / 2; only a has two
+    counts = found["summary_counts"]["tool:model"]["pass@k"]
+    assert counts == {"1": {"n": 2, "of": 2}, "2": {"n": 1, "of": 2}}
+
+
+def test_a_larger_k_stands_apart_over_the_tasks_that_allow_it() -> None:
+    often = [run(4.0, task="a", number=number, tests=tests) for number, tests in ((1, GOOD), (2, BAD), (3, BAD))]
+    found = measured(*often, run(4.0, task="b", tests=GOOD)).as_dict(many=True)
+    assert found["summary"]["tool:model"]["pass@k"] == {"1": pytest.approx(2 / 3)}  # the smallest number of attempts
+    ours = found["overall"]["tool:model"]
+    assert ours["pass@k_beyond"] == {"2": pytest.approx(2 / 3), "3": 1.0}
+    assert ours["counts"]["pass@k_beyond"] == {"2": {"n": 1, "of": 2}, "3": {"n": 1, "of": 2}}
+
+
 def test_opt_at_k_asks_for_speed_and_for_reaching_the_expert() -> None:
     attempts = [
         run(speed, task="a", number=number, tests=GOOD) for number, speed in enumerate((4.0, 1.1, 1.85), start=1)
@@ -92,7 +181,8 @@ def test_a_failed_attempt_is_never_fast_or_optimal() -> None:
 def test_fceval_results_give_the_runs_own_figures() -> None:
     found = speedup(SAMPLES / "fceval-results.json").to_dict()
     agent = found["summary"]["tool:model-1.5"]
-    assert agent["accuracy"] == 0.75
+    assert agent["mean_success_rate"] == 0.75  # half of the first task's attempts and all of the second's
+    assert agent["accuracy"] == found["run"]["accuracy"] == 1.0  # both tasks have an attempt with success
     assert agent["pass@k"] == {"1": 0.75, "2": 1.0}
     assert agent["total_cost"] == pytest.approx(0.5 + 0.7 + 0.1 + 0.3)
     assert agent["mean_trajectory_length"] == 10.0

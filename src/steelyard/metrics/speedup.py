@@ -217,7 +217,7 @@ def mean_speedup(*, task_speedups: Required) -> Value:
     example=Example({"successes": (True, True, False, True)}, 0.75),
 )
 def mean_success_rate(*, successes: Required) -> Value:
-    """Share of attempts that broke neither tests nor snapshot."""
+    """Share of a task's attempts that broke neither tests nor snapshot, every task counting once."""
     return mean(successes) if successes else missing("no task's success is known")
 
 
@@ -232,7 +232,7 @@ def mean_success_rate(*, successes: Required) -> Value:
     example=Example({"successes": (True, False)}, 0.5),
 )
 def accuracy(*, successes: Required) -> Value:
-    """Share of attempts with success; how fast the code became does not enter."""
+    """Share of tasks at which some attempt succeeded; how fast the code became does not enter."""
     return mean(successes) if successes else missing("no task's success is known")
 
 
@@ -247,7 +247,7 @@ def accuracy(*, successes: Required) -> Value:
     example=Example({"costs": (0.5, 1.5)}, 1.0),
 )
 def mean_cost_per_task(*, costs: Required) -> Value:
-    """What an attempt costs on average."""
+    """What an attempt costs on average, every task with a known cost counting once."""
     return mean(costs) if costs else missing("no task's cost is known")
 
 
@@ -258,7 +258,7 @@ def mean_cost_per_task(*, costs: Required) -> Value:
     better="lower",
     bounds=(0, inf),
     spec="speedup",
-    formula="sum of task_cost_usd over tasks",
+    formula="sum of task_cost_usd over attempts",
     example=Example({"costs": (0.5, 1.5)}, 2.0),
 )
 def total_cost(*, costs: Required) -> Value:
@@ -296,5 +296,5 @@ def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
     example=Example({"lengths": (10, 20)}, 15.0),
 )
 def mean_trajectory_length(*, lengths: Required) -> Value:
-    """How many times the agent acted on average."""
+    """How many times the agent acted on average, every task with a known length counting once."""
     return mean(lengths) if lengths else missing("no task's trajectory length is known")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from sys import intern
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -33,12 +35,18 @@ def place_of(name: str) -> Place:
     >>> place_of("pkg.suite.time_f")
     Place(module='pkg.suite', class_name=None, function='time_f')
     """
-    parts = [part for part in name.split("(", 1)[0].strip().split(".") if part]
+    return _place_of_function(name.split("(", 1)[0])
+
+
+@lru_cache(maxsize=4096)  # a function comes again with other parameters, and under every side
+def _place_of_function(name: str) -> Place:
+    parts = [part for part in name.strip().split(".") if part]
     if not parts:
         return Place(None, None, None)
+    # Interned: a module is named with each of its benchmarks, and one text is cheaper to keep and compare than many.
     if len(parts) >= 3 and parts[-2][:1].isupper():
-        return Place(".".join(parts[:-2]), parts[-2], parts[-1])
-    return Place(".".join(parts[:-1]) or None, None, parts[-1])
+        return Place(intern(".".join(parts[:-2])), intern(parts[-2]), parts[-1])
+    return Place(intern(".".join(parts[:-1])) or None, None, parts[-1])
 
 
 class TimingSummary(Record, frozen=True, kw_only=True):

@@ -83,18 +83,21 @@ def _overall_table(result: Fields) -> Table:
         table.add_column(_heading(name), justify="right")
     table.add_column("on cost\nfront")
     for key, summary in result["summary"].items():
-        ours = result["overall"][key]
+        ours, counts = result["overall"][key], result["summary_counts"][key]
         interval = ours["log_advantage_interval"]
         ends = DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}"
         add_row(
             table,
             key,
-            str(ours["tasks"]),
+            _share(ours["counts"]["mean_log_advantage"]),
             f"{summary['num_valid_benchmarks']} of {summary['num_benchmarks']}",
-            *(_number(summary[name]) for name in ("mean_speedup", "agent_advantage")),
+            *(_counted(summary[name], counts[name]) for name in ("mean_speedup", "agent_advantage")),
             _number(ours["mean_log_advantage"]),
             ends,
-            *(_number(summary[name]) for name in ("accuracy", "mean_cost_per_task", "mean_trajectory_length")),
+            *(
+                _counted(summary[name], counts[name])
+                for name in ("accuracy", "mean_cost_per_task", "mean_trajectory_length")
+            ),
             _flag(ours["on_cost_front"]),
         )
     return table
@@ -104,6 +107,16 @@ def _number(value: float | None) -> str:
     if value is None:
         return DASH
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.3f}"
+
+
+def _share(count: Fields) -> str:
+    return f"{count['n']} of {count['of']}"
+
+
+def _counted(value: float | None, count: Fields) -> str:
+    """The number, and below it from how many tasks it was made where that is not all of them."""
+    partly = value is not None and count["n"] < count["of"]
+    return f"{_number(value)}\n({_share(count)})" if partly else _number(value)
 
 
 def _flag(value: bool | None) -> str:

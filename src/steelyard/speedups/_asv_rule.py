@@ -13,8 +13,9 @@ from math import comb
 import numpy as np
 from scipy import special
 
+from steelyard.speedups._rows import ABSENT
 from steelyard.speedups._sides import Flags, Floats, Ints, Side
-from steelyard.speedups._table import ABSENT, Table
+from steelyard.speedups._table import Table
 
 EXACT_UP_TO = 20
 _CELLS = 8_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.records.missing import Missing
 from steelyard.records.run import Snapshot, TestResults
 
-NO_TESTS = "no test results are given"
+NO_TESTS = Missing("no test results are given")
 
 
 def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool | Missing:
@@ -15,7 +15,7 @@ def broke_tests(tests: TestResults | None, oracle: TestResults | None) -> bool |
     breaking another test than the expert did is a failure; by count otherwise.
     """
     if tests is None:
-        return Missing(NO_TESTS)
+        return NO_TESTS
     if oracle is None:
         return tests.not_passed > 0
     mine, theirs = _failing(tests), _failing(oracle)

@@ -18,8 +18,9 @@ import numpy as np
 from scipy import special
 
 from steelyard.speedups._options import Options
+from steelyard.speedups._rows import ABSENT
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, blocks
-from steelyard.speedups._table import ABSENT, Table
+from steelyard.speedups._table import Table
 
 CELLS = 4_000_000
 """Largest block of pairs of order statistics held at a time."""

@@ -14,8 +14,9 @@ from steelyard.speedups._asv_rule import asv_changes
 from steelyard.speedups._intervals import LogIntervals, log_intervals
 from steelyard.speedups._options import Options
 from steelyard.speedups._payload import nullable, without_missing
+from steelyard.speedups._rows import ABSENT
 from steelyard.speedups._sides import LEVELS, Flags, Floats, Ints, Side, pooled
-from steelyard.speedups._table import ABSENT, Table
+from steelyard.speedups._table import Table
 
 Verdict = Literal["faster", "slower", "unclear", "unknown"]
 

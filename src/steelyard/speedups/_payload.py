@@ -3,66 +3,131 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from steelyard.records.missing import Missing
 from steelyard.records.run import Snapshot, TestResults
+from steelyard.speedups._failures import NO_TESTS
 from steelyard.speedups._sides import Floats
 from steelyard.speedups._table import Table
 
-NO_VALID = "no benchmark is valid under nop, oracle and agent"
-NO_SNAPSHOT = "no snapshot is given"
+Fields = dict[str, Any]  # Any: JSON values, and Missing until it is taken out
+
+NO_VALID = Missing("no benchmark is valid under nop, oracle and agent")
+NO_SNAPSHOT = Missing("no snapshot is given")
 
 
-def payload(table: Table, index: int) -> tuple[dict[str, Any], dict[str, str]]:  # Any: the payload's JSON values
-    """The payload of one attempt, and the reasons for what is missing in it."""
-    attempt, rows = table.attempts[index], table.rows(index)
-    levels = [_known(value) for value in table.advantages[index].tolist()]
-    fields: dict[str, Any] = {
-        "per_benchmark_speedups": per_benchmark(table, index),
-        "pytest_summary": _pytest_summary(attempt.tests) or Missing("no test results are given"),
-        "snapshot_summary": _snapshot_summary(attempt.snapshot) or Missing(NO_SNAPSHOT),
-        "pytest_failed": attempt.pytest_failed,
-        "snapshot_failed": attempt.snapshot_failed,
-        "success": attempt.success,
-        "fallback_to_baseline": attempt.fallback,
-        "agent_advantage": levels[3],
-        "agent_advantage_level1": levels[0],
-        "agent_advantage_level2": levels[1],
-        "agent_advantage_level3": levels[2],
-        "agent_advantage_level4": levels[3],
-        "num_benchmarks": rows.stop - rows.start,
-        "num_valid_benchmarks": int(np.count_nonzero(table.valid[rows])),
-        "task_speedup": _known(float(table.task_speedup[index])),
-        "task_cost_usd": attempt.cost_usd,
-        "trajectory_length": attempt.trajectory_length,
-    }
-    return without_missing(fields)
+class BenchmarkSpeedup(msgspec.Struct, frozen=True, gc=False):
+    """One benchmark's entry. A record takes a quarter of a dictionary's memory, and there are millions of them."""
+
+    agent: float | None = msgspec.field(name="agent/nop")
+    """The agent's speedup over nop, after the failure rules; None where a side has no usable number."""
+    oracle: float | None = msgspec.field(name="oracle/nop")
+    """The expert's."""
+    advantage: float | None
+    """The agent's minus the expert's."""
 
 
-def without_missing(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:  # Any: JSON values and Missing
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """The specification's fields of one attempt; None where a value is missing."""
+
+    per_benchmark_speedups: dict[str, BenchmarkSpeedup] | dict[str, Fields]
+    pytest_summary: dict[str, int | str] | None
+    snapshot_summary: dict[str, int | str | None] | None
+    pytest_failed: bool | None
+    snapshot_failed: bool
+    success: bool | None
+    fallback_to_baseline: bool
+    agent_advantage: float | None
+    agent_advantage_level1: float | None
+    agent_advantage_level2: float | None
+    agent_advantage_level3: float | None
+    agent_advantage_level4: float | None
+    num_benchmarks: int
+    num_valid_benchmarks: int
+    task_speedup: float | None
+    task_cost_usd: float | None
+    trajectory_length: int | None
+
+
+def payloads(table: Table, *, plain: bool = False) -> Iterator[tuple[Payload, dict[str, str]]]:
+    """The payload of each attempt in turn, and the reasons for what is missing in it.
+
+    With `plain` the benchmarks' entries are dictionaries: the same once written, dearer to make.
+    """
+    advantages, task_speedups = table.advantages.tolist(), table.task_speedup.tolist()
+    sizes = np.diff(table.starts).tolist()
+    for index, (attempt, speedups) in enumerate(zip(table.attempts, _per_benchmark(table, plain=plain), strict=True)):
+        levels = [_known(value) for value in advantages[index]]
+        fields, reasons = without_missing(
+            {
+                "pytest_summary": _pytest_summary(attempt.tests) or NO_TESTS,
+                "snapshot_summary": _snapshot_summary(attempt.snapshot) or NO_SNAPSHOT,
+                "pytest_failed": attempt.pytest_failed,
+                "success": attempt.success,
+                "agent_advantage": levels[3],
+                "agent_advantage_level1": levels[0],
+                "agent_advantage_level2": levels[1],
+                "agent_advantage_level3": levels[2],
+                "agent_advantage_level4": levels[3],
+                "task_speedup": _known(task_speedups[index]),
+                "task_cost_usd": attempt.cost_usd,
+                "trajectory_length": attempt.trajectory_length,
+            }
+        )
+        found = Payload(
+            per_benchmark_speedups=speedups,
+            snapshot_failed=attempt.snapshot_failed,
+            fallback_to_baseline=attempt.fallback,
+            num_benchmarks=sizes[index],
+            num_valid_benchmarks=int(np.count_nonzero(table.valid[table.rows(index)])),
+            **fields,
+        )
+        yield found, reasons
+
+
+def without_missing(fields: Fields) -> tuple[Fields, dict[str, str]]:
     """The fields with None for what is missing, and the reasons by name."""
     reasons = {name: value.reason for name, value in fields.items() if isinstance(value, Missing)}
-    return {name: None if name in reasons else value for name, value in fields.items()}, reasons
+    return fields | dict.fromkeys(reasons), reasons
 
 
 def _known(value: float) -> float | Missing:
-    return value if np.isfinite(value) else Missing(NO_VALID)
+    return value if math.isfinite(value) else NO_VALID
 
 
-def per_benchmark(table: Table, index: int) -> dict[str, dict[str, float | None]]:
-    """Speedups by benchmark, after the failure rules; None where a side has no usable number."""
-    rows = table.rows(index)
-    names = table.attempts[index].nop.names
-    agent = np.where(table.counted[rows], table.effective[rows], table.agent[rows])
-    oracle = table.oracle[rows]
-    columns = (table.local[rows].tolist(), nullable(agent), nullable(oracle), nullable(agent - oracle))
-    return {
-        names[position]: {"agent/nop": mine, "oracle/nop": theirs, "advantage": gap}
-        for position, mine, theirs, gap in zip(*columns, strict=True)
-    }
+def _per_benchmark(table: Table, *, plain: bool) -> Iterator[dict[str, BenchmarkSpeedup] | dict[str, Fields]]:
+    """For each attempt its speedups by benchmark."""
+    everything = bool(table.counted.all())
+    as_list = _as_list if everything else nullable
+    shared: tuple[int, int] | None = None
+    names: tuple[str, ...] = ()
+    oracle: list[float | None] = []
+    for index, attempt in enumerate(table.attempts):
+        rows = table.rows(index)
+        if shared != (id(attempt.nop), id(attempt.oracle)):  # agents of one task share names and the expert's numbers
+            shared = (id(attempt.nop), id(attempt.oracle))
+            names, oracle = attempt.nop.measured_names, as_list(table.oracle[rows])
+        shown = table.effective[rows]
+        if not everything:
+            shown = np.where(table.counted[rows], shown, table.agent[rows])
+        columns = (as_list(shown), oracle, as_list(shown - table.oracle[rows]))
+        if plain:
+            yield {
+                name: {"agent/nop": mine, "oracle/nop": theirs, "advantage": gap}
+                for name, mine, theirs, gap in zip(names, *columns, strict=True)
+            }
+        else:
+            yield dict(zip(names, map(BenchmarkSpeedup, *columns), strict=True))
+
+
+def _as_list(values: Floats) -> list[Any]:  # Any: floats
+    listed: list[Any] = values.tolist()
+    return listed
 
 
 def nullable(values: Floats) -> list[Any]:  # Any: a float, or None for NaN

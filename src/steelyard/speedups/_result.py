@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from steelyard.records.finding import Finding
 from steelyard.speedups._findings import coverage, dominant, findings_of
 from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of
 from steelyard.speedups._options import Options
-from steelyard.speedups._payload import payload
-from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
+from steelyard.speedups._payload import Payload, payloads
+from steelyard.speedups._summary import Summary, by_agent, fronts, overall, run_figures, summary
 from steelyard.speedups._table import Attempt, Table, table_of
 from steelyard.speedups._tree import Node, tree_of
 
@@ -47,13 +49,13 @@ class Speedups:
         return {key: fields | {"on_cost_front": on_front[key]} for key, fields in found.items()}
 
     @cached_property
-    def _summaries(self) -> dict[str, tuple[Fields, dict[str, str]]]:
+    def _summaries(self) -> dict[str, Summary]:
         return {key: summary(self.table, indexes) for key, indexes in by_agent(self.table).items()}
 
     @property
     def summaries(self) -> dict[str, Fields]:
         """The specification's run-level fields of each agent."""
-        return {key: fields for key, (fields, _) in self._summaries.items()}
+        return {key: found.fields for key, found in self._summaries.items()}
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -68,31 +70,40 @@ class Speedups:
         return tree_of(self.table, index)
 
     def as_dict(self, *, many: bool) -> Fields:
-        """The JSON shape: `agents` for one task, `tasks` for many."""
+        """The JSON shape, in dictionaries and lists only: `agents` for one task, `tasks` for many."""
+        return self._shape(many=many, plain=True)
+
+    def as_json(self, *, many: bool) -> bytes:
+        """The same as indented JSON text, without making the dictionaries first."""
+        return msgspec.json.format(msgspec.json.encode(self._shape(many=many, plain=False)), indent=2)
+
+    def _shape(self, *, many: bool, plain: bool) -> Fields:
         parts: Fields = {"profile": self.profile}
         if many:
             parts["tasks"] = {}
-            for index, attempt in enumerate(self.table.attempts):
-                task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
-                self._add(task, index)
         else:
             parts |= {"agents": {}, "measures": {}, "missing": {}}
-            for index in range(len(self.table.attempts)):
-                self._add(parts, index)
+        found = payloads(self.table, plain=plain)
+        for index, (attempt, (payload, reasons)) in enumerate(zip(self.table.attempts, found, strict=True)):
+            task = parts
+            if many:
+                task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
+            self._add(task, index, msgspec.structs.asdict(payload) if plain else payload, reasons)
         parts["summary"] = self.summaries
-        parts["summary_missing"] = {key: reasons for key, (_, reasons) in self._summaries.items()}
+        parts["summary_missing"] = {key: found.missing for key, found in self._summaries.items()}
+        parts["summary_counts"] = {key: found.counts for key, found in self._summaries.items()}
         parts["overall"] = self.overall
         parts["run"] = run_figures(self.table)
         parts["coverage"] = coverage(self.table.attempts)
         parts["findings"] = [_finding(found) for found in self.findings]
         return parts
 
-    def _add(self, task: Fields, index: int) -> None:
+    def _add(self, task: Fields, index: int, payload: Payload | Fields, reasons: dict[str, str]) -> None:
         attempt = self.table.attempts[index]
         key = attempt.agent
         if key in task["agents"]:  # one task given with several attempts of an agent
             key = f"{key}#{attempt.number}"
-        task["agents"][key], task["missing"][key] = payload(self.table, index)
+        task["agents"][key], task["missing"][key] = payload, reasons
         benchmarks = {} if self.surety is None else benchmark_measures(self.table, index, self.surety)
         task["measures"][key] = self.measured[index] | {"benchmarks": benchmarks}
 

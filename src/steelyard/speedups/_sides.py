@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
-from operator import itemgetter
-from typing import Any
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.records.timing import SECONDS, Place, Timing, TimingStatus
+from steelyard.speedups._medians import medians_of_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-PORTION = 250_000
-"""Samples that are sorted at a time."""
+PORTION = 50_000
+"""Samples that are worked on at a time."""
 
 LEVELS = ("module", "class", "function", "overall")
 """The levels from the coarsest up to all benchmarks together; as level 1 to 4 in the specification's order."""
@@ -59,25 +57,14 @@ class Side:
         return timed if self.stated is None else timed | np.isfinite(self.stated)
 
     @cached_property
-    def level_codes(self) -> tuple[Ints, Ints, Ints]:
-        """For each benchmark the number of its module, class and function."""
-        functions, codes = _numbered(self.places)
-        _, modules = _numbered(list(map(itemgetter(0), functions)))
-        _, classes = _numbered(list(map(itemgetter(0, 1), functions)))
-        return modules[codes], classes[codes], codes
+    def measured_names(self) -> tuple[str, ...]:
+        """The names of those."""
+        return self.names if self.measured.all() else tuple(compress(self.names, self.measured.tolist()))
 
-    @cached_property
-    def level_sizes(self) -> tuple[int, int, int]:
-        """How many modules, classes and functions there are."""
-        modules, classes, functions = (int(codes.max(initial=-1)) + 1 for codes in self.level_codes)
-        return modules, classes, functions
-
-
-def _numbered(keys: Sequence[Hashable]) -> tuple[Iterable[Any], Ints]:  # Any: the keys, as they were given
-    """The distinct keys in order of appearance, and for each key its number among them."""
-    numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
-    return numbers, codes
+    @property
+    def measured_places(self) -> tuple[Place, ...]:
+        """Their places."""
+        return self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
 
 
 def side_of(timings: Iterable[Timing]) -> Side:
@@ -142,12 +129,12 @@ class Pool:
     @cached_property
     def offsets(self) -> Ints:
         """Where each row's samples begin in `values`, and one past the last."""
-        return np.concatenate(([0], np.cumsum(self.counts)))
+        return _offsets(self.counts)
 
     @cached_property
     def values(self) -> Floats:
-        """All samples, sorted within each row. Made when intervals ask for it: medians alone do not need them kept."""
-        return np.concatenate([np.empty(0), *[_sorted_samples(part)[0] for part in _parts(self.sides)]])
+        """All samples, sorted within each row. Made when intervals ask for it: medians do not need it."""
+        return np.concatenate([np.empty(0), *[_sorted_samples(part) for part in _parts(self.sides)]])
 
 
 def pooled(sides: Iterable[Side]) -> Pool:
@@ -158,7 +145,7 @@ def pooled(sides: Iterable[Side]) -> Pool:
     for side in distinct:
         starts[id(side)] = row
         row += len(side.names)
-    medians = [_sorted_samples(part)[1] for part in _parts(distinct)]
+    medians = [_medians(part) for part in _parts(distinct)]
     stated = None
     if any(side.stated is not None for side in distinct):
         parts = [np.full(len(side.names), np.nan) if side.stated is None else side.stated for side in distinct]
@@ -180,20 +167,32 @@ def _parts(sides: Sequence[Side]) -> Iterator[list[Side]]:
         yield part
 
 
-def _sorted_samples(sides: Sequence[Side]) -> tuple[Floats, Floats]:
-    """The samples of these sides, sorted within each row, and the median of each row."""
+def _medians(sides: Sequence[Side]) -> Floats:
+    """The median of each row of these sides: of its samples, else the one the tool stated."""
     counts = np.concatenate([side.counts for side in sides])
     values = np.concatenate([side.values for side in sides])
+    if counts.size and counts[0] > 0 and (counts == counts[0]).all():
+        return medians_of_rows(values.reshape(len(counts), -1))
     medians = np.concatenate([side.medians for side in sides])
-    offsets = np.concatenate(([0], np.cumsum(counts)))
+    for _, rows, block in blocks(values, _offsets(counts), counts):
+        medians[rows] = medians_of_rows(block)
+    return medians
+
+
+def _sorted_samples(sides: Sequence[Side]) -> Floats:
+    """The samples of these sides, sorted within each row."""
+    counts = np.concatenate([side.counts for side in sides])
+    values = np.concatenate([side.values for side in sides])
+    offsets = _offsets(counts)
     for size, rows, block in blocks(values, offsets, counts):
         block.sort(axis=1)
         if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
             values[offsets[rows][:, None] + np.arange(size)] = block
-        middle = block[:, (size - 1) // 2]
-        with np.errstate(over="ignore"):  # a median past all numbers is infinite, hence not valid
-            medians[rows] = middle if size % 2 else (middle + block[:, size // 2]) / 2
-    return values, medians
+    return values
+
+
+def _offsets(counts: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(counts)))
 
 
 def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, Ints | slice, Floats]]:

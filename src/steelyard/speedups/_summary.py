@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,20 @@ from steelyard.statistics.passes import pass_at_k
 
 Fields = dict[str, Any]  # Any: JSON values
 
+_NOTHING = Missing("no task has a valid benchmark")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Run-level figures of one agent."""
+
+    fields: Fields
+    """The specification's, by its names; None where one is missing."""
+    missing: dict[str, str]
+    """Why."""
+    counts: Fields
+    """From how many tasks of how many each was made (`total_cost`: attempts)."""
+
 
 def by_agent(table: Table) -> dict[str, list[int]]:
     """Positions of each agent's attempts, agents by name."""
@@ -29,36 +45,93 @@ def by_agent(table: Table) -> dict[str, list[int]]:
     return found
 
 
-def summary(table: Table, indexes: Sequence[int]) -> tuple[Fields, dict[str, str]]:
-    """The specification's run-level fields of one agent, and the reasons for what is missing in them."""
+def summary(table: Table, indexes: Sequence[int]) -> Summary:
+    """The specification's run-level fields of one agent. Every task counts once, however often it was attempted."""
     attempts = [table.attempts[index] for index in indexes]
-    levels = [_finite(table.advantages[index, level] for index in indexes) for level in range(4)]
-    costs = _known(one.cost_usd for one in attempts)
-    successes = _known(one.success for one in attempts)
-    starts = [table.rows(index) for index in indexes]
-    fields: Fields = {
-        "mean_speedup": metrics.mean_speedup(task_speedups=_finite(table.task_speedup[index] for index in indexes)),
-        "mean_success_rate": metrics.mean_success_rate(successes=successes),
-        "num_benchmarks": sum(rows.stop - rows.start for rows in starts),
-        "num_valid_benchmarks": sum(int(np.count_nonzero(table.valid[rows])) for rows in starts),
-        "agent_advantage": _mean(levels[3]),
-        **{f"agent_advantage_level{level + 1}": _mean(values) for level, values in enumerate(levels)},
-        "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
-        "cost_weighted_advantage": _cost_weighted(levels[3], costs, len(attempts)),
-        "mean_trajectory_length": metrics.mean_trajectory_length(
-            lengths=_known(one.trajectory_length for one in attempts)
-        ),
-        "accuracy": metrics.accuracy(successes=successes),
-        "pass@k": passes(attempts, [one.success for one in attempts]),
-        "total_cost": _total([one.cost_usd for one in attempts]),
-    }
-    return without_missing(fields)
+    at_tasks = _Tasks(attempts)
+    speedups = at_tasks.means(_finite(table.task_speedup[index] for index in indexes))
+    levels = [at_tasks.means(_finite(table.advantages[index, level] for index in indexes)) for level in range(4)]
+    costs = at_tasks.means(one.cost_usd for one in attempts)
+    successes = at_tasks.means(one.success for one in attempts)
+    lengths = at_tasks.means(one.trajectory_length for one in attempts)
+    solved = _known(at_tasks.solved())
+    passed = passes(attempts, [one.success for one in attempts])
+    measured, valid = _benchmarks(table, indexes)
+    fields, missing = without_missing(
+        {
+            "mean_speedup": metrics.mean_speedup(task_speedups=speedups),
+            "mean_success_rate": metrics.mean_success_rate(successes=successes),
+            "num_benchmarks": measured,
+            "num_valid_benchmarks": valid,
+            "agent_advantage": _mean(levels[3]),
+            **{f"agent_advantage_level{level + 1}": _mean(values) for level, values in enumerate(levels)},
+            "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
+            "cost_weighted_advantage": _cost_weighted(levels[3], costs, [one.cost_usd for one in attempts]),
+            "mean_trajectory_length": metrics.mean_trajectory_length(lengths=lengths),
+            "accuracy": metrics.accuracy(successes=solved),
+            "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
+            "total_cost": _total([one.cost_usd for one in attempts]),
+        }
+    )
+    tasks = len(at_tasks.rows)
+    used = {"mean_speedup": speedups, "mean_success_rate": successes, "agent_advantage": levels[3]}
+    used |= {f"agent_advantage_level{level + 1}": values for level, values in enumerate(levels)}
+    used |= {"mean_cost_per_task": costs, "mean_trajectory_length": lengths, "accuracy": solved}
+    counts: Fields = {name: n_of(len(values), tasks) for name, values in used.items()}
+    counts["cost_weighted_advantage"] = n_of(min(len(levels[3]), len(costs)), tasks)
+    counts["pass@k"] = passed.counts()
+    counts["total_cost"] = n_of(len(_known(one.cost_usd for one in attempts)), len(attempts))
+    return Summary(fields, missing, counts)
 
 
-def _cost_weighted(advantages: list[float], costs: list[float], attempts: int) -> float | Missing:
+def n_of(n: int, of: int) -> dict[str, int]:
+    """How many values a figure was made from, and how many there could have been."""
+    return {"n": n, "of": of}
+
+
+class _Tasks:
+    """The attempts of some agents by task: an agent's attempts at one task are one witness, not several."""
+
+    def __init__(self, attempts: Sequence[Attempt]) -> None:
+        self.attempts = attempts
+        found: dict[tuple[str, str], list[int]] = {}
+        for position, attempt in enumerate(attempts):
+            found.setdefault((attempt.task, attempt.agent), []).append(position)
+        self.rows = [rows for _, rows in sorted(found.items())]
+
+    def means(self, values: Iterable[float | Missing]) -> list[float]:
+        """The mean of each task's known values; a task without any is left out."""
+        listed = list(values)
+        known = [_known(listed[position] for position in rows) for rows in self.rows]
+        return [mean(inside) for inside in known if inside]
+
+    def solved(self) -> list[bool | Missing]:
+        """Whether any attempt at the task succeeded; unknown when none did and one's success is unknown."""
+        found: list[bool | Missing] = []
+        for rows in self.rows:
+            verdicts = [self.attempts[position].success for position in rows]
+            unknown = next((one for one in verdicts if isinstance(one, Missing)), None)
+            found.append(True if True in verdicts else False if unknown is None else unknown)
+        return found
+
+
+def _benchmarks(table: Table, indexes: Sequence[int]) -> tuple[int, int]:
+    """How many benchmarks nop measured, and how many were valid in some attempt, added over tasks."""
+    measured: set[tuple[str, str]] = set()
+    valid: set[tuple[str, str]] = set()
+    for index in indexes:
+        attempt, rows = table.attempts[index], table.rows(index)
+        names = [(attempt.task, name) for name in attempt.nop.measured_names]
+        measured.update(names)
+        valid.update(compress(names, table.valid[rows].tolist()))
+    return len(measured), len(valid)
+
+
+def _cost_weighted(advantages: list[float], costs: list[float], stated: Sequence[float | Missing]) -> float | Missing:
     """Missing where some costs are unknown: an advantage of all tasks over the cost of some is no ratio of anything."""
-    if 0 < len(costs) < attempts:
-        return Missing(f"the cost of {attempts - len(costs)} of {attempts} attempts is not known")
+    unknown = len(stated) - len(_known(stated))
+    if 0 < unknown < len(stated):
+        return Missing(f"the cost of {unknown} of {len(stated)} attempts is not known")
     found: float | Missing = metrics.cost_weighted_advantage(advantages=advantages, costs=costs)
     return found
 
@@ -68,67 +141,94 @@ def run_figures(table: Table) -> Fields:
     attempts = table.attempts
     costs = {key: _total([attempts[index].cost_usd for index in found]) for key, found in by_agent(table).items()}
     by_key, reasons = without_missing(costs)
+    solved = _Tasks(attempts).solved()
+    passed = passes(attempts, [one.success for one in attempts])
     fields, missing = without_missing(
         {
-            "accuracy": metrics.accuracy(successes=_known(one.success for one in attempts)),
-            "pass@k": passes(attempts, [one.success for one in attempts]),
+            "accuracy": metrics.accuracy(successes=_known(solved)),
+            "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
             "total_cost": _total([one.cost_usd for one in attempts]),
             "cost_by_agent_model": by_key,
         }
     )
-    return fields | {"missing": missing | {f"cost_by_agent_model.{key}": why for key, why in reasons.items()}}
+    counts = {
+        "accuracy": n_of(len(_known(solved)), len(solved)),
+        "pass@k": passed.counts(),
+        "total_cost": n_of(len(_known(one.cost_usd for one in attempts)), len(attempts)),
+    }
+    missing |= {f"cost_by_agent_model.{key}": why for key, why in reasons.items()}
+    return fields | {"missing": missing, "counts": counts}
 
 
-def passes(attempts: Sequence[Attempt], verdicts: Sequence[bool | Missing]) -> dict[str, float] | Missing:
-    """Mean over tasks of the chance that one of k attempts has the verdict, for each k that every task allows."""
-    counts = _counts(attempts, verdicts)
-    if not counts:
-        return Missing("no attempt's verdict is known")
-    found: dict[str, float] = {}
-    for k in range(1, min(n for n, _ in counts) + 1):
-        found[str(k)] = mean([chance for n, good in counts if (chance := pass_at_k(n, good, k)) is not None])
-    return found
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """The chance that one of k attempts has the verdict: a mean over the tasks where k verdicts are known."""
+
+    estimates: dict[str, float]
+    """For every k up to the smallest number of attempts at a task, so that every task could have entered."""
+    beyond: dict[str, float]
+    """For the larger k that some tasks still allow: each over fewer tasks than were attempted."""
+    used: dict[str, int]
+    """How many tasks each k is over."""
+    tasks: int
+
+    def counts(self, *, beyond: bool = False) -> dict[str, dict[str, int]]:
+        """How many of the tasks each k is over."""
+        return {k: n_of(self.used[k], self.tasks) for k in (self.beyond if beyond else self.estimates)}
 
 
-def _counts(attempts: Sequence[Attempt], verdicts: Sequence[bool | Missing]) -> list[tuple[int, int]]:
-    """Attempts and good ones of each task and agent, as far as verdicts are known."""
-    tasks: dict[tuple[str, str], list[bool]] = {}
-    for attempt, verdict in zip(attempts, verdicts, strict=True):
-        if not isinstance(verdict, Missing):
-            tasks.setdefault((attempt.task, attempt.agent), []).append(verdict)
-    return [(len(good), sum(good)) for _, good in sorted(tasks.items())]
+def passes(attempts: Sequence[Attempt], verdicts: Sequence[bool | Missing]) -> Passes:
+    """pass@k of each k that some task allows."""
+    rows = _Tasks(attempts).rows
+    known = [_known(verdicts[position] for position in inside) for inside in rows]
+    smallest = min((len(inside) for inside in rows), default=0)
+    estimates: dict[str, float] = {}
+    used: dict[str, int] = {}
+    for k in range(1, max((len(one) for one in known), default=0) + 1):
+        chances = [chance for one in known if (chance := pass_at_k(len(one), sum(one), k)) is not None]
+        estimates[str(k)], used[str(k)] = mean(chances), len(chances)
+    inside = {k: value for k, value in estimates.items() if int(k) <= smallest}
+    beyond = {k: value for k, value in estimates.items() if int(k) > smallest}
+    return Passes(inside, beyond, used, len(rows))
 
 
 def overall(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields], options: Options) -> Fields:
     """Our figures of one agent over its tasks."""
     attempts = [table.attempts[index] for index in indexes]
-    logs = [(attempts[at].task, measured[index]["log_advantage"]) for at, index in enumerate(indexes)]
-    known = [(task, value) for task, value in logs if value is not None]
-    per_task: dict[str, list[float]] = {}
-    for task, value in known:
-        per_task.setdefault(task, []).append(value)
-    means = {task: mean(values) for task, values in sorted(per_task.items())}
+    at_tasks = _Tasks(attempts)
+    logs = [measured[index]["log_advantage"] for index in indexes]
+    means = at_tasks.means(Missing("nothing valid") if value is None else value for value in logs)
     interval = bootstrap_mean(
-        list(means.values()),
-        list(means),
+        means,
+        range(len(means)),
         method="bca",
         level=options.interval_level,
         resamples=options.resamples,
         seed=options.seed,
     )
-    curves = _curves(table, indexes, measured, options)
-    largest = metrics.largest_share(items=_finite(table.advantages[index, 3] for index in indexes))
+    advantages = at_tasks.means(_finite(table.advantages[index, 3] for index in indexes))
     fields, reasons = without_missing(
         {
-            "mean_log_advantage": metrics.mean_log_advantage(log_advantages=list(means.values())),
-            "largest_share": largest,
+            "mean_log_advantage": metrics.mean_log_advantage(log_advantages=means),
+            "largest_share": metrics.largest_share(items=advantages),
         }
     )
-    return fields | curves | {"log_advantage_interval": interval.as_dict(), "tasks": len(means), "missing": reasons}
+    curves, counts = _curves(table, indexes, measured, options)
+    counts |= {"mean_log_advantage": n_of(len(means), len(at_tasks.rows))}
+    passed = passes(attempts, [one.success for one in attempts])
+    counts |= {"pass@k_beyond": passed.counts(beyond=True)}
+    return (
+        fields
+        | curves
+        | {"pass@k_beyond": passed.beyond, "log_advantage_interval": interval.as_dict(), "tasks": len(means)}
+        | {"counts": counts, "missing": reasons}
+    )
 
 
-def _curves(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields], options: Options) -> Fields:
-    """fast_p, opt_p and opt@k. An attempt whose success is unknown is left out of them."""
+def _curves(
+    table: Table, indexes: Sequence[int], measured: Mapping[int, Fields], options: Options
+) -> tuple[Fields, Fields]:
+    """fast_p, opt_p and opt@k, and their counts. An attempt whose success is unknown is left out of them."""
     judged = [index for index in indexes if not isinstance(table.attempts[index].success, Missing)]
     inputs: dict[str, list[Any]] = {
         # Nothing valid is not fast: such an attempt stays in the denominator with a speedup of 0.
@@ -139,16 +239,19 @@ def _curves(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields]
     gate = {"opt_min_speedup": options.opt_min_speedup}
     fast = {str(p): metrics.fast_p(**inputs, fast_p_at=p) for p in options.fast_p_points}
     opt = {str(p): metrics.opt_p(**inputs, ratios=ratios, opt_p_at=p, **gate) for p in options.opt_p_points}
-    optimal = [
-        bool(success) and speedup >= options.opt_min_speedup and ratio > options.opt_p_at
-        for speedup, success, ratio in zip(inputs["speedups"], inputs["successes"], ratios, strict=True)
-    ]
-    chances = passes([table.attempts[index] for index in judged], optimal)
-    return {
+    optimal = {
+        index: bool(success) and speedup >= options.opt_min_speedup and ratio > options.opt_p_at
+        for index, speedup, success, ratio in zip(judged, inputs["speedups"], inputs["successes"], ratios, strict=True)
+    }
+    unknown = Missing("success is not known")
+    chances = passes([table.attempts[index] for index in indexes], [optimal.get(index, unknown) for index in indexes])
+    curves = {
         "fast_p": without_missing(fast)[0],
         "opt_p": without_missing(opt)[0],
-        "opt@k": None if isinstance(chances, Missing) else chances,
+        "opt@k": chances.estimates or None,
     }
+    counted = n_of(len(judged), len(indexes))
+    return curves, {"fast_p": counted, "opt_p": counted, "opt@k": chances.counts()}
 
 
 def fronts(costs: Mapping[str, float | None], gains: Mapping[str, float | None]) -> dict[str, bool | None]:
@@ -164,8 +267,9 @@ def fronts(costs: Mapping[str, float | None], gains: Mapping[str, float | None])
     return found
 
 
-def _finite(values: Any) -> list[float]:  # Any: an iterable of numpy floats
-    return [float(value) for value in values if np.isfinite(value)]
+def _finite(values: Iterable[np.float64]) -> Iterator[float | Missing]:
+    for value in values:
+        yield float(value) if np.isfinite(value) else _NOTHING
 
 
 def _known(values: Any) -> list[Any]:  # Any: an iterable of numbers, flags and Missing
@@ -173,7 +277,7 @@ def _known(values: Any) -> list[Any]:  # Any: an iterable of numbers, flags and 
 
 
 def _mean(values: list[float]) -> float | Missing:
-    return mean(values) if values else Missing("no task has a valid benchmark")
+    return mean(values) if values else _NOTHING
 
 
 def _total(costs: Sequence[float | Missing]) -> float | Missing:

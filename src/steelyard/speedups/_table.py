@@ -11,10 +11,11 @@ import numpy as np
 from steelyard.records.missing import Missing
 from steelyard.records.run import Snapshot, TestResults
 from steelyard.speedups._failures import broke_tests, snapshot_failed, succeeded
+from steelyard.speedups._levels import level_means, levels_of
 from steelyard.speedups._options import AgentOnlyRule
+from steelyard.speedups._rows import ABSENT, Rows, rows_of
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, pooled
 
-ABSENT = -1
 IMPLAUSIBLE = 1e50
 """A speedup this far from 1 is no measurement, and sums of such numbers would overflow."""
 PORTION = 40_000
@@ -48,17 +49,17 @@ class Attempt:
         """The task's name; later attempts carry their number."""
         return self.task if self.number == 1 else f"{self.task}#{self.number}"
 
-    @cached_property
+    @property
     def pytest_failed(self) -> bool | Missing:
         """Whether the tests failed."""
         return broke_tests(self.tests, self.oracle_tests)
 
-    @cached_property
+    @property
     def snapshot_failed(self) -> bool:
         """Whether the snapshot failed."""
         return snapshot_failed(self.snapshot)
 
-    @cached_property
+    @property
     def success(self) -> bool | Missing:
         """Whether neither failed."""
         return succeeded(self.pytest_failed, self.snapshot_failed)
@@ -70,25 +71,12 @@ class Attempt:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """For each attempt, its benchmarks' positions: in the nop side, and in the pool for each of the three sides."""
-
-    local: list[Ints]
-    nop: list[Ints]
-    oracle: list[Ints]
-    agent: list[Ints]
-    """-1 where the side does not have the benchmark."""
-
-
-@dataclass(frozen=True, eq=False)
 class Table:
     """One row for each benchmark measured under nop, attempt after attempt."""
 
     attempts: tuple[Attempt, ...]
     pool: Pool
     positions: Rows
-    starts: Ints
-    """First row of each attempt, and one past the last."""
     agent: Floats
     oracle: Floats
     """Speedups over nop as measured; NaN where there is none."""
@@ -100,6 +88,11 @@ class Table:
     advantages: Floats
     """One row for each attempt, one column for each level; NaN where nothing counts."""
 
+    @property
+    def starts(self) -> Ints:
+        """First row of each attempt, and one past the last."""
+        return self.positions.starts
+
     @cached_property
     def attempt(self) -> Ints:
         """Which attempt a row belongs to."""
@@ -108,22 +101,22 @@ class Table:
     @cached_property
     def local(self) -> Ints:
         """The row's position in its nop side."""
-        return _joined(self.positions.local)
+        return self.positions.local.numbers(0, len(self.attempts))
 
     @cached_property
     def nop_row(self) -> Ints:
         """The row's place in the pool under nop."""
-        return _joined(self.positions.nop)
+        return self.positions.nop.numbers(0, len(self.attempts))
 
     @cached_property
     def oracle_row(self) -> Ints:
         """The row's place in the pool under oracle; -1 where it has none."""
-        return _joined(self.positions.oracle)
+        return self.positions.oracle.numbers(0, len(self.attempts))
 
     @cached_property
     def agent_row(self) -> Ints:
         """The row's place in the pool under the agent; -1 where it has none."""
-        return _joined(self.positions.agent)
+        return self.positions.agent.numbers(0, len(self.attempts))
 
     @cached_property
     def valid(self) -> Flags:
@@ -147,29 +140,28 @@ class Table:
 def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule = "drop") -> Table:
     """Everything the specification asks of these attempts, computed over many of them at once."""
     pool = pooled(side for one in attempts for side in (one.nop, one.oracle, one.side))
-    positions = _positions(attempts, pool)
-    starts = np.concatenate(([0], np.cumsum([len(one) for one in positions.local], dtype=np.int64)))
+    positions = rows_of([(one.nop, one.oracle, one.side) for one in attempts], pool)
+    starts = positions.starts
     size = int(starts[-1])
     agent, oracle, effective = np.empty(size), np.empty(size), np.empty(size)
     counted = np.empty(size, dtype=bool)
     task_speedup, advantages = np.empty(len(attempts)), np.empty((len(attempts), 4))
     for first, last in _portions(starts):
         rows, some = slice(int(starts[first]), int(starts[last])), slice(first, last)
-        nop = _joined(positions.nop[some])
-        agent[rows] = _speedup(pool, nop, _joined(positions.agent[some]))
-        oracle[rows] = _speedup(pool, nop, _joined(positions.oracle[some]))
+        nop = positions.nop.numbers(first, last)
+        agent[rows] = _speedup(pool, nop, positions.agent.numbers(first, last))
+        oracle[rows] = _speedup(pool, nop, positions.oracle.numbers(first, last))
         attempt = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
         effective[rows], counted[rows] = _by_rules(
             attempts[some], attempt, agent[rows], oracle[rows], agent_only_failures
         )
         task_speedup[some], advantages[some] = _figures(
-            attempts[some], attempt, positions.local[some], effective[rows], oracle[rows], counted[rows]
+            attempts[some], starts[first : last + 1] - starts[first], effective[rows], oracle[rows], counted[rows]
         )
     return Table(
         attempts=tuple(attempts),
         pool=pool,
         positions=positions,
-        starts=starts,
         agent=agent,
         oracle=oracle,
         counted=counted,
@@ -188,36 +180,6 @@ def _portions(starts: Ints) -> Iterator[tuple[int, int]]:
         last = min(max(last, first + 1), attempts)
         yield first, last
         first = last
-
-
-def _joined(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
-
-
-def _positions(attempts: Sequence[Attempt], pool: Pool) -> Rows:
-    measured: dict[int, Ints] = {}
-    found: dict[tuple[int, int], Ints] = {}
-    rows = Rows([], [], [], [])
-    for one in attempts:
-        nop = id(one.nop)
-        if nop not in measured:
-            measured[nop] = np.flatnonzero(one.nop.measured)
-            found[nop, nop] = measured[nop] + pool.row(one.nop)
-        rows.local.append(measured[nop])
-        rows.nop.append(found[nop, nop])
-        for column, side in ((rows.oracle, one.oracle), (rows.agent, one.side)):
-            key = (nop, id(side))
-            if key not in found:
-                found[key] = _matched(one.nop, measured[nop], side, pool.row(side))
-            column.append(found[key])
-    return rows
-
-
-def _matched(nop: Side, positions: Ints, side: Side, start: int) -> Ints:
-    if side.names == nop.names:
-        return positions + start
-    where = {name: start + index for index, name in enumerate(side.names)}
-    return np.array([where.get(nop.names[position], ABSENT) for position in positions.tolist()], dtype=np.int64)
 
 
 def _speedup(pool: Pool, nop: Ints, other: Ints) -> Floats:
@@ -255,45 +217,19 @@ def _by_rules(
 
 
 def _figures(
-    attempts: Sequence[Attempt], attempt: Ints, local: list[Ints], effective: Floats, oracle: Floats, counted: Flags
+    attempts: Sequence[Attempt], starts: Ints, effective: Floats, oracle: Floats, counted: Flags
 ) -> tuple[Floats, Floats]:
     """Task speedup and the advantage at each level, for every attempt."""
-    everything = bool(counted.all())
-    of_attempt = attempt if everything else attempt[counted]
-    mine = np.log(effective if everything else effective[counted])
-    theirs = np.log(oracle if everything else oracle[counted])
-    sizes = np.bincount(of_attempt, minlength=len(attempts))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gmean = np.exp(np.bincount(of_attempt, mine, minlength=len(attempts)) / sizes)
-        expert = np.exp(np.bincount(of_attempt, theirs, minlength=len(attempts)) / sizes)
-    advantages = np.empty((len(attempts), 4))
-    advantages[:, 3] = gmean - expert
-    for level in range(3):
-        groups, owner = _groups(attempts, local, level)
-        inside = groups if everything else groups[counted]
-        advantages[:, level] = _mean_of_groups(inside, owner, mine, theirs, len(attempts))
-    return gmean, advantages
-
-
-def _groups(attempts: Sequence[Attempt], local: list[Ints], level: int) -> tuple[Ints, Ints]:
-    """For each row the number of its group among the groups of all attempts, and for each group its attempt."""
-    parts: list[Ints] = []
-    for one, positions in zip(attempts, local, strict=True):
-        codes = one.nop.level_codes[level]
-        parts.append(codes if len(positions) == len(codes) else codes[positions])
-    widths = np.array([one.nop.level_sizes[level] for one in attempts], dtype=np.int64)
-    starts = np.cumsum(widths) - widths
-    groups = _joined(parts)
-    groups += np.repeat(starts, [len(part) for part in parts])
-    return groups, np.repeat(np.arange(len(attempts)), widths)
-
-
-def _mean_of_groups(groups: Ints, owner: Ints, mine: Floats, theirs: Floats, attempts: int) -> Floats:
-    sizes = np.bincount(groups, minlength=len(owner))
-    held = sizes > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.exp(np.bincount(groups, mine, minlength=len(owner)) / sizes) - np.exp(
-            np.bincount(groups, theirs, minlength=len(owner)) / sizes
-        )
-        total = np.bincount(owner[held], gap[held], minlength=attempts)
-        return total / np.bincount(owner[held], minlength=attempts)
+    nops = {id(one.nop): one.nop for one in attempts}
+    order = dict(zip(nops, range(len(nops)), strict=True))
+    which = np.array([order[id(one.nop)] for one in attempts], dtype=np.int64)
+    levels = levels_of(list(nops.values()))
+    if not counted.all():
+        mine = level_means(levels, which, effective, counted=counted)
+        return mine[:, 3], mine - level_means(levels, which, oracle, counted=counted)
+    mine = level_means(levels, which, effective, counted=None)
+    pairs: dict[tuple[int, int], int] = {}
+    pair = np.array([pairs.setdefault((id(one.nop), id(one.oracle)), len(pairs)) for one in attempts], dtype=np.int64)
+    first = np.unique(pair, return_index=True)[1]
+    once = np.concatenate([oracle[starts[index] : starts[index + 1]] for index in first.tolist()])
+    return mine[:, 3], mine - level_means(levels, which[first], once, counted=None)[pair]

@@ -91,11 +91,16 @@ def _unpacked(content: bytes, path: Path) -> bytes:
 def parse_json(text: str, path: Path) -> Any:  # Any: JSON values
     """The JSON in the text. `NaN` is taken, since asv writes it for a skipped benchmark."""
     try:
-        return json.loads(text)
+        values = json.loads(text)
+        if "\\ud" in text or "\\uD" in text:  # an escape that only counts as a character in a pair
+            json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise UnreadableFile(str(path), "a text in it holds half of a surrogate pair") from error
     except RecursionError as error:
         raise UnreadableFile(str(path), "the JSON is nested too deeply") from error
     except ValueError as error:
         raise UnreadableFile(str(path), f"not JSON: {error}") from error
+    return values
 
 
 def number(value: object) -> float | None:

@@ -19,6 +19,8 @@ from steelyard.timings._base import count, parse_json, read_text
 
 Origin = Literal["stated", "json_log", "cast_input"]
 
+LOG_SUFFIXES = (".json", ".cast")
+
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:

@@ -6,6 +6,7 @@ speedup beside its own. Keys are `agent:model`; `nop` and `oracle` are the basel
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from steelyard.records.finding import Rejected
 from steelyard.records.run import Snapshot, TestResults
 from steelyard.records.timing import Timing, place_of
 from steelyard.timings._base import Opened, TimingFile, TimingSource, amount, count, number, parse_json, text_or_none
+from steelyard.timings._contradictions import TOLERANCE
 
 _BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
 _METRICS = "agent_metrics_by_agent"
+NOT_THE_DIFFERENCE = "the stated advantage is not agent/nop - oracle/nop, which is used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class TrialAgent:
     snapshot: Snapshot | None
     cost_usd: float | None
     trajectory_length: int | None
+    contradicting: tuple[str, ...] = ()
+    """Benchmarks whose stated advantage is not the difference of their speedups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,19 @@ def _agent(payload: dict[str, Any], tests: TestResults | None) -> TrialAgent:  #
         snapshot=snapshot_of(payload.get("snapshot_summary")),
         cost_usd=amount(payload.get("task_cost_usd")),
         trajectory_length=count(payload.get("trajectory_length")),
+        contradicting=tuple(_contradicting(_table(payload.get("per_benchmark_speedups")))),
     )
+
+
+def _contradicting(entries: dict[str, Any]) -> Iterator[str]:  # Any: JSON values
+    for name in sorted(entries):
+        entry = _table(entries[name])
+        agent, oracle, stated = (number(entry.get(key)) for key in ("agent/nop", "oracle/nop", "advantage"))
+        if agent is None or oracle is None or stated is None:
+            continue
+        # Rounding is judged by the size of what was subtracted: the difference itself may be next to nothing.
+        if abs(stated - (agent - oracle)) > TOLERANCE * max(abs(agent), abs(oracle)):
+            yield name
 
 
 def _speedups(stated: Any) -> tuple[tuple[Timing, ...], tuple[Timing, ...], tuple[Timing, ...]]:  # Any: JSON values

@@ -18,10 +18,10 @@ A folder that holds a results.json of FC-Eval is read from that file instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from steelyard.errors import BadInput, UnreadableFile
+from steelyard.timings._trajectory import LOG_SUFFIXES
 from steelyard.workflow._speedup_files import TaskFiles
 from steelyard.workflow._speedup_read import Reading, read_task, read_trial_file
 
@@ -59,7 +59,7 @@ def task_files(folder: Path) -> TaskFiles:
         tests=_named(folder, "tests"),
         snapshot=_named(folder, "snapshot"),
         runs=_named(folder, "runs"),
-        logs=_logs(folder / "logs", agents),
+        logs=_logs(folder / "logs"),
     )
 
 
@@ -82,11 +82,11 @@ def _key(path: Path, root: Path) -> str:
     return f"{agent}:{name.removesuffix(ending)}"
 
 
-def _logs(root: Path, agents: Mapping[str, Path]) -> dict[str, list[Path]]:
+def _logs(root: Path) -> dict[str, list[Path]]:
+    """Logs by agent, from logs/<agent>/<model>/; a key that is none of the agents is found when they are matched."""
     found: dict[str, list[Path]] = {}
-    for key in agents:
-        agent, _, model = key.partition(":")
-        folder = root.joinpath(agent, *model.split("/"))
-        if folder.is_dir():
-            found[key] = sorted(one for one in folder.iterdir() if one.suffix in (".json", ".cast"))
+    for path in sorted(root.rglob("*")):
+        agent, *model = path.parent.relative_to(root).parts or ("",)
+        if path.suffix in LOG_SUFFIXES and path.is_file() and model:
+            found.setdefault(f"{agent}:{'/'.join(model)}", []).append(path)
     return found

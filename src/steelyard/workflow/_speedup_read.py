@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from steelyard.errors import BadInput, UnreadableFile
-from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
+from steelyard.prices import PriceBook, open_book, price_run
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run, Snapshot, TestResults
@@ -20,9 +19,10 @@ from steelyard.speedups._sides import Side, side_of
 from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt
 from steelyard.timings._base import TimingFile, amount, count, parse_json, read_text
 from steelyard.timings._catalog import open_timings, read_timings
-from steelyard.timings._trajectory import trajectory_of, usage_of
+from steelyard.timings._contradictions import contradiction, contradictions
+from steelyard.timings._trajectory import LOG_SUFFIXES, trajectory_of, usage_of
+from steelyard.timings.fceval import NOT_THE_DIFFERENCE, log_block, read_trials, snapshot_of, tests_of
 from steelyard.timings.fceval import SOURCE as FCEVAL
-from steelyard.timings.fceval import log_block, read_trials, snapshot_of, tests_of
 from steelyard.workflow._speedup_files import TaskFiles
 
 _OWN_FIELDS = {
@@ -42,12 +42,8 @@ class Reading:
     findings: list[Finding] = field(default_factory=list)
     errors: list[BadInput] = field(default_factory=list)
     rejected: int = 0
-    prices: str = DEFAULT_BOOK
-
-    @cached_property
-    def book(self) -> PriceBook:
-        """The price book; opened when a cost must be priced."""
-        return open_book(self.prices)
+    book: PriceBook = field(default_factory=open_book)
+    """The price book; named when it is made, so that an unknown name is an error whether or not a price is needed."""
 
     def refuse(self, error: BadInput) -> None:
         """Set a file aside and go on."""
@@ -79,7 +75,7 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
     nop, oracle = _side(files.nop, reading), _side(files.oracle, reading)
     again = None if files.nop_again is None else _side(files.nop_again, reading)
     about, oracle_tests = _about(files, reading)
-    _check_keys(set(files.logs), set(files.agents), None, reading)
+    logs = _readable_logs(files, reading)
     for key, path in sorted(files.agents.items()):
         try:
             file = read_timings(one_file(path))
@@ -87,11 +83,11 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
             reading.refuse(error)
             continue
         reading.note(file.rejected)
+        reading.findings += contradictions(file)
         agent, number = attempt_of(key)
         known = _merged(about.get(key, _About()), file)
-        logs = files.logs.get(key, ())
-        length, origin = _trajectory(known, logs, reading)
-        cost, cost_origin = _cost(known, file.run, agent.partition(":")[2], logs, reading)
+        length, origin = _trajectory(known, logs.get(key, ()), reading)
+        cost, cost_origin = _cost(known, file.run, agent.partition(":")[2], logs.get(key, ()), reading)
         reading.attempts.append(
             Attempt(
                 task=files.task,
@@ -112,6 +108,22 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
         )
 
 
+def _readable_logs(files: TaskFiles, reading: Reading) -> dict[str, list[Path]]:
+    """The logs of each agent that can be read. Looked at even where nothing is asked of them: they were given."""
+    _check_keys(set(files.logs), set(files.agents), None, reading)
+    found: dict[str, list[Path]] = {}
+    for key, paths in sorted(files.logs.items()):
+        found[key] = []
+        for path in paths:
+            if path.suffix not in LOG_SUFFIXES:
+                reading.refuse(UnreadableFile(str(path), f"a log of {key} is none", hint="a .json or .cast file"))
+            elif not path.is_file():
+                reading.refuse(UnreadableFile(str(path), f"there is no such log of {key}"))
+            else:
+                found[key].append(path)
+    return found
+
+
 def attempt_of(key: str) -> tuple[str, int]:
     """An agent's key without the number of the attempt, and the number.
 
@@ -125,6 +137,7 @@ def attempt_of(key: str) -> tuple[str, int]:
 def _side(path: Path, reading: Reading) -> Side:
     file = read_timings(one_file(path))
     reading.note(file.rejected)
+    reading.findings += contradictions(file)
     return side_of(file.timings)
 
 
@@ -258,6 +271,9 @@ def read_trial_file(path: Path, reading: Reading) -> None:
     for trial in file.trials:
         for key, agent in sorted(trial.agents.items()):
             numbers[trial.task, key] = numbers.get((trial.task, key), 0) + 1
+            if agent.contradicting:
+                where = f"{path}, {trial.task}, {key}"
+                reading.findings.append(contradiction(NOT_THE_DIFFERENCE, list(agent.contradicting), where=where))
             length = agent.trajectory_length
             reading.attempts.append(
                 Attempt(

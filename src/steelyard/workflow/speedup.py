@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import BadInput, MissingExtra, NothingUsable, UsageError
-from steelyard.prices import DEFAULT_BOOK
+from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import Profile, load_profile
 from steelyard.records.finding import Finding
 from steelyard.workflow._speedup_files import TaskFiles
@@ -56,6 +56,10 @@ class SpeedupResult:
         """The JSON shape."""
         return self.speedups.as_dict(many=self.many)
 
+    def to_json(self) -> str:
+        """The same as JSON text, as `--json` prints it."""
+        return self.speedups.as_json(many=self.many).decode()
+
     def to_dicts(self, *, benchmarks: bool = False) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row an attempt, or with `benchmarks` one a benchmark."""
         from steelyard.reports.speedup import speedup_rows  # brings rich
@@ -96,7 +100,7 @@ def speedup(
 
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     options = _options(chosen, overrides or {})
-    reading = Reading(prices=prices)
+    reading = Reading(book=open_book(prices))
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:

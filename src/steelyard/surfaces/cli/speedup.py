@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,7 +9,7 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli._options import Csv, Json, PricesOption, ProfileOption, Quiet, SkipBad
-from steelyard.surfaces.cli._print import console, print_findings, print_json
+from steelyard.surfaces.cli._print import console, print_findings
 from steelyard.workflow.speedup import DEFAULT_PROFILE, SpeedupResult, TaskFiles, agent_files
 from steelyard.workflow.speedup import speedup as weigh
 
@@ -32,7 +33,7 @@ def speedup(
     log: Annotated[
         list[str] | None, Parameter(help="An agent's JSON log or .cast, as NAME:MODEL=FILE.", negative="")
     ] = None,
-    task: Annotated[str, Parameter(help="The task's name.")] = "task",
+    task: Annotated[str | None, Parameter(help="The task's name.")] = None,
     profile: ProfileOption = DEFAULT_PROFILE,
     agent_only: Annotated[
         Literal["drop", "baseline", "worst"] | None,
@@ -58,8 +59,13 @@ def speedup(
     """
     if json and csv:
         raise UsageError("--json and --csv exclude each other")
-    given = {"nop": nop, "oracle": oracle, "agent": agent, "nop-again": nop_again, "tests": tests}
-    given |= {"snapshot": snapshot, "runs": runs, "log": log}
+    if benchmarks and not csv:
+        raise UsageError("--benchmarks is for --csv: one line a benchmark", hint="--json always lists them")
+    if no_intervals and (interval or verdict):
+        unused = "interval" if interval else "verdict"
+        raise UsageError(f"--{unused} says how sure the figures are, which --no-intervals leaves out")
+    given: dict[str, object] = {"nop": nop, "oracle": oracle, "agent": agent, "nop-again": nop_again, "tests": tests}
+    given |= {"snapshot": snapshot, "runs": runs, "log": log, "task": task}
     files: TaskFiles | list[Path]
     if inputs:
         clash = next((name for name, value in given.items() if value), None)
@@ -70,7 +76,7 @@ def speedup(
         if nop is None or oracle is None or not agent:
             raise UsageError("one task needs --nop, --oracle and --agent", hint="or give a folder of tasks")
         files = TaskFiles(
-            task=task,
+            task=task or "task",
             nop=nop,
             oracle=oracle,
             agents=agent_files(agent),
@@ -89,10 +95,10 @@ def speedup(
 
 
 def _show(result: SpeedupResult, *, json: bool, csv: bool, benchmarks: bool) -> None:
-    shape = result.to_dict()
     if json:
-        print_json(shape)
+        sys.stdout.write(result.to_json() + "\n")
         return
+    shape = result.to_dict()
     from steelyard.reports.speedup import benchmark_tree, speedup_csv, speedup_tables  # brings rich
 
     if csv:

@@ -1,0 +1,78 @@
+"""The arithmetic over many rows at once, against the plain way."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.metrics.speedup import geometric_mean, mean
+from steelyard.speedups._medians import WIDEST, medians_of_rows
+from timing_sides import attempt, measured, payload_of
+
+
+@given(size=st.integers(1, WIDEST + 3), rows=st.integers(1, 5), seed=st.integers(0, 9999))
+def test_medians_of_rows_are_those_of_the_standard_library_to_the_bit(size: int, rows: int, seed: int) -> None:
+    draws = random.Random(seed)
+    values = [[draws.choice((draws.random(), 0.5, 1e300, 5e-324)) for _ in range(size)] for _ in range(rows)]
+    given_ = np.array(values)
+    assert medians_of_rows(given_).tolist() == [statistics.median(row) for row in values]
+    assert given_.tolist() == values
+
+
+@pytest.mark.parametrize("size", range(2, 17))
+def test_the_network_finds_the_middle_of_all_zeros_and_ones(size: int) -> None:
+    # A network that is right for every row of zeros and ones is right for every row (the 0-1 principle).
+    rows = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
+    ordered = np.sort(rows, axis=1)
+    expected = (ordered[:, (size - 1) // 2] + ordered[:, size // 2]) / 2
+    assert (medians_of_rows(rows.astype(np.float64)) == expected).all()
+
+
+def test_a_row_with_what_is_no_number_has_no_median() -> None:
+    assert np.isnan(medians_of_rows(np.array([[1.0, np.nan, 2.0]]))).all()
+
+
+def test_a_task_that_nop_measured_nothing_of_disturbs_no_other() -> None:
+    empty = attempt({"a.time_x": None}, {"a.time_x": 1.0}, {"a.time_x": 1.0}, task="a")
+    full = attempt({"a.time_x": 4.0}, {"a.time_x": 2.0}, {"a.time_x": 1.0}, task="b")
+    found = measured(empty, full, intervals=False).as_dict(many=True)["tasks"]
+    nothing, something = (found[task]["agents"]["tool:model"] for task in "ab")
+    assert (nothing["num_benchmarks"], nothing["task_speedup"], nothing["per_benchmark_speedups"]) == (0, None, {})
+    assert (something["task_speedup"], something["agent_advantage_level1"]) == (4.0, 2.0)
+
+
+@given(seed=st.integers(0, 9999), agents=st.integers(1, 4))
+@settings(max_examples=30)
+def test_agents_that_share_baselines_are_as_if_measured_alone(seed: int, agents: int) -> None:
+    draws = random.Random(seed)
+    names = [f"m{draws.randrange(3)}.{draws.choice(('', 'A.', 'B.'))}time_{at % 4}({at})" for at in range(9)]
+
+    def side(missing: float) -> dict[str, float | None]:
+        return {name: None if draws.random() < missing else draws.uniform(0.5, 2.0) for name in names}
+
+    nop, oracle = side(0.1), side(0.1)
+    first = attempt(nop, oracle, side(0.2), task="t", agent="a0:m")
+    shared = [first]
+    for at in range(1, agents):
+        alone = attempt(nop, oracle, side(0.2), task="t", agent=f"a{at}:m")
+        shared.append(type(first)(task="t", agent=alone.agent, nop=first.nop, oracle=first.oracle, side=alone.side))
+    together = measured(*shared, intervals=False)
+    for one in shared:
+        assert payload_of(measured(one, intervals=False), one.agent) == payload_of(together, one.agent)
+
+
+def test_level_advantages_are_the_mean_of_the_groups_gaps() -> None:
+    agent = {"m.A.time_x(1)": 2.0, "m.A.time_x(2)": 8.0, "m.B.time_y": 3.0, "n.time_f": 0.5}
+    oracle = {"m.A.time_x(1)": 4.0, "m.A.time_x(2)": 4.0, "m.B.time_y": 1.5, "n.time_f": 1.0}
+    nop = dict.fromkeys(agent, 1.0)
+    one = attempt(nop, {k: 1 / v for k, v in oracle.items()}, {k: 1 / v for k, v in agent.items()})
+    found = payload_of(measured(one, intervals=False))
+    modules = [geometric_mean([2, 8, 3]) - geometric_mean([4, 4, 1.5]), 0.5 - 1.0]
+    classes = [4.0 - 4.0, 3.0 - 1.5, 0.5 - 1.0]
+    assert found["agent_advantage_level1"] == pytest.approx(mean(modules))
+    assert found["agent_advantage_level2"] == found["agent_advantage_level3"] == pytest.approx(mean(classes))
