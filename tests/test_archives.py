@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import struct
 import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
+import zstandard
 
 import steelyard as sy
 from steelyard.errors import UnreadableFile
@@ -31,11 +34,49 @@ def refused(path: Path) -> str:
     return item.reason
 
 
+def facts(path: Path) -> list[tuple[object, ...]]:
+    runs = [item.run for item in gather([path]) if isinstance(item, Entry)]
+    assert runs
+    return [(run.passed, run.usage, run.tests) for run in runs]
+
+
 def zipped(path: Path, **files: bytes) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
     return path
+
+
+def zipped_with_zstandard(path: Path, files: dict[str, bytes]) -> Path:
+    """A zip of the packing that Inspect uses and this Python's library cannot write."""
+    body = listing = b""
+    for name, content in files.items():
+        packed = zstandard.compress(content)
+        sizes = struct.pack("<LLLHH", zlib.crc32(content), len(packed), len(content), len(name), 0)
+        listing += struct.pack("<4sHHHHHH", b"PK\x01\x02", 63, 63, 0, 93, 0, 33) + sizes
+        listing += struct.pack("<HHHLL", 0, 0, 0, 0, len(body)) + name.encode()
+        body += struct.pack("<4sHHHHH", b"PK\x03\x04", 63, 0, 93, 0, 33) + sizes + name.encode() + packed
+    end = struct.pack("<4sHHHHLLH", b"PK\x05\x06", 0, 0, len(files), len(files), len(listing), len(body), 0)
+    path.write_bytes(body + listing + end)
+    return path
+
+
+def test_an_eval_log_packed_with_zstandard_reads_as_any_other(tmp_path: Path) -> None:
+    plain = SAMPLES / "inspect" / "log.eval"
+    with zipfile.ZipFile(plain) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    packed = zipped_with_zstandard(tmp_path / "log.eval", files)
+    assert facts(packed) == facts(plain)
+    packed.write_bytes(packed.read_bytes().replace(zstandard.compress(files["header.json"])[-8:], b"\0" * 8))
+    assert "cannot be unpacked" in refused(packed)
+
+
+def test_a_zip_packed_with_zstandard_reads_and_its_bomb_is_refused(tmp_path: Path) -> None:
+    sample = SAMPLES / "junit" / "report.xml"
+    zipped_with_zstandard(tmp_path / "reports.zip", {"report.xml": sample.read_bytes()})
+    assert facts(tmp_path / "reports.zip") == facts(sample)
+    bomb = zipped_with_zstandard(tmp_path / "bomb.zip", {"a.json": b"0" * (64 << 20)})
+    assert "expands to more than" in refused(bomb)
 
 
 def test_zip_tar_and_gz_read_as_the_folder_does(tmp_path: Path) -> None:

@@ -464,6 +464,17 @@ class TestHarnesses:
         assert [run.passed for run in runs(broken)] == [True, False]
         assert runs(broken)[1].impl_rate == 0.5
 
+    def test_a_number_that_python_could_not_work_out_is_unknown(self, tmp_path: Path) -> None:
+        log = (SAMPLES / "inspect" / "log.json").read_text(encoding="utf-8")
+        path = tmp_path / "log.json"
+        path.write_text(log.replace('"status": "success"', '"status": "success", "x": ["\\"NaN", NaN, -Infinity]'))
+        assert path.read_text() != log
+        assert [run.passed for run in runs(path)] == [run.passed for run in runs(SAMPLES / "inspect" / "log.json")]
+
+    def test_code_that_imports_a_task_is_no_table_of_runs(self, tmp_path: Path) -> None:
+        (tmp_path / "evals.py").write_text("from inspect_ai import Task, task\n", encoding="utf-8")
+        assert all(isinstance(item, Finding) for item in gather([tmp_path]))
+
 
 class TestReports:
     def test_ctrf_in_seconds_and_in_milliseconds_give_the_same_seconds(self) -> None:

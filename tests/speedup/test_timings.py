@@ -84,6 +84,12 @@ def test_asv_format_1_has_numbers_or_tables() -> None:
     assert (first.samples, first.summary and first.summary.ci99_low) == ((0.4, 0.5, 0.6), 0.4)
     assert found["params.Suite.time_it(2)"].status == "failed"
     assert found["params.time_flat"].samples == (0.2, 0.3)
+    bare = [found[f"params.time_bare({n})"] for n in (1, 2, 3)]  # a table without statistics
+    assert [(timing.status, timing.summary and timing.summary.median) for timing in bare] == [
+        ("ok", 1),
+        ("ok", 4),
+        ("failed", None),
+    ]
 
 
 def test_a_file_that_is_no_result_is_refused_by_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import tarfile
 import zipfile
@@ -14,6 +15,11 @@ from typing import IO
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Rejected
 from steelyard.sources._streams import CHUNK, BrokenOff, gz_chunks, zst_chunks
+
+ENCRYPTED = 0x1
+"""The bit of an entry's flags that says so."""
+ZSTANDARD = 93
+"""The number of this packing in zips; Inspect packs its logs so, and Python before 3.14 does not know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +142,19 @@ def bounded_member(archive: zipfile.ZipFile, name: str, *, limit: int) -> bytes:
     """One entry's bytes; refused past the limit, whatever its header says."""
     shown = f"{archive.filename}!/{name}"
     allowed = min(limit, max(LIMITS.free_bytes, archive.getinfo(name).compress_size * LIMITS.ratio))
+    found = bytearray()
     try:
-        with archive.open(name) as file:
-            found = file.read(allowed + 1)
+        for chunk in _entry(archive, archive.getinfo(name), shown):
+            found += chunk
+            if len(found) > allowed:
+                break
     except (zipfile.BadZipFile, EOFError, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
         raise UnreadableFile(shown, f"the entry cannot be unpacked: {error}") from error
     if len(found) > allowed:
         raise UnreadableFile(shown, f"archive refused: the entry expands to more than {allowed:,} bytes")
-    return found
+    if zlib.crc32(found) != archive.getinfo(name).CRC:  # our own unpacking does not look, as the library's does
+        raise UnreadableFile(shown, "the entry cannot be unpacked: its checksum is wrong")
+    return bytes(found)
 
 
 def _directory_bytes(path: Path) -> int:
@@ -165,9 +176,28 @@ def _zip(path: Path, into: Path, meter: Meter) -> Rejected | None:
         places = [(info, meter.entry(info.filename)) for info in infos]
         meter.expects(sum(info.file_size for info in infos))
         for info, place in places:
-            with archive.open(info) as file:
-                _write(_chunks(file), into, place, meter)
+            _write(_entry(archive, info, f"{meter.path}!/{place}"), into, place, meter)
     return None
+
+
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Iterator[bytes]:
+    """One entry of a zip as it is unpacked."""
+    if info.compress_type != ZSTANDARD:
+        with archive.open(info) as file:
+            yield from _chunks(file)
+        return
+    if info.flag_bits & ENCRYPTED:
+        raise RuntimeError("the entry is encrypted")
+    assert archive.fp is not None  # only a closed archive has none
+    archive.fp.seek(info.header_offset)
+    header = archive.fp.read(30)
+    if len(header) < 30 or not header.startswith(b"PK\x03\x04"):
+        raise zipfile.BadZipFile("bad magic number for the entry's header")
+    archive.fp.seek(sum(struct.unpack_from("<HH", header, 26)), 1)
+    try:
+        yield from zst_chunks(io.BytesIO(archive.fp.read(info.compress_size)), shown)
+    except BrokenOff as error:
+        raise zipfile.BadZipFile("the entry breaks off") from error
 
 
 def _tar(path: Path, into: Path, meter: Meter) -> Rejected | None:

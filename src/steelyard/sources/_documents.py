@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
 CUT = "the record breaks off in the middle"
 JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+_NOT_FINITE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 
 
 def problem(error: Exception) -> str:
@@ -40,10 +42,27 @@ def whole_file(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
     return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
 
 
+def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """The value of a JSON text; `NaN` and `Infinity`, which Python writes though JSON has them not, are unknown."""
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        finite = _NOT_FINITE.sub(lambda found: found[1] or b"null", data) if _may_be_python(data) else data
+        if finite == data:
+            raise
+        return decoder.decode(finite)
+
+
+def _may_be_python(data: bytes) -> bool:
+    return b"NaN" in data or b"Infinity" in data
+
+
 def document(path: Path, decoder: msgspec.json.Decoder[T]) -> T:
     """The one JSON value that the file holds."""
     try:
-        return decoder.decode(whole_file(path))
+        return decoded(whole_file(path), decoder)
     except JSON_ERRORS as error:
         raise UnreadableFile(str(path), problem(error)) from error
 
@@ -67,7 +86,7 @@ def records(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int,
     """Each line's record, or why the line was set aside. Several objects on one line are all found."""
     for number, line in numbered_lines(path):
         try:
-            yield number, decoder.decode(line)
+            yield number, decoded(line, decoder)
         except JSON_ERRORS as error:
             yield from recovered(path, number, line, decoder, error)
 

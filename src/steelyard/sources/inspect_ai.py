@@ -14,7 +14,7 @@ from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Amount, Call, Count, Failure, Usage
 from steelyard.sources._archives import bounded_member, bounded_zip
 from steelyard.sources._base import Head, Part, Reading, Source
-from steelyard.sources._documents import JSON_ERRORS, MAX_DOCUMENT_BYTES, document, label, moment, problem
+from steelyard.sources._documents import JSON_ERRORS, MAX_DOCUMENT_BYTES, decoded, document, label, moment, problem
 from steelyard.sources._numbers import disjoint, run_from, stated_accuracy, stated_cost, total_of
 
 FORMAT = "inspect"
@@ -182,7 +182,7 @@ def _header(archive: zipfile.ZipFile, path: Path) -> Log:
     for name in HEADERS:
         if name in names:
             try:
-                return _LOG.decode(bounded_member(archive, name, limit=MAX_DOCUMENT_BYTES))
+                return decoded(bounded_member(archive, name, limit=MAX_DOCUMENT_BYTES), _LOG)
             except JSON_ERRORS as error:
                 raise UnreadableFile(f"{path}!/{name}", problem(error)) from error
     raise UnreadableFile(str(path), "the archive has neither a header nor a journal")
@@ -190,7 +190,7 @@ def _header(archive: zipfile.ZipFile, path: Path) -> Log:
 
 def _sample(archive: zipfile.ZipFile, name: str, path: Path) -> Sample | Rejected:
     try:
-        return _SAMPLE.decode(bounded_member(archive, name, limit=MAX_DOCUMENT_BYTES))
+        return decoded(bounded_member(archive, name, limit=MAX_DOCUMENT_BYTES), _SAMPLE)
     except JSON_ERRORS as error:
         return Rejected(path=f"{path}!/{name}", reason=problem(error))
 

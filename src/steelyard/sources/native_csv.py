@@ -26,7 +26,7 @@ def recognises(head: Head) -> bool:
 
 def _separator(start: bytes) -> str | None:
     first = start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
-    if first.startswith((b"{", b"[")):
+    if first.startswith((b"{", b"[", b"from ", b"import ")):  # code may import a task
         return None
     for separator in SEPARATORS:
         if b"task" in [cell.strip(b' "\r') for cell in first.split(separator.encode())]:

@@ -86,6 +86,8 @@ def _row_of_1(row: Any, name: str, values: dict[str, Any]) -> dict[str, Any]:  #
     samples = row.get("samples")
     cells["samples"] = samples if samples is None or isinstance(result, list) else [samples]
     stats = row.get("stats")
+    if stats is None:
+        return cells
     stats = stats if isinstance(stats, list) else [stats]
     for new, old in (("stats_q_25", "q_25"), ("stats_q_75", "q_75"), ("stats_repeat", "repeat")):
         cells[new] = [one.get(old) if isinstance(one, dict) else None for one in stats]
