@@ -168,6 +168,17 @@ class TestCodex:
         # 3100 - 2500 input, 1600 - 1100 cached, 110 - 90 output, 40 - 35 reasoning
         assert run.usage == Usage(input_tokens=100, cache_read_tokens=500, output_tokens=15, reasoning_tokens=5)
 
+    def test_a_replay_that_takes_seconds_is_told_by_when_its_turns_began(self) -> None:
+        run = only(SAMPLES / "codex" / "fork-slow.jsonl")
+        # as above; one tool was called in the thread's own turn, and the turn that was aborted is the other thread's
+        assert run.usage == Usage(input_tokens=100, cache_read_tokens=500, output_tokens=15, reasoning_tokens=5)
+        assert (run.tool_calls, run.failure) == (1, None)
+
+    def test_a_forks_own_turn_counts_however_soon_it_answers(self) -> None:
+        run = only(SAMPLES / "codex" / "fork-own.jsonl")
+        assert run.usage == Usage(input_tokens=600, cache_read_tokens=1400, output_tokens=70, reasoning_tokens=20)
+        assert len(run.calls or ()) == 2
+
     def test_a_subagents_thread_belongs_to_its_parent(self, tmp_path: Path) -> None:
         child = changed(
             SAMPLES / "codex" / "fork.jsonl",
@@ -490,6 +501,13 @@ class TestReports:
             path = tmp_path / f"{name}.json"
             path.write_text(json.dumps(report), encoding="utf-8")
             assert (only(path).extra or {})["x_test_seconds"] == expected
+
+    def test_ctrf_times_of_a_clock_that_starts_at_the_run_are_no_dates(self, tmp_path: Path) -> None:
+        report: dict[str, Any] = json.loads((SAMPLES / "ctrf" / "milliseconds.json").read_text(encoding="utf-8"))
+        report["results"]["summary"] |= {"start": 1000, "stop": 3500}
+        (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+        run = only(tmp_path / "report.json")
+        assert (run.started_at, run.ended_at, (run.extra or {})["x_test_seconds"]) == (None, None, 2.5)
 
     def test_recordings_of_all_versions_last_as_long(self) -> None:
         found = [only(SAMPLES / "asciinema" / name) for name in ("v1.json", "v2.cast", "v3.cast")]

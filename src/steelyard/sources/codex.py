@@ -1,8 +1,9 @@
 """Codex's rollout logs (`~/.codex/sessions`), of today and of before autumn 2025.
 
 `token_count` events state the thread's cumulative total and repeat it: a call is the difference between two totals, and
-the run's tokens are the last total. A forked thread or a subagent replays its parent's history, counters included, in
-the moment it starts; what is replayed is not counted.
+the run's tokens are the last total. A forked thread or a subagent replays its parent's history, counters included,
+before its own; what is replayed is not counted. A replayed turn began before the thread did: its id or its start says
+so, while the times of the lines may be those of the replay.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path, PurePath
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -23,7 +25,7 @@ from steelyard.sources._numbers import busiest_model, contradiction, disjoint, r
 
 FORMAT = "codex"
 REPLAY = timedelta(seconds=2)
-"""Replayed history is written at once, when the thread starts; no model answers within this time."""
+"""Where turns do not say when they began: replayed history is written at once, and no model answers so fast."""
 TOOL_CALLS = frozenset(
     {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "mcp_tool_call"}
 )
@@ -81,6 +83,9 @@ class Payload(msgspec.Struct):
     cli_version: str | None = None
     model: str | None = None
     call_id: str | None = None
+    turn_id: str | None = None
+    timestamp: str | None = None
+    started_at: Any = None  # Any: seconds since 1970
     info: Info | None = None
     forked_from_id: str | None = None
     parent_thread_id: str | None = None
@@ -111,6 +116,11 @@ class Thread:
     id: str | None = None
     parent: str | None = None
     replays: bool = False
+    """Whether another thread's history stands before this one's own."""
+    born: datetime | None = None
+    """The second in which the thread was made."""
+    turn_is_copied: bool | None = None
+    """Whether the turn that is being read is the other thread's; None where turns do not tell."""
     cwd: str | None = None
     version: str | None = None
     model: str | None = None
@@ -127,17 +137,19 @@ class Thread:
     def take(self, line: Line) -> None:
         """Takes one line."""
         at = moment(line.timestamp)
-        if at is not None:
+        if line.type == "session_meta" and line.payload is not None:
+            self._meta(line.payload, at)
+        if at is not None and not (self.replays and self.born is not None and at < self.born):
             self.first = min(self.first or at, at)
             self.last = max(self.last or at, at)
         if line.payload is None:
             self._legacy(line)
-        elif line.type == "session_meta":
-            self._meta(line.payload)
         elif line.type == "turn_context":
             self.model = line.payload.model or self.model
+            self._turn(line.payload)
         elif line.type == "response_item" and line.payload.type in TOOL_CALLS:
-            self.tools[line.payload.call_id or line.payload.id or f"line {len(self.tools)}"] = None
+            if not self._copied(at):
+                self.tools[line.payload.call_id or line.payload.id or f"line {len(self.tools)}"] = None
         elif line.type == "event_msg":
             self._event(line.payload, at)
 
@@ -148,7 +160,7 @@ class Thread:
         elif line.type in TOOL_CALLS:
             self.tools[line.call_id or line.id or f"line {len(self.tools)}"] = None
 
-    def _meta(self, meta: Payload) -> None:
+    def _meta(self, meta: Payload, at: datetime | None) -> None:
         if self.id is not None:
             self.replays = True  # a second one is the parent's, copied with its history
             return
@@ -157,10 +169,28 @@ class Thread:
         self.version = meta.cli_version
         self.parent = meta.parent_thread_id or _spawned_by(meta.source)
         self.replays = self.parent is not None or meta.forked_from_id is not None
+        born = moment(meta.timestamp) or at
+        self.born = born.replace(microsecond=0) if born is not None else None
+
+    def _turn(self, turn: Payload) -> None:
+        """Notes whether the turn that begins is copied. Own turns follow the copied ones, never the other way round."""
+        began = moment(turn.started_at) or _minted(turn.turn_id)
+        if began is not None and self.born is not None and self.turn_is_copied is not False:
+            self.turn_is_copied = began < self.born
+
+    def _copied(self, at: datetime | None) -> bool:
+        """Whether what stands here was done by the other thread."""
+        if not self.replays or self.turn_is_copied is not None:
+            return self.replays and bool(self.turn_is_copied)
+        return not self.calls and at is not None and self.first is not None and at - self.first <= REPLAY
 
     def _event(self, event: Payload, at: datetime | None) -> None:
         if event.type == "token_count" and event.info is not None and event.info.total is not None:
             self._count(event.info.total, at)
+        elif event.type == "task_started":
+            self._turn(event)
+        elif self._copied(at):
+            return
         elif event.type == "turn_aborted":
             self.aborted = str(event.reason) if event.reason is not None else "aborted"
         elif event.type == "task_complete":
@@ -173,7 +203,7 @@ class Thread:
     def _count(self, total: Tokens, at: datetime | None) -> None:
         before = self.seen
         self.seen = total
-        if self.replays and not self.calls and at is not None and self.first is not None and at - self.first <= REPLAY:
+        if self._copied(at):
             return
         step = total if before is None else total.minus(before)
         if step is None:
@@ -181,6 +211,15 @@ class Thread:
         if any(_values(step)):
             self.total = self.total.plus(step)
             self.calls.append(Call(model=label(self.model), at=at, usage=step.disjoint()))
+
+
+def _minted(turn: str | None) -> datetime | None:
+    """When an id was made, where it is of the kind (UUID version 7) that begins with the time."""
+    try:
+        made = UUID(turn or "")
+    except ValueError:
+        return None
+    return moment(made.int >> 80) if made.version == 7 else None
 
 
 def _spawned_by(source: Any) -> str | None:  # Any: a word, or an object that names the parent

@@ -14,6 +14,8 @@ from steelyard.sources._reports import report_part
 FORMAT = "ctrf"
 MILLISECONDS_FROM = 1e11
 """As seconds this is the year 5138, as milliseconds 1973: no report is from either."""
+DATES_FROM = 1e9
+"""A smaller time (as seconds, 2001) is a clock of the runner's own and says nothing of the day."""
 
 
 class Test(msgspec.Struct):
@@ -68,8 +70,8 @@ def read(path: Path) -> Iterator[Reading]:
         failed=by_status.get("failed", []),
         errors=by_status.get("other", []),
         skipped=len(by_status.get("skipped", [])) + len(by_status.get("pending", [])),
-        started=moment(start),
-        ended=moment(stop),
+        started=moment(start) if start and start >= DATES_FROM else None,
+        ended=moment(stop) if stop and stop >= DATES_FROM else None,
         seconds=_seconds(results),
     )
 
@@ -77,12 +79,10 @@ def read(path: Path) -> Iterator[Reading]:
 def _seconds(results: Results) -> float | None:
     start, stop = results.summary.start, results.summary.stop
     durations = [test.duration for test in results.tests if test.duration is not None]
-    if start and stop and stop >= start:
-        return (stop - start) / (1000 if start > MILLISECONDS_FROM else 1)
-    if not durations:
-        return None
     whole = all(duration == int(duration) for duration in durations)  # milliseconds are counted whole
-    return sum(durations) / (1000 if whole else 1)
+    if start is not None and stop is not None and stop > start > 0:
+        return (stop - start) / (1000 if start > MILLISECONDS_FROM or (whole and start < DATES_FROM) else 1)
+    return sum(durations) / (1000 if whole else 1) if durations else None
 
 
 SOURCE = Source(
