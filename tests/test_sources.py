@@ -211,6 +211,13 @@ class TestCodex:
         assert run.usage is None
         assert run.tool_calls == 1
 
+    def test_older_rollouts_may_open_without_instructions(self, tmp_path: Path) -> None:
+        first, *rest = (SAMPLES / "codex" / "legacy.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        opening = {key: value for key, value in json.loads(first).items() if key in ("id", "timestamp")}
+        path = tmp_path / "rollout.jsonl"
+        path.write_text(json.dumps(opening) + "\n" + "".join(rest), encoding="utf-8")
+        assert only(path).tool_calls == 1
+
 
 def opencode_store(path: Path) -> Path:
     """A store in opencode's layout: ids in columns, the rest as JSON."""
@@ -513,6 +520,12 @@ class TestReports:
         found = [only(SAMPLES / "asciinema" / name) for name in ("v1.json", "v2.cast", "v3.cast")]
         assert [(run.extra or {})["x_recording_seconds"] for run in found] == [3.75, 3.75, 3.75]
         assert [(run.extra or {}).get("x_recorded_inputs") for run in found] == [None, 2, 2]
+
+    def test_a_junit_case_that_an_attribute_says_did_not_run_is_not_passed(self) -> None:
+        run = only(SAMPLES / "junit" / "attributes.xml")
+        assert run.tests is not None
+        assert (run.tests.passed, run.tests.failed) == (("Parcel::Sums",), ("folds", "opens"))
+        assert (run.extra or {})["x_tests_skipped"] == 2
 
     def test_junit_counts_cases_whatever_the_suite_states(self) -> None:
         run = only(SAMPLES / "junit" / "report.xml")

@@ -239,10 +239,9 @@ def recognises(head: Head) -> bool:
         return True
     if not head.has("id", "timestamp") or "type" in shape or "task" in shape:
         return False
-    states = any("record_type" in record for record in head.records)
-    return "instructions" in shape and (
-        states or bool(head.types & {"message", "function_call", "reasoning"}) or len(head.records) <= 1
-    )
+    if head.types & {"message", "function_call", "reasoning"} or any("record_type" in line for line in head.records):
+        return True
+    return "instructions" in shape and len(head.records) <= 1
 
 
 def read(path: Path) -> Iterator[Reading]:

@@ -21,6 +21,9 @@ FORMAT = "junit"
 MAX_BYTES = 512 * 1024 * 1024
 MAX_DEPTH = 200
 CHUNK = 1 << 16
+NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
+"""What runners that mark a test in an attribute alone, as GoogleTest does, say of one that did not run."""
+NOT_PASSED = frozenset({"error", "errored", "fail", "failed", "failure"})
 _SUITE = re.compile(rb"<(?:[\w.-]+:)?testsuites?(?:[\s/>]|$)")
 
 
@@ -40,6 +43,7 @@ class Cases:
         self.open: list[str] = []
         self.case: str | None = None
         self.results: set[str] = set()
+        self.stated: set[str] = set()
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag opens."""
@@ -54,6 +58,7 @@ class Cases:
                 "::".join(part for part in (attributes.get("classname"), attributes.get("name")) if part) or "unnamed"
             )
             self.results = set()
+            self.stated = {attributes.get(key, "").lower() for key in ("status", "result")}
             self._time(attributes.get("time"))
         elif name in ("testsuite", "testsuites"):
             self.suite = self.suite or attributes.get("name")
@@ -71,8 +76,10 @@ class Cases:
             self.errors.append(self.case)
         elif "failure" in self.results:
             self.failed.append(self.case)
-        elif "skipped" in self.results:
+        elif "skipped" in self.results or self.stated & NOT_RUN:
             self.skipped += 1
+        elif self.stated & NOT_PASSED:
+            self.failed.append(self.case)
         else:
             self.passed.append(self.case)
         self.case = None
