@@ -138,6 +138,36 @@ class TestClaudeResults:
         assert run.failure is not None
         assert run.failure.cause == "agent"
 
+    def test_a_result_that_names_no_model_has_the_streams(self, tmp_path: Path) -> None:
+        *events, last = (SAMPLES / "claude-stream-json" / "stream.jsonl").read_text(encoding="utf-8").splitlines()
+        result: dict[str, Any] = json.loads(last)
+        result |= {"subtype": "error_during_execution", "is_error": True, "result": "", "errors": ["disk is full"]}
+        result["modelUsage"] = {"claude-sonnet-4-6": {"input_tokens": 4}}  # names of fields that the client never had
+        path = tmp_path / "stream.jsonl"
+        path.write_text("\n".join([*events, json.dumps(result)]), encoding="utf-8")
+        run = only(path)
+        assert (run.model, [call.model for call in run.calls or ()]) == ("claude-sonnet-4-6", ["claude-sonnet-4-6"])
+        assert run.usage is not None
+        assert run.usage.output_tokens == result["usage"]["output_tokens"]
+        assert run.failure is not None
+        assert run.failure.message == "error_during_execution: disk is full"
+
+    def test_cursors_stream_is_not_taken_for_claudes(self, tmp_path: Path) -> None:
+        told = {"session_id": "c1"}
+        events: list[dict[str, Any]] = [
+            {"type": "system", "subtype": "init", "model": "Claude 4.6 Opus", "cwd": "/work", **told},
+            {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "go"}]}, **told},
+            {
+                "type": "assistant",
+                "message": {"role": "assistant", "content": [{"type": "text", "text": "ok"}]},
+                **told,
+            },
+            {"type": "result", "subtype": "success", "result": "ok", "duration_ms": 2500, "is_error": False, **told},
+        ]
+        path = tmp_path / "stream.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+        assert runs(path) == []
+
     def test_a_killed_stream_has_no_result_and_only_lower_bounds(self, tmp_path: Path) -> None:
         stream = SAMPLES / "claude-stream-json" / "stream.jsonl"
         killed = tmp_path / "killed.jsonl"

@@ -70,12 +70,23 @@ class Result(msgspec.Struct, kw_only=True):
     usage: ClaudeUsage | None = None
     models: dict[str, ModelUsage] | None = msgspec.field(name="modelUsage", default=None)
     result: Any = None  # Any: text, or absent; only an error's first words are kept
+    errors: list[Any] | None = None  # Any: text, one for each thing that went wrong
     api_error_status: Any = None  # Any: a number or a word
 
 
-def result_fields(result: Result, *, format: str, path: str, **more: Any) -> Run:  # noqa: A002 # Any: fields of a Run
-    """The Run that a result object tells of; per-model totals stand as its calls."""
-    calls = tuple(_model_calls(result))
+def result_fields(
+    result: Result,
+    *,
+    format: str,  # noqa: A002
+    path: str,
+    model: str | None = None,
+    **more: Any,
+) -> Run:  # Any: fields of a Run
+    """The Run that a result object tells of; per-model totals stand as its calls.
+
+    `model` is the main one as the stream names it, for results that do not tell models apart.
+    """
+    calls = tuple(_model_calls(result, model))
     usage = total_of(calls) or (result.usage.disjoint() if result.usage else None)
     session = label(result.session_id)
     return run_from(
@@ -108,11 +119,14 @@ def result_fields(result: Result, *, format: str, path: str, **more: Any) -> Run
     )
 
 
-def _model_calls(result: Result) -> list[Call]:
+def _model_calls(result: Result, main: str | None) -> list[Call]:
     split = result.usage.disjoint() if result.usage else None
     written = result.usage.cache_creation_input_tokens if result.usage else None
+    stated = {model: used for model, used in (result.models or {}).items() if used != ModelUsage()}
+    if not stated and main is not None and split is not None:
+        return [Call(model=label(main), usage=split, summed=True)]
     found = []
-    for model, used in sorted((result.models or {}).items()):
+    for model, used in sorted(stated.items()):
         short, long = used.cache_creation_input_tokens, None
         if split is not None and written is not None and written == used.cache_creation_input_tokens:
             short, long = split.cache_write_5m_tokens, split.cache_write_1h_tokens
@@ -131,6 +145,7 @@ def _failure(result: Result) -> Failure | None:
     if not result.is_error:
         return None
     said = result.result if isinstance(result.result, str) else None
+    said = said or "; ".join(error for error in result.errors or () if isinstance(error, str))
     message = ": ".join(part for part in (result.subtype, said and said[:500]) if part) or None
     if result.subtype == "error_max_turns":
         return Failure(cause="agent", message=message)

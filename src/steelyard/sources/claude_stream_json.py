@@ -16,9 +16,11 @@ from steelyard.records.run import Call, Failure
 from steelyard.sources._base import Head, Part, Reading, Source
 from steelyard.sources._claude import AGENT, SYNTHETIC, ClaudeUsage, Result, result_fields
 from steelyard.sources._documents import label, moment, records
-from steelyard.sources._numbers import run_from
+from steelyard.sources._numbers import busiest_model, run_from
 
 FORMAT = "claude-stream-json"
+OTHERS = frozenset({"tool_call", "thinking"})
+"""Kinds of event that only Cursor's stream has."""
 
 
 class Block(msgspec.Struct):
@@ -43,14 +45,20 @@ class Event(Result, kw_only=True):
     message: Message | str | None = None
     timestamp: str | None = None
     version: str | None = msgspec.field(name="claude_code_version", default=None)
+    model: str | None = None
 
 
 _EVENT = msgspec.json.Decoder(Event)
 
 
 def recognises(head: Head) -> bool:
-    """Events with a `session_id`, the first of them `system`, or messages without Claude Code's own log fields."""
+    """Events with a `session_id`, the first of them `system`, or messages without Claude Code's own log fields.
+
+    Cursor's agent streams in the same words; its `init` lists no tools, and its tool calls are events of their own.
+    """
     first = head.records[0] if head.records else head.shape
+    if head.types & OTHERS or (first.get("subtype") == "init" and "tools" not in first):
+        return False
     if first.get("type") == "system" and "session_id" in first and "subtype" in first:
         return True
     told = [record for record in head.records if "session_id" in record and "parentUuid" not in record]
@@ -81,7 +89,13 @@ def _part(session: str, events: list[Event], path: Path) -> Part:
     version = next((event.version for event in events if event.version), None)
     if result is not None:
         run = result_fields(
-            result, format=FORMAT, path=str(path), tool_calls=len(tools), started_at=started, ended_at=ended
+            result,
+            format=FORMAT,
+            path=str(path),
+            model=busiest_model(tuple(calls.values())) or next((event.model for event in events if event.model), None),
+            tool_calls=len(tools),
+            started_at=started,
+            ended_at=ended,
         )
         return Part(run=run, path=str(path), role="session", tool_ids=tuple(tools))
     run = run_from(
