@@ -297,6 +297,21 @@ class TestOtherAgents:
         # input 1200 + 1300 + 7 for tools, of which 1100 cached; output 18 + 25; thoughts 31 + 12
         assert run.usage == Usage(input_tokens=1407, cache_read_tokens=1100, output_tokens=43, reasoning_tokens=43)
 
+    def test_a_gemini_history_that_is_set_anew_adds_only_what_is_new(self, tmp_path: Path) -> None:
+        path = tmp_path / "session.jsonl"
+        messages = [
+            {"id": "a1", "type": "gemini", "content": ""},  # known with its tokens, repeated without
+            {"id": "a0", "type": "gemini", "model": "gemini-2.5-flash", "tokens": {"input": 7, "output": 3}},
+        ]
+        lines = (SAMPLES / "gemini-cli" / "session.jsonl").read_text(encoding="utf-8")
+        path.write_text(lines + json.dumps({"$set": {"messages": messages}}) + "\n", encoding="utf-8")
+        before = only(SAMPLES / "gemini-cli" / "session.jsonl").usage
+        after = only(path).usage
+        assert before is not None
+        assert after is not None
+        assert (after.input_tokens, after.output_tokens) == (60 + 7, 9 + 3)
+        assert (before.input_tokens, before.output_tokens) == (60, 9)
+
     def test_a_later_gemini_record_replaces_the_earlier(self) -> None:
         run = only(SAMPLES / "gemini-cli" / "session.jsonl")
         assert len(run.calls or ()) == 1

@@ -62,8 +62,14 @@ class Message(msgspec.Struct):
     tools: list[ToolCall] | None = msgspec.field(name="toolCalls", default=None)
     session: str | None = msgspec.field(name="sessionId", default=None)
     started: str | None = msgspec.field(name="startTime", default=None)
-    changed: Any = msgspec.field(name="$set", default=None)  # Any: changed fields of the session
+    changed: Changed | None = msgspec.field(name="$set", default=None)
     rewound_to: str | None = msgspec.field(name="$rewindTo", default=None)
+
+
+class Changed(msgspec.Struct):
+    """Fields of the session that a line sets anew; a compressed or resumed history comes as a whole."""
+
+    messages: list[Message] | None = None
 
 
 class Session(msgspec.Struct):
@@ -131,7 +137,7 @@ _EVENT = msgspec.json.Decoder(Event)
 def recognises(head: Head) -> bool:
     """A session with its project's hash, an `init` event with a model, or a response with statistics."""
     shape = head.shape
-    if head.has("sessionId", "projectHash"):
+    if head.has("sessionId") and ("projectHash" in shape or shape.get("kind") in ("main", "subagent")):
         return True
     if shape.get("type") == "init" and head.has("session_id", "model"):
         return True
@@ -165,6 +171,10 @@ def _session_lines(path: Path) -> Iterator[Reading]:
         line = item[1]
         if line.session and name is None:
             name, times = line.session, (line.started, None)
+        elif line.changed is not None:
+            for message in line.changed.messages or ():  # what was said before was paid for, even if it is left out now
+                if message.id and (message.id not in messages or message.tokens is not None):
+                    messages[message.id] = message
         elif line.rewound_to in messages:
             kept = list(messages)
             for dropped in kept[kept.index(str(line.rewound_to)) :]:
