@@ -431,6 +431,22 @@ class TestHarnesses:
         (resolved,) = [run for run in found if run.passed]
         assert (resolved.extra or {})["x_recordings"]["agent.cast"]["recording_seconds"] == 3.75
 
+    def test_a_harbor_trial_of_several_steps_adds_them_up(self) -> None:
+        run = only(SAMPLES / "harbor" / "trial-steps.json")
+        # 1000 + 500 input of which 400 + 100 cached, 100 + 20 output
+        assert run.usage == Usage(input_tokens=1000, cache_read_tokens=500, output_tokens=120)
+        assert run.cost_usd == pytest.approx(0.012)
+        assert run.elapsed_seconds == 130  # from the first step's start to the last one's end
+        assert run.failure is not None
+        assert (run.outcome, run.failure.cause) == ("passed", "infrastructure")
+
+    def test_subagents_count_where_the_totals_of_a_trajectory_leave_them_out(self) -> None:
+        run = only(SAMPLES / "atif" / "subagents.json")
+        # 1000 + 300 input of which 200 cached; both agents have a second step of the same session
+        assert run.usage == Usage(input_tokens=1100, cache_read_tokens=200, output_tokens=70)
+        assert [call.model for call in run.calls or ()] == ["openai/gpt-5", "openai/gpt-5-mini"]
+        assert (run.cost_usd, run.iterations) == (0.005, 2)
+
     def test_harbor_keeps_an_exception_and_a_reward(self) -> None:
         run = only(SAMPLES / "harbor" / "trial.json")
         assert run.passed is True

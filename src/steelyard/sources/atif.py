@@ -103,6 +103,8 @@ def read(path: Path) -> Iterator[Reading]:
     )
     totals = trajectory.final_metrics or Totals()
     usage, notes = _usage(totals, calls, name)
+    if trajectory.subagent_trajectories and _leaves_out(totals, steps):
+        usage = total_of(calls)
     costs = [step.metrics.cost_usd for _, _, step in steps if step.metrics and step.metrics.cost_usd is not None]
     cost, sure = stated_cost(
         totals.total_cost_usd if totals.total_cost_usd is not None else sum(costs) if costs else None, usage
@@ -157,20 +159,29 @@ def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | 
     return usage, notes
 
 
+def _leaves_out(totals: Totals, steps: list[tuple[str, Agent, Step]]) -> bool:
+    """Whether the stated totals are those of the main agent's steps alone; writers differ in what they add up."""
+    stated = [step.metrics.prompt_tokens for _, _, step in steps if step.metrics and step.metrics.prompt_tokens]
+    return totals.total_prompt_tokens is not None and sum(stated) > totals.total_prompt_tokens
+
+
 def contradiction_in_steps(path: str) -> tuple[Finding, ...]:
     """The finding for steps that state more cached input than input: the totals cannot be right either."""
     message = "steps state more cached than input tokens; uncached input is unknown"
     return (Finding(code="token_contradiction", message=message, where=path),)
 
 
-def _steps(trajectory: Trajectory) -> Iterator[tuple[str, Agent, Step]]:
-    """Steps that happened here, subagents' too; what was copied from an earlier context is left out."""
-    name = trajectory.session_id or trajectory.trajectory_id or ""
+def _steps(trajectory: Trajectory, within: str = "") -> Iterator[tuple[str, Agent, Step]]:
+    """Steps that happened here, subagents' too; what was copied from an earlier context is left out.
+
+    A subagent may share its parent's session, but never its parent's place.
+    """
+    name = within or trajectory.trajectory_id or trajectory.session_id or ""
     for step in trajectory.steps:
         if not step.is_copied_context:
             yield name, trajectory.agent, step
-    for inner in trajectory.subagent_trajectories or ():
-        yield from _steps(inner)
+    for number, inner in enumerate(trajectory.subagent_trajectories or (), start=1):
+        yield from _steps(inner, f"{name}/{inner.trajectory_id or number}")
 
 
 SOURCE = Source(

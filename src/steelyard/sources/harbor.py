@@ -18,7 +18,11 @@ FORMAT = "harbor"
 CAUSES: tuple[tuple[str, FailureCause], ...] = (
     ("AgentTimeout", "agent"),
     ("ContextLength", "agent"),
+    ("ContextWindow", "agent"),
     ("OutputLength", "agent"),
+    ("OutputToken", "agent"),
+    ("SafetyRefusal", "agent"),
+    ("ContentPolicy", "agent"),
     ("Cancelled", "cancelled"),
     ("KeyboardInterrupt", "cancelled"),
     ("Setup", "infrastructure"),
@@ -29,6 +33,18 @@ CAUSES: tuple[tuple[str, FailureCause], ...] = (
     ("Reward", "infrastructure"),
     ("RateLimit", "infrastructure"),
     ("Connection", "infrastructure"),
+    ("Network", "infrastructure"),
+    ("Api", "infrastructure"),
+    ("API", "infrastructure"),
+    ("Authentication", "infrastructure"),
+    ("PermissionDenied", "infrastructure"),
+    ("ModelNotFound", "infrastructure"),
+    ("InternalServer", "infrastructure"),
+    ("ServiceUnavailable", "infrastructure"),
+    ("Healthcheck", "infrastructure"),
+    ("MemoryLimit", "infrastructure"),
+    ("SSHAccess", "infrastructure"),
+    ("AddTestsDir", "infrastructure"),
 )
 """What an exception's name begins or continues with, and whose fault that is."""
 
@@ -97,6 +113,14 @@ class Trouble(msgspec.Struct):
     exception_message: str | None = None
 
 
+class Step(msgspec.Struct):
+    """One step of a task that has several; such trials state tokens and handled exceptions here alone."""
+
+    agent_result: AgentResult | None = None
+    exception_info: Trouble | None = None
+    agent_execution: Span | None = None
+
+
 class Trial(msgspec.Struct, kw_only=True):
     """One trial."""
 
@@ -112,6 +136,36 @@ class Trial(msgspec.Struct, kw_only=True):
     started_at: str | None = None
     finished_at: str | None = None
     agent_execution: Span | None = None
+    step_results: list[Step] | None = None
+
+    def with_steps(self) -> Trial:
+        """The trial with what only its steps say: tokens and cost added up, the first exception, when the agent ran."""
+        steps = self.step_results or ()
+        spans = [step.agent_execution for step in steps if step.agent_execution is not None]
+        results = [step.agent_result for step in steps if step.agent_result is not None]
+        ran = Span(spans[0].started_at, spans[-1].finished_at) if spans else None
+        return msgspec.structs.replace(
+            self,
+            agent_result=self.agent_result or (_together(results) if results else None),
+            exception_info=self.exception_info or next((s.exception_info for s in steps if s.exception_info), None),
+            agent_execution=self.agent_execution or ran,
+        )
+
+
+def _together(results: list[AgentResult]) -> AgentResult:
+    """The sum; a count that some step does not state is not known of the whole."""
+
+    def added(parts: list[Any]) -> list[Any]:  # Any: Counts, and their numbers
+        columns = ([getattr(part, name) for part in parts] for name in Counts.__struct_fields__)
+        return [None if None in column else sum(column) for column in columns]
+
+    by_model: dict[str, list[Counts]] = {}
+    for result in results:
+        for model, counts in (result.model_usage or {}).items():
+            by_model.setdefault(model, []).append(counts)
+    models = {model: Counts(*added(of)) for model, of in by_model.items()}
+    total = dict(zip(Counts.__struct_fields__, added(results), strict=True))
+    return AgentResult(**total, model_usage=models or None)
 
 
 class Metric(msgspec.Struct):
@@ -158,7 +212,7 @@ def read(path: Path) -> Iterator[Reading]:
     if job:
         yield from _job(document(path, _JOB), str(path))
     else:
-        yield _part(document(path, _TRIAL), path)
+        yield _part(document(path, _TRIAL).with_steps(), path)
 
 
 def _part(trial: Trial, path: Path) -> Part:
