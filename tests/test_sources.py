@@ -14,7 +14,7 @@ import pytest
 
 from steelyard.prices import open_book, price_run
 from steelyard.records.finding import Finding, Rejected
-from steelyard.records.run import Run, Usage
+from steelyard.records.run import Failure, Run, Usage
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 
@@ -516,6 +516,21 @@ class TestHarnesses:
             (folder / "run_result.json").write_text(json.dumps(record), encoding="utf-8")
             run = only(folder)
             assert (run.tier, run.experiment, run.task) == ("T0", "2026-02-01T00-00-00-test-002", "test-002")
+
+    def test_an_aider_exercise_in_two_languages_is_two_tasks_and_one_that_broke_is_a_run(self, tmp_path: Path) -> None:
+        result: dict[str, Any] = json.loads((SAMPLES / "aider" / "aider.results.json").read_text(encoding="utf-8"))
+        broken = {"exception": 'File "benchmark.py", line 1, in run_test_real\nOSError: gone\n'}
+        for language, name, content in (("go", "a", result), ("java", "a", result), ("java", "b", broken)):
+            folder = tmp_path / "run-1" / language / "exercises" / "practice" / name
+            folder.mkdir(parents=True)
+            (folder / ".aider.results.json").write_text(json.dumps(content), encoding="utf-8")
+        found = {run.task: run for run in runs(tmp_path)}
+        assert sorted(found) == [f"go/{result['testcase']}", "java/b", f"java/{result['testcase']}"]
+        assert {run.experiment for run in found.values()} == {"run-1"}
+        assert (found["java/b"].outcome, found["java/b"].failure) == (
+            "errored",
+            Failure(cause="unknown", message="OSError: gone"),
+        )
 
     def test_a_rate_above_one_is_left_out_with_a_finding(self) -> None:
         assert any(finding.code == "rate_out_of_range" for finding in findings(SAMPLES / "scylla" / "runs.csv"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -16,6 +16,8 @@ from steelyard.sources._documents import document, label, moment, records
 from steelyard.sources._numbers import busiest_model, run_from, stated_cost, total_of
 
 FORMAT = "aider"
+BROKEN_IN = b"run_test_real"
+"""The benchmark's own function, named in the traceback of an exercise that broke off."""
 
 
 class Properties(msgspec.Struct):
@@ -37,9 +39,11 @@ class Event(msgspec.Struct):
 
 
 class Result(msgspec.Struct):
-    """A benchmark exercise."""
+    """A benchmark exercise; one that broke off has nothing but its exception."""
 
-    testcase: str
+    testcase: str | None = None
+    testdir: str | None = None
+    exception: str | None = None
     model: str | None = None
     tests_outcomes: list[bool] = []
     cost: Amount | None = None
@@ -71,6 +75,8 @@ def recognises(head: Head) -> bool:
     """Events with properties and a user, an exercise with its tries, or an instance with its edit's outcome."""
     if head.has("event", "properties", "user_id", "time"):
         return True
+    if head.shape.keys() == {"exception"}:
+        return BROKEN_IN in head.text
     return head.has("testcase", "tests_outcomes") or head.has("instance_id", "edit_outcome")
 
 
@@ -78,7 +84,7 @@ def read(path: Path) -> Iterator[Reading]:
     """The runs of the file."""
     with path.open("rb") as file:
         shape = Head(path, file.read(65_536)).shape
-    if "testcase" in shape:
+    if "testcase" in shape or "exception" in shape:
         yield _exercise(document(path, _RESULT), str(path))
     elif "instance_id" in shape:
         yield _instance(document(path, _INSTANCE), str(path))
@@ -146,7 +152,12 @@ def _exercise(result: Result, path: str) -> Part:
         usage = Usage(input_tokens=result.prompt_tokens, output_tokens=result.completion_tokens)
     cost, sure = stated_cost(result.cost or None, usage)
     passed = result.tests_outcomes[-1] if result.tests_outcomes else None
-    timeout = bool(result.test_timeouts) and not passed
+    failure = None
+    if result.exception is not None:
+        failure = Failure(cause="unknown", message=result.exception.strip().rpartition("\n")[2][:500] or None)
+    elif result.test_timeouts and not passed:
+        failure = Failure(cause="agent", message="the tests timed out")
+    experiment, task = _place(result, path)
     run = run_from(
         format=FORMAT,
         path=path,
@@ -155,18 +166,29 @@ def _exercise(result: Result, path: str) -> Part:
             "cost_usd": sure,
             "passed": "unknown" if passed is None else "reported",
         },
-        task=label(result.testcase),
+        experiment=label(experiment),
+        task=label(task) or FORMAT,
         agent=FORMAT,
         model=label(result.model),
         passed=passed,
-        outcome="not_scored" if passed is None else "passed" if passed else "failed",
-        failure=Failure(cause="agent", message="the tests timed out") if timeout else None,
+        outcome="errored" if result.exception else "not_scored" if passed is None else "passed" if passed else "failed",
+        failure=failure,
         usage=usage,
         cost_usd=cost,
         iterations=len(result.tests_outcomes) or None,
         extra={"duration_seconds": result.duration, "error_outputs": result.num_error_outputs},
     )
     return Part(run=run, path=path, role="session")
+
+
+def _place(result: Result, path: str) -> tuple[str | None, str | None]:
+    """The benchmark run and the exercise; the same exercise in two languages is two tasks."""
+    beside = PurePath(path).parent.as_posix()
+    for folder in (result.testdir or "", beside):
+        *_, run, language, exercises, practice, _name = ("",) * 5 + PurePosixPath(folder.replace("\\", "/")).parts
+        if (exercises, practice) == ("exercises", "practice"):
+            return run, f"{language}/{result.testcase or _name}"
+    return None, result.testcase or PurePosixPath(beside).name
 
 
 def _instance(instance: Instance, path: str) -> Part:
