@@ -558,6 +558,13 @@ class TestHarnesses:
         assert [run.passed for run in runs(broken)] == [True, False]
         assert runs(broken)[1].impl_rate == 0.5
 
+    def test_inspects_accuracy_stands_over_the_samples_it_scored(self, tmp_path: Path) -> None:
+        log: dict[str, Any] = json.loads((SAMPLES / "inspect" / "log.json").read_text(encoding="utf-8"))
+        log["results"]["scores"][0]["scored_samples"] = 1
+        (tmp_path / "log.json").write_text(json.dumps(log), encoding="utf-8")
+        (said,) = (finding.message for finding in findings(tmp_path) if finding.code == "stated_accuracy")
+        assert "over 1 trials (samples that Inspect scored" in said
+
     def test_a_number_that_python_could_not_work_out_is_unknown(self, tmp_path: Path) -> None:
         log = (SAMPLES / "inspect" / "log.json").read_text(encoding="utf-8")
         path = tmp_path / "log.json"

@@ -125,6 +125,8 @@ class ScoreSummary(msgspec.Struct):
 
     name: str | None = None
     metrics: dict[str, Metric] = {}
+    scored_samples: int | None = None
+    """What the metrics divide by: epochs taken together, broken samples left out. Older logs do not say."""
 
 
 class Results(msgspec.Struct):
@@ -273,11 +275,15 @@ def _summary(log: Log, samples: list[Sample], path: str) -> Iterator[Finding]:
         yield Finding(code="incomplete_log", message=message, where=path)
     for summary in log.results.scores[:1] if log.results else ():
         accuracy = summary.metrics.get("accuracy")
-        if accuracy is not None and isinstance(accuracy.value, int | float) and total:
-            verdicts = [_verdict(sample.scores)[0] for sample in samples]
-            yield stated_accuracy(
-                path, stated=float(accuracy.value), of=total, how="as Inspect reduces epochs", verdicts=verdicts
+        of = summary.scored_samples or total
+        if accuracy is not None and isinstance(accuracy.value, int | float) and of:
+            how = (
+                "samples that Inspect scored, epochs together"
+                if summary.scored_samples
+                else "as Inspect reduces epochs"
             )
+            verdicts = [_verdict(sample.scores)[0] for sample in samples]
+            yield stated_accuracy(path, stated=float(accuracy.value), of=of, how=how, verdicts=verdicts)
 
 
 SOURCE = Source(
