@@ -565,6 +565,16 @@ class TestHarnesses:
         (said,) = (finding.message for finding in findings(tmp_path) if finding.code == "stated_accuracy")
         assert "over 1 trials (samples that Inspect scored" in said
 
+    def test_an_older_inspect_log_keeps_its_events_in_a_transcript(self, tmp_path: Path) -> None:
+        log: dict[str, Any] = json.loads((SAMPLES / "inspect" / "log.json").read_text(encoding="utf-8"))
+        for sample in log["samples"]:
+            times = ("2024-10-01T10:00:07+00:00", "2024-10-01T10:00:00+00:00")
+            sample.pop("events", None)
+            sample |= {"started_at": None, "completed_at": None}
+            sample["transcript"] = {"events": [{"timestamp": time} for time in times], "content": {}}
+        (tmp_path / "log.json").write_text(json.dumps(log), encoding="utf-8")
+        assert {run.elapsed_seconds for run in runs(tmp_path)} == {7.0}
+
     def test_a_number_that_python_could_not_work_out_is_unknown(self, tmp_path: Path) -> None:
         log = (SAMPLES / "inspect" / "log.json").read_text(encoding="utf-8")
         path = tmp_path / "log.json"

@@ -72,6 +72,12 @@ class Event(msgspec.Struct):
     timestamp: Any = None  # Any: ISO text
 
 
+class Transcript(msgspec.Struct):
+    """Where logs of before November 2024 keep the events."""
+
+    events: list[Event] = []
+
+
 class Trouble(msgspec.Struct):
     """Why a sample broke off."""
 
@@ -95,6 +101,7 @@ class Sample(msgspec.Struct, kw_only=True):
     scores: dict[str, Score] | None = None
     model_usage: dict[str, ModelUsage] | None = None
     events: list[Event] = []
+    transcript: Transcript | None = None
     output: Output | None = None
     error: Trouble | None = None
     limit: Trouble | None = None
@@ -212,7 +219,8 @@ def _part(log: Log, sample: Sample, path: str) -> Part:
     passed, rate = _verdict(sample.scores)
     trouble = sample.error or sample.limit
     tools = {call.id or "" for message in sample.messages for call in message.tool_calls or ()} - {""}
-    times = sorted(t for t in (moment(event.timestamp) for event in sample.events) if t is not None)
+    events = sample.events or (sample.transcript.events if sample.transcript else [])
+    times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
     started = moment(sample.started_at) or (times[0] if times else None)
     ended = moment(sample.completed_at) or (times[-1] if times else None)
     group = log.eval.eval_id or log.eval.run_id or log.eval.task
