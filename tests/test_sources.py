@@ -292,6 +292,20 @@ def opencode_store(path: Path) -> Path:
 
 
 class TestOtherAgents:
+    def test_an_exported_opencode_session_is_one_run(self) -> None:
+        run = only(SAMPLES / "opencode" / "export.json")
+        # 100 + 30 input, 20 + 10 output, 5 + 0 reasoning, 1000 + 1150 read, 50 + 0 written; two answers, one tool
+        assert run.usage == Usage(
+            input_tokens=130,
+            output_tokens=30,
+            reasoning_tokens=5,
+            cache_read_tokens=2150,
+            cache_write_5m_tokens=50,
+        )
+        assert run.cost_usd == pytest.approx(0.006)
+        assert (run.model, run.iterations, run.tool_calls) == ("claude-sonnet-4-5", 2, 1)
+        assert run.elapsed_seconds == 8
+
     def test_gemini_input_includes_cached_and_output_excludes_thoughts(self) -> None:
         run = only(SAMPLES / "gemini-cli" / "session.json")
         # input 1200 + 1300 + 7 for tools, of which 1100 cached; output 18 + 25; thoughts 31 + 12

@@ -283,15 +283,15 @@ def _summary(log: Log, samples: list[Sample], path: str) -> Iterator[Finding]:
         yield Finding(code="incomplete_log", message=message, where=path)
     for summary in log.results.scores[:1] if log.results else ():
         accuracy = summary.metrics.get("accuracy")
-        of = summary.scored_samples or total
-        if accuracy is not None and isinstance(accuracy.value, int | float) and of:
+        divisor = summary.scored_samples or total
+        if accuracy is not None and isinstance(accuracy.value, int | float) and divisor:
             how = (
                 "samples that Inspect scored, epochs together"
                 if summary.scored_samples
                 else "as Inspect reduces epochs"
             )
             verdicts = [_verdict(sample.scores)[0] for sample in samples]
-            yield stated_accuracy(path, stated=float(accuracy.value), of=of, how=how, verdicts=verdicts)
+            yield stated_accuracy(path, stated=float(accuracy.value), of=divisor, how=how, verdicts=verdicts)
 
 
 SOURCE = Source(

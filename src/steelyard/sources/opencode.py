@@ -1,4 +1,4 @@
-"""opencode: the events of `opencode run --format json`, its store, and the messages that it kept as files before.
+"""opencode: the events of `opencode run --format json`, its store, exported sessions, and the files it kept before.
 
 A cost of 0 for steps that used tokens means that no price was known.
 """
@@ -124,17 +124,31 @@ class StoredPart(msgspec.Struct):
     call: str | None = msgspec.field(name="callID", default=None)
 
 
+class Exported(msgspec.Struct):
+    """A message of an exported session, with its parts."""
+
+    info: Message
+    parts: list[StepPart] = []
+
+
+class Export(msgspec.Struct):
+    """What `opencode export` prints."""
+
+    messages: list[Exported]
+
+
 _EVENT = msgspec.json.Decoder(Event)
+_EXPORT = msgspec.json.Decoder(Export)
 _MESSAGE = msgspec.json.Decoder(Message)
 _STORED_MESSAGE = msgspec.json.Decoder(StoredMessage)
 _STORED_PART = msgspec.json.Decoder(StoredPart)
 
 
 def recognises(head: Head) -> bool:
-    """Events with a `sessionID` and a part or an error, a message with its role and time, or the store."""
+    """Events with a `sessionID` and a part or an error, messages with their role and time, or the store."""
     if head.start.startswith(SQLITE):
         return all(table.search(head.start) for table in _TABLES)
-    if head.has("sessionID", "role", "time", "id"):
+    if head.has("sessionID", "role", "time", "id") or head.has("info", "messages[].info.sessionID"):
         return True
     return head.has("type", "sessionID") and ("part" in head.shape or "error" in head.shape)
 
@@ -145,10 +159,11 @@ def read(path: Path) -> Iterator[Reading]:
     if head.start.startswith(SQLITE):
         yield from _stored(path)
         return
-    if "role" in head.shape:
-        message = document(path, _MESSAGE)
-        if message.role == "assistant" and message.tokens is not None:
-            yield _message(message, message.tokens, str(path))
+    if "role" in head.shape or "info" in head.shape:
+        kept = document(path, _EXPORT).messages if "info" in head.shape else [Exported(document(path, _MESSAGE))]
+        for message in kept:
+            if message.info.role == "assistant" and message.info.tokens is not None:
+                yield _message(message, message.info.tokens, str(path))
         return
     runs: dict[str, list[Event]] = {}
     for item in records(path, _EVENT):
@@ -226,7 +241,9 @@ def _session(
     return Part(run=run, path=str(path), role="session", parent=label(parent))
 
 
-def _message(message: Message, tokens: Tokens, path: str) -> Part:
+def _message(exported: Exported, tokens: Tokens, path: str) -> Part:
+    message = exported.info
+    tools = tuple(dict.fromkeys(part.call for part in exported.parts if part.call))
     cost, sure = _cost([StepPart(cost=message.cost, tokens=tokens)])
     times = message.time or Times()
     where = message.path.cwd if message.path else None
@@ -246,9 +263,10 @@ def _message(message: Message, tokens: Tokens, path: str) -> Part:
             Call(id=label(message.id), model=label(message.model), at=moment(times.created), usage=tokens.disjoint()),
         ),
         cost_usd=cost,
+        tool_calls=len(tools) if exported.parts else None,
         iterations=1,
     )
-    return Part(run=run, path=path, role="session")
+    return Part(run=run, path=path, role="session", tool_ids=tools)
 
 
 def _part(session: str, events: list[Event], path: str) -> Part:
@@ -313,7 +331,7 @@ def _words(trouble: Any) -> str | None:  # Any: the provider's error object
 
 SOURCE = Source(
     name=FORMAT,
-    title="`opencode run --format json`, opencode's store (opencode.db), and messages kept on disk",
+    title="`opencode run --format json`, `opencode export`, its store (opencode.db), and messages kept on disk",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognises=recognises,
     read=read,
