@@ -546,6 +546,14 @@ class TestHarnesses:
             Failure(cause="unknown", message="OSError: gone"),
         )
 
+    def test_mini_swe_agents_answers_count_whatever_interface_gave_them(self) -> None:
+        run = only(SAMPLES / "mini-swe-agent" / "v2-responses.traj.json")
+        # 1000 + 1200 input of which 400 + 1000 cached, 80 + 20 output of which 30 reasoning; a third is lost
+        assert run.usage == Usage(input_tokens=800, cache_read_tokens=1400, output_tokens=70, reasoning_tokens=30)
+        assert (run.iterations, run.tool_calls, run.cost_usd) == (3, 1, 0.03)
+        assert run.failure == Failure(cause="agent", message="TimeExceeded")
+        assert (run.provenance or {})["usage"] == "lower_bound"
+
     def test_a_rate_above_one_is_left_out_with_a_finding(self) -> None:
         assert any(finding.code == "rate_out_of_range" for finding in findings(SAMPLES / "scylla" / "runs.csv"))
 

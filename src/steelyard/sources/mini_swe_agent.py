@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.records.run import Amount, Call, Count, Failure
+from steelyard.records.run import Amount, Call, Count, Failure, Usage
 from steelyard.sources._base import Head, Part, Reading, Source
 from steelyard.sources._documents import document, label, moment
 from steelyard.sources._numbers import disjoint, run_from, stated_cost, total_of
@@ -19,17 +19,36 @@ _COMMAND = re.compile(r"```(?:bash|mswea_bash_command)\s*\n")
 
 
 class Details(msgspec.Struct):
-    """Parts of the prompt's tokens."""
+    """Parts of the prompt's tokens, or of the answer's."""
 
     cached_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
 
 
 class ProviderUsage(msgspec.Struct):
-    """Usage as the provider states it; the prompt includes cached tokens."""
+    """Usage as the provider states it, under the names of either of its interfaces; input includes cached tokens."""
 
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     prompt_tokens_details: Details | None = None
+    completion_tokens_details: Details | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    input_tokens_details: Details | None = None
+    output_tokens_details: Details | None = None
+    cache_creation_input_tokens: Count | None = None
+
+    def disjoint(self) -> Usage:
+        """Disjoint kinds."""
+        read = self.prompt_tokens_details or self.input_tokens_details or Details()
+        written = self.completion_tokens_details or self.output_tokens_details or Details()
+        return disjoint(
+            input_with_cache=self.input_tokens if self.prompt_tokens is None else self.prompt_tokens,
+            cache_read=read.cached_tokens,
+            cache_write=self.cache_creation_input_tokens,
+            output_with_reasoning=self.output_tokens if self.completion_tokens is None else self.completion_tokens,
+            reasoning=written.reasoning_tokens,
+        )
 
 
 class Response(msgspec.Struct):
@@ -43,15 +62,16 @@ class Response(msgspec.Struct):
 class Extra(msgspec.Struct):
     """What version 2 keeps with a message."""
 
-    response: Response | None = None
+    response: Response | str | None = None  # text where the answer could not be written as it was
     cost: Amount | None = None
     timestamp: Any = None  # Any: seconds, or ISO text
     actions: list[Any] | None = None  # Any: commands in the agent's own shape
 
 
-class Message(msgspec.Struct):
-    """A message of the conversation."""
+class Message(Response):
+    """A message of the conversation; one of OpenAI's newer interface is itself the provider's answer."""
 
+    object: str | None = None
     role: str | None = None
     content: Any = None  # Any: text, or parts
     extra: Extra | None = None
@@ -101,8 +121,10 @@ def read(path: Path) -> Iterator[Reading]:
     with path.open("rb") as file:
         bare = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
     found = Trajectory(Info(), document(path, _MESSAGES)) if bare else document(path, _TRAJECTORY)
-    answers = [message for message in found.messages if message.role == "assistant"]
-    calls = tuple(call for call in (_call(message) for message in answers) if call is not None)
+    answers = [message for message in found.messages if message.role == "assistant" or message.object == "response"]
+    calls = tuple(
+        call for call in map(_call, found.messages) if call is not None
+    )  # a misshapen answer was paid for too
     usage = total_of(calls)
     stats = found.info.model_stats or Stats()
     cost, sure = stated_cost(stats.instance_cost, usage)
@@ -113,7 +135,7 @@ def read(path: Path) -> Iterator[Reading]:
         format=FORMAT,
         path=str(path),
         how={
-            "usage": "reported" if usage else "unknown",
+            "usage": "unknown" if not usage else "lower_bound" if len(calls) < (stats.api_calls or 0) else "reported",
             "cost_usd": sure,
             "tool_calls": "counted",
             "iterations": "reported" if stats.api_calls else "counted",
@@ -137,18 +159,14 @@ def read(path: Path) -> Iterator[Reading]:
 
 def _call(message: Message) -> Call | None:
     response = message.extra.response if message.extra else None
-    if response is None or response.usage is None:
+    answer = response if isinstance(response, Response) else message
+    if answer.usage is None:
         return None
-    details = response.usage.prompt_tokens_details
     return Call(
-        id=label(response.id),
-        model=label(response.model),
+        id=label(answer.id),
+        model=label(answer.model),
         at=moment(message.extra.timestamp) if message.extra else None,
-        usage=disjoint(
-            input_with_cache=response.usage.prompt_tokens,
-            cache_read=details.cached_tokens if details else None,
-            output_with_reasoning=response.usage.completion_tokens,
-        ),
+        usage=answer.usage.disjoint(),
     )
 
 
@@ -169,9 +187,10 @@ def _failure(info: Info) -> Failure | None:
     status = info.exit_status
     if status == "Submitted":
         return None
-    if status is None:
+    if not status:
         return Failure(cause="unknown", message="no exit status")
-    return Failure(cause="agent" if "Limit" in status or "Format" in status else "unknown", message=status[:500])
+    agents = any(word in status for word in ("Limit", "Format", "TimeExceeded"))
+    return Failure(cause="agent" if agents else "unknown", message=status[:500])
 
 
 SOURCE = Source(
