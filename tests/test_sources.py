@@ -554,6 +554,29 @@ class TestHarnesses:
         assert run.failure == Failure(cause="agent", message="TimeExceeded")
         assert (run.provenance or {})["usage"] == "lower_bound"
 
+    def test_rows_of_openhands_version_1_read_with_their_attempts(self) -> None:
+        found = sorted(runs(SAMPLES / "openhands" / "output-v1.jsonl"), key=lambda run: run.attempt or 0)
+        assert [(run.attempt, run.cost_usd) for run in found] == [(1, 0.02), (2, 0.04)]
+        # 3000 input of which 1000 cached, 200 output of which 120 reasoning; two answers, each with a tool
+        assert found[0].usage == Usage(
+            input_tokens=2000,
+            cache_read_tokens=1000,
+            cache_write_5m_tokens=0,
+            output_tokens=80,
+            reasoning_tokens=120,
+        )
+        assert (found[0].model, found[0].tool_calls, found[0].iterations) == ("litellm_proxy/gpt-5.2", 2, 2)
+        assert found[0].elapsed_seconds == 19
+
+    def test_a_swe_bench_report_says_what_the_environment_broke(self, tmp_path: Path) -> None:
+        report: dict[str, Any] = json.loads((SAMPLES / "swe-bench" / "run-report.json").read_text(encoding="utf-8"))
+        broken, error = report["unresolved_ids"][0], report["error_ids"][0]
+        report |= {"infra_failure_ids": [broken], "failure_reasons": {broken: "disk full", error: "no log"}}
+        (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+        by_task = {run.task: run.failure for run in runs(tmp_path / "report.json")}
+        assert by_task[broken] == Failure(cause="infrastructure", message="disk full")
+        assert by_task[error] == Failure(cause="unknown", message="no log")
+
     def test_a_rate_above_one_is_left_out_with_a_finding(self) -> None:
         assert any(finding.code == "rate_out_of_range" for finding in findings(SAMPLES / "scylla" / "runs.csv"))
 

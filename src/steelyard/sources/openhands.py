@@ -26,6 +26,7 @@ class Tokens(msgspec.Struct):
     completion_tokens: Count | None = None
     cache_read_tokens: Count | None = None
     cache_write_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
     response_id: str | None = None
 
     def disjoint(self) -> Any:  # Any: a Usage
@@ -35,6 +36,7 @@ class Tokens(msgspec.Struct):
             cache_read=self.cache_read_tokens,
             cache_write=self.cache_write_tokens,
             output_with_reasoning=self.completion_tokens,
+            reasoning=self.reasoning_tokens or None,  # 0 is also what is written where nobody counted
         )
 
 
@@ -52,14 +54,29 @@ class ToolCall(msgspec.Struct):
     tool_call_id: str | None = None
 
 
-class Event(msgspec.Struct):
-    """Something that happened."""
+class Event(ToolCall):
+    """Something that happened; version 1 names kinds of event and writes actions as objects."""
 
-    timestamp: str | None = None
+    timestamp: Any = None  # Any: ISO text, or seconds
     source: str | None = None
-    action: str | None = None
+    kind: str | None = None
+    action: Any = None  # Any: a word, or an object
+    llm_response_id: str | None = None
     tool: ToolCall | None = msgspec.field(name="tool_call_metadata", default=None)
     llm_metrics: Metrics | None = None
+
+    @property
+    def call(self) -> str | None:
+        """The tool call that it belongs to."""
+        return self.tool.tool_call_id if self.tool else self.tool_call_id
+
+    @property
+    def acts(self) -> bool:
+        """Whether the agent does something with a tool here."""
+        return self.source == "agent" and (
+            self.kind == "ActionEvent"
+            or (isinstance(self.action, str) and bool(self.action) and self.action not in IDLE)
+        )
 
 
 class Llm(msgspec.Struct):
@@ -72,6 +89,7 @@ class Metadata(msgspec.Struct):
     """What was evaluated."""
 
     llm_config: Llm | None = None
+    llm: Llm | None = None
     dataset: str | None = None
 
 
@@ -93,6 +111,7 @@ class Row(msgspec.Struct, kw_only=True):
     """One instance of an evaluation."""
 
     instance_id: str
+    attempt: int | None = None
     metadata: Metadata | None = None
     history: list[Event | list[Event | msgspec.Raw]] | None = None
     metrics: Metrics | None = None
@@ -135,7 +154,8 @@ def read(path: Path) -> Iterator[Reading]:
 
 def _part(row: Row, path: Path, line: int) -> Part:
     metrics = row.metrics or Metrics()
-    model = row.metadata.llm_config.model if row.metadata and row.metadata.llm_config else None
+    about = (row.metadata.llm_config or row.metadata.llm) if row.metadata else None
+    model = about.model if about else None
     calls = tuple(
         Call(id=label(used.response_id), model=label(used.model) or label(model), usage=used.disjoint())
         for used in metrics.token_usages or ()
@@ -147,8 +167,9 @@ def _part(row: Row, path: Path, line: int) -> Part:
     cost, sure = stated_cost(metrics.accumulated_cost, usage)
     events = [event for item in row.history or () for event in _flat(item)]
     times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
-    tools = {event.tool.tool_call_id for event in events if event.tool and event.tool.tool_call_id}
-    acts = [event for event in events if event.source == "agent" and event.action and event.action not in IDLE]
+    tools = {event.call for event in events if event.call}
+    acts = [event for event in events if event.acts]
+    answers = {event.llm_response_id for event in events if event.llm_response_id}
     resolved = row.test_result.report.resolved if row.test_result and row.test_result.report else None
     run = run_from(
         format=FORMAT,
@@ -163,6 +184,7 @@ def _part(row: Row, path: Path, line: int) -> Part:
         experiment=label(row.metadata.dataset) if row.metadata else None,
         agent=FORMAT,
         model=label(model),
+        attempt=row.attempt if row.attempt is not None and row.attempt >= 0 else None,
         started_at=times[0] if times else None,
         ended_at=times[-1] if times and times[-1] > times[0] else None,
         passed=resolved,
@@ -172,7 +194,7 @@ def _part(row: Row, path: Path, line: int) -> Part:
         calls=calls,
         cost_usd=cost,
         tool_calls=(len(tools) or len(acts)) if events else None,
-        iterations=len(calls) or len(acts) or None,
+        iterations=len(calls) or len(answers) or len(acts) or None,
     )
     return Part(run=run, path=str(path), line=line, role="session", notes=notes)
 

@@ -41,6 +41,8 @@ class Instance(msgspec.Struct, kw_only=True):
     patch_is_none: bool | None = msgspec.field(name="patch_is_None", default=None)
     patch_exists: bool | None = None
     patch_successfully_applied: bool | None = None
+    infra_failure: bool | None = None
+    infra_failure_reason: str | None = None
     tests_status: dict[str, Lists] | None = None
 
 
@@ -52,6 +54,9 @@ class RunReport(msgspec.Struct):
     unresolved_ids: list[str] = []
     error_ids: list[str] = []
     empty_patch_ids: list[str] = []
+    infra_failure_ids: list[str] = []
+    """Which of those above the environment broke, as the harness sees it."""
+    failure_reasons: dict[str, str] = {}
 
 
 class OldResults(msgspec.Struct):
@@ -160,6 +165,8 @@ def _instance(name: str, instance: Instance, path: Path) -> Part:
     failure = None
     if instance.patch_is_none or instance.patch_exists is False:
         failure = Failure(cause="agent", message="no patch")
+    elif instance.infra_failure:
+        failure = Failure(cause="infrastructure", message=(instance.infra_failure_reason or "")[:500] or None)
     elif instance.patch_successfully_applied is False:
         failure = Failure(cause="agent", message="the patch does not apply")
     agent = label(path.parent.parent.name) if path.parent.name == name else None
@@ -173,14 +180,13 @@ def _report(report: RunReport, path: Path) -> Iterator[Reading]:
     for name in report.resolved_ids:
         yield _verdict(path, name, passed=True, outcome="passed")
     for name in dict.fromkeys((*report.unresolved_ids, *report.empty_patch_ids)):
-        failure = Failure(cause="agent", message="no patch") if name in empty else None
+        failure = Failure(cause="agent", message="no patch") if name in empty else _broken(report, name)
         if name not in errors:
             yield _verdict(path, name, passed=False, outcome="failed", failure=failure)
     for name in report.error_ids:
         if name in errors:
-            yield _verdict(
-                path, name, outcome="errored", failure=Failure(cause="unknown", message="the evaluation broke off")
-            )
+            failure = _broken(report, name) or Failure(cause="unknown", message="the evaluation broke off")
+            yield _verdict(path, name, outcome="errored", failure=failure)
     if report.total_instances:
         verdicts: list[bool | None] = [True] * len(report.resolved_ids)
         verdicts += [False] * len(set(report.unresolved_ids) | empty)
@@ -191,6 +197,14 @@ def _report(report: RunReport, path: Path) -> Iterator[Reading]:
             how="every instance of the data set",
             verdicts=verdicts,
         )
+
+
+def _broken(report: RunReport, name: str) -> Failure | None:
+    """What the harness says kept it from judging the instance; where it is not sure, neither are we."""
+    reason = report.failure_reasons.get(name, "")[:500] or None
+    if name in report.infra_failure_ids:
+        return Failure(cause="infrastructure", message=reason)
+    return Failure(cause="unknown", message=reason) if reason else None
 
 
 def _old(results: OldResults, path: Path) -> Iterator[Reading]:
