@@ -152,6 +152,17 @@ class TestClaudeResults:
         assert run.failure is not None
         assert run.failure.message == "error_during_execution: disk is full"
 
+    def test_qwens_log_is_not_taken_for_claudes(self, tmp_path: Path) -> None:
+        around = {"sessionId": "q1", "timestamp": "2026-08-17T12:00:00Z", "cwd": "/work", "version": "0.21.13"}
+        events: list[dict[str, Any]] = [
+            {"uuid": "1", "parentUuid": None, "type": "system", "subtype": "ui_telemetry", **around},
+            {"uuid": "2", "parentUuid": "1", "type": "user", "message": {"parts": [{"text": "go"}]}, **around},
+            {"uuid": "3", "parentUuid": "2", "type": "assistant", "message": {"parts": [{"text": "ok"}]}, **around},
+        ]
+        path = tmp_path / "session.jsonl"
+        path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+        assert runs(path) == []
+
     def test_cursors_stream_is_not_taken_for_claudes(self, tmp_path: Path) -> None:
         told = {"session_id": "c1"}
         events: list[dict[str, Any]] = [
@@ -203,6 +214,18 @@ class TestCodex:
         # as above; one tool was called in the thread's own turn, and the turn that was aborted is the other thread's
         assert run.usage == Usage(input_tokens=100, cache_read_tokens=500, output_tokens=15, reasoning_tokens=5)
         assert (run.tool_calls, run.failure) == (1, None)
+
+    def test_a_turn_that_failed_says_why_until_a_later_one_succeeds(self, tmp_path: Path) -> None:
+        lines = (SAMPLES / "codex" / "rollout.jsonl").read_text(encoding="utf-8")
+        error = {"message": "too busy", "codex_error_info": {"server_overloaded": {"http_status_code": 529}}}
+        ended: dict[str, Any] = {"type": "event_msg", "payload": {"type": "task_complete", "error": error}}
+        path = tmp_path / "rollout.jsonl"
+        path.write_text(lines + json.dumps(ended) + "\n", encoding="utf-8")
+        run = only(path)
+        assert (run.outcome, run.failure) == ("errored", Failure(cause="infrastructure", message="too busy"))
+        del ended["payload"]["error"]
+        path.write_text(path.read_text(encoding="utf-8") + json.dumps(ended) + "\n", encoding="utf-8")
+        assert (only(path).outcome, only(path).failure) == ("not_scored", None)
 
     def test_a_forks_own_turn_counts_however_soon_it_answers(self) -> None:
         run = only(SAMPLES / "codex" / "fork-own.jsonl")

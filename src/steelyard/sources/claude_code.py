@@ -151,7 +151,12 @@ def _characters(lines: list[Line]) -> int:
 
 
 def recognises(head: Head) -> bool:
-    """Lines with a `sessionId` and a `parentUuid`, or the snapshot and summary lines that such files open with."""
+    """Lines with a `sessionId` and a `parentUuid`, or the snapshot and summary lines that such files open with.
+
+    Qwen Code writes such lines too, around messages of another shape.
+    """
+    if b'"parts"' in head.start and any(_in_parts(record.get("message")) for record in head.records):
+        return False
     for record in head.records:
         if "sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record):
             return True
@@ -160,6 +165,10 @@ def recognises(head: Head) -> bool:
         if record.get("type") == "summary" and "leafUuid" in record:
             return True
     return not head.records and head.has("parentUuid", "sessionId")
+
+
+def _in_parts(message: object) -> bool:
+    return isinstance(message, dict) and "parts" in message and "content" not in message
 
 
 def read(path: Path) -> Iterator[Reading]:

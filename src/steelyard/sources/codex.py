@@ -18,7 +18,7 @@ from uuid import UUID
 import msgspec
 
 from steelyard.records.finding import Finding, Rejected
-from steelyard.records.run import Call, Count, Failure, Usage
+from steelyard.records.run import Call, Count, Failure, FailureCause, Usage
 from steelyard.sources._base import Head, Part, Reading, Source
 from steelyard.sources._documents import label, moment, records
 from steelyard.sources._numbers import busiest_model, contradiction, disjoint, run_from
@@ -26,6 +26,19 @@ from steelyard.sources._numbers import busiest_model, contradiction, disjoint, r
 FORMAT = "codex"
 REPLAY = timedelta(seconds=2)
 """Where turns do not say when they began: replayed history is written at once, and no model answers so fast."""
+CAUSES: dict[str, FailureCause] = {
+    "context_window_exceeded": "agent",
+    "session_budget_exceeded": "agent",
+    "usage_limit_exceeded": "infrastructure",
+    "server_overloaded": "infrastructure",
+    "internal_server_error": "infrastructure",
+    "unauthorized": "infrastructure",
+    "http_connection_failed": "infrastructure",
+    "response_stream_connection_failed": "infrastructure",
+    "response_stream_disconnected": "infrastructure",
+    "response_too_many_failed_attempts": "infrastructure",
+}
+"""What the client calls the error that ended a turn, and whose fault that is."""
 TOOL_CALLS = frozenset(
     {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "mcp_tool_call"}
 )
@@ -74,6 +87,18 @@ class Info(msgspec.Struct):
     total: Tokens | None = msgspec.field(name="total_token_usage", default=None)
 
 
+class Trouble(msgspec.Struct):
+    """Why a turn failed."""
+
+    message: str | None = None
+    kind: Any = msgspec.field(name="codex_error_info", default=None)  # Any: a word, or an object under that word
+
+    def failure(self) -> Failure:
+        """The failure, with whose fault it is."""
+        word = str(next(iter(self.kind), "") if isinstance(self.kind, dict) else self.kind)
+        return Failure(cause=CAUSES.get(word, "unknown"), message=(self.message or word)[:500] or None)
+
+
 class Payload(msgspec.Struct):
     """What a line is about; every kind of line uses some of these."""
 
@@ -91,6 +116,7 @@ class Payload(msgspec.Struct):
     parent_thread_id: str | None = None
     source: Any = None  # Any: a word, or an object that names the parent of a subagent
     reason: Any = None  # Any: why a turn was aborted
+    error: Trouble | str | None = None
     changes: Any = None  # Any: files of a patch by path
     success: Any = None  # Any: whether a patch was applied
 
@@ -131,7 +157,8 @@ class Thread:
     calls: list[Call] = field(default_factory=list)
     tools: dict[str, None] = field(default_factory=dict)
     created: dict[str, None] = field(default_factory=dict)
-    aborted: str | None = None
+    failure: Failure | None = None
+    """How the last turn failed."""
     legacy: bool = False
 
     def take(self, line: Line) -> None:
@@ -192,9 +219,10 @@ class Thread:
         elif self._copied(at):
             return
         elif event.type == "turn_aborted":
-            self.aborted = str(event.reason) if event.reason is not None else "aborted"
+            said = str(event.reason) if event.reason is not None else "aborted"
+            self.failure = Failure(cause="cancelled", message=said[:500])
         elif event.type == "task_complete":
-            self.aborted = None
+            self.failure = event.error.failure() if isinstance(event.error, Trouble) else None
         elif event.type == "patch_apply_end" and event.success is not False and isinstance(event.changes, dict):
             for path, change in event.changes.items():
                 if isinstance(change, dict) and ("add" in change or change.get("type") == "add"):
@@ -281,8 +309,8 @@ def _part(thread: Thread, path: str) -> Part:
         model=busiest_model(thread.calls) or label(thread.model),
         started_at=thread.first,
         ended_at=thread.last if thread.last != thread.first else None,
-        outcome="not_scored",
-        failure=Failure(cause="cancelled", message=thread.aborted[:500]) if thread.aborted else None,
+        outcome="errored" if thread.failure and thread.failure.cause != "cancelled" else "not_scored",
+        failure=thread.failure,
         usage=usage,
         calls=tuple(thread.calls),
         tool_calls=len(thread.tools),
