@@ -138,6 +138,26 @@ class TestClaudeResults:
         assert run.failure is not None
         assert run.failure.cause == "agent"
 
+    @pytest.mark.parametrize(
+        ("said", "cause"),
+        [
+            ({"subtype": "error_max_turns"}, "agent"),
+            ({"subtype": "error_max_budget_usd"}, "agent"),
+            ({"subtype": "error_during_execution", "terminal_reason": "aborted_streaming"}, "cancelled"),
+            ({"subtype": "success", "api_error_status": 429, "terminal_reason": "api_error"}, "infrastructure"),
+            ({"subtype": "error_during_execution", "api_error_status": None}, "unknown"),
+        ],
+    )
+    def test_a_claude_result_says_whose_fault_an_error_is(
+        self, tmp_path: Path, said: dict[str, Any], cause: str
+    ) -> None:
+        result: dict[str, Any] = json.loads((SAMPLES / "claude-json" / "result.json").read_text(encoding="utf-8"))
+        path = tmp_path / "result.json"
+        path.write_text(json.dumps(result | said | {"is_error": True}), encoding="utf-8")
+        run = only(path)
+        assert run.failure is not None
+        assert (run.outcome, run.failure.cause) == ("errored", cause)
+
     def test_a_result_that_names_no_model_has_the_streams(self, tmp_path: Path) -> None:
         *events, last = (SAMPLES / "claude-stream-json" / "stream.jsonl").read_text(encoding="utf-8").splitlines()
         result: dict[str, Any] = json.loads(last)

@@ -72,6 +72,7 @@ class Result(msgspec.Struct, kw_only=True):
     result: Any = None  # Any: text, or absent; only an error's first words are kept
     errors: list[Any] | None = None  # Any: text, one for each thing that went wrong
     api_error_status: Any = None  # Any: a number or a word
+    terminal_reason: Any = None  # Any: a word
 
 
 def result_fields(
@@ -147,8 +148,10 @@ def _failure(result: Result) -> Failure | None:
     said = result.result if isinstance(result.result, str) else None
     said = said or "; ".join(error for error in result.errors or () if isinstance(error, str))
     message = ": ".join(part for part in (result.subtype, said and said[:500]) if part) or None
-    if result.subtype == "error_max_turns":
+    if (result.subtype or "").startswith("error_max_"):  # turns, budget, or tries at the wanted shape
         return Failure(cause="agent", message=message)
+    if str(result.terminal_reason).startswith("aborted"):
+        return Failure(cause="cancelled", message=message)
     if result.api_error_status is not None:
         return Failure(cause="infrastructure", message=message)
     return Failure(cause="unknown", message=message)
