@@ -247,6 +247,21 @@ class TestCodex:
         path.write_text(path.read_text(encoding="utf-8") + json.dumps(ended) + "\n", encoding="utf-8")
         assert (only(path).outcome, only(path).failure) == ("not_scored", None)
 
+    def test_tokens_that_are_stated_by_answer_count_once_an_answer(self, tmp_path: Path) -> None:
+        run = only(SAMPLES / "codex" / "answers.jsonl")
+        # 100 + 120 input of which 0 + 90 read and 90 + 20 written, 10 + 20 output of which 4 + 6 reasoning
+        expected = Usage(
+            input_tokens=20,
+            cache_read_tokens=90,
+            cache_write_5m_tokens=110,
+            output_tokens=20,
+            reasoning_tokens=10,
+        )
+        assert (run.usage, len(run.calls or ()), run.model) == (expected, 2, "gpt-5.3-codex")
+        totals = changed(SAMPLES / "codex" / "answers.jsonl", tmp_path / "totals.jsonl", **{'"usage"': '"unread"'})
+        assert only(totals).usage == expected
+        assert [call.id for call in run.calls or ()] == ["resp_1", "resp_2"]
+
     def test_a_forks_own_turn_counts_however_soon_it_answers(self) -> None:
         run = only(SAMPLES / "codex" / "fork-own.jsonl")
         assert run.usage == Usage(input_tokens=600, cache_read_tokens=1400, output_tokens=70, reasoning_tokens=20)

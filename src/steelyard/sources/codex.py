@@ -117,6 +117,10 @@ class Payload(msgspec.Struct):
     source: Any = None  # Any: a word, or an object that names the parent of a subagent
     reason: Any = None  # Any: why a turn was aborted
     error: Trouble | str | None = None
+    thread_id: str | None = None
+    response_id: str | None = None
+    usage: Tokens | None = None
+    thread_token_usage: Tokens | None = None
     changes: Any = None  # Any: files of a patch by path
     success: Any = None  # Any: whether a patch was applied
 
@@ -155,6 +159,8 @@ class Thread:
     total: Tokens = field(default_factory=Tokens)
     seen: Tokens | None = None
     calls: list[Call] = field(default_factory=list)
+    answers: dict[str, tuple[Payload, str | None, datetime | None]] = field(default_factory=dict)
+    """What the newest clients write of each answer, with its model and time; used where no running total is stated."""
     tools: dict[str, None] = field(default_factory=dict)
     created: dict[str, None] = field(default_factory=dict)
     failure: Failure | None = None
@@ -179,6 +185,20 @@ class Thread:
                 self.tools[line.payload.call_id or line.payload.id or f"line {len(self.tools)}"] = None
         elif line.type == "event_msg":
             self._event(line.payload, at)
+        elif line.type == "token_usage_record" and line.payload.thread_id in (None, self.id) and not self._copied(at):
+            key = line.payload.response_id or f"answer {len(self.answers)}"
+            self.answers.setdefault(key, (line.payload, self.model, at))
+
+    def settle(self) -> None:
+        """Takes the tokens from the answers where the running total was never stated."""
+        if self.calls:
+            return
+        for answer, model, at in self.answers.values():
+            self.model = model
+            if answer.usage is not None:
+                self._add(answer.usage, at, answer.response_id)
+            elif answer.thread_token_usage is not None:
+                self._count(answer.thread_token_usage, at)
 
     def _legacy(self, line: Line) -> None:
         if self.id is None and line.id and line.type is None:
@@ -236,9 +256,12 @@ class Thread:
         step = total if before is None else total.minus(before)
         if step is None:
             step = total
+        self._add(step, at)
+
+    def _add(self, step: Tokens, at: datetime | None, response: str | None = None) -> None:
         if any(_values(step)):
             self.total = self.total.plus(step)
-            self.calls.append(Call(model=label(self.model), at=at, usage=step.disjoint()))
+            self.calls.append(Call(id=label(response), model=label(self.model), at=at, usage=step.disjoint()))
 
 
 def _minted(turn: str | None) -> datetime | None:
@@ -281,6 +304,7 @@ def read(path: Path) -> Iterator[Reading]:
             yield item
         else:
             thread.take(item[1])
+    thread.settle()
     if thread.id is None:
         yield Rejected(
             path=name, reason="no session_meta line names the thread", hint="the beginning of the file is missing"
