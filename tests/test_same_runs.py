@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 import steelyard as sy
 from commands import steelyard
 from steelyard.records.decode import content_digest, content_id, decode_run, encode_run
+from steelyard.records.finding import Rejected
+from steelyard.records.identity import RunIds
+from steelyard.records.run import Run
 from steelyard.workflow.read import Reading
 
 ONE = {"id": "a", "task": "t", "passed": True}
@@ -127,3 +130,17 @@ def test_a_bad_table_in_a_folder_does_not_stop_the_others(tmp_path: Path, comman
     assert "unknown column 'tire'" in done.stdout
     report = json.loads(done.stdout)
     assert (report["total"]["runs"] if command == "read" else report["n"]) == 1
+
+
+@pytest.mark.parametrize("held", [(False, False), (True, False), (False, True), (True, True)])
+def test_a_record_that_is_held_in_memory_is_told_apart_as_any_other(held: tuple[bool, bool]) -> None:
+    first = Run(id="a", task="t", passed=True)
+    for second, expected in (
+        (Run(id="a", task="t", passed=True), None),
+        (Run(id="a", task="t", passed=False), Rejected),
+    ):
+        ids = RunIds()
+        assert ids.admit(first, path="f", line=1, held=held[0]) == "a"
+        answer = ids.admit(second, path="f", line=2, held=held[1])
+        assert answer is None if expected is None else isinstance(answer, expected)
+        assert ids.repeated == (expected is None)

@@ -19,20 +19,26 @@ class RunIds:
     """
 
     def __init__(self) -> None:
-        self._content: dict[str, bytes] = {}
+        self._content: dict[str, bytes | Run] = {}
+        """The digest of what was read under each id, or the record itself where it is held anyway."""
         self._nameless: dict[bytes, int] = {}
         self.repeated = 0
         self.alike = 0
 
-    def admit(self, run: Run, *, path: str, line: int | None) -> str | Rejected | None:
-        """The run's id; None when it was read before, and the refusal when its id was read with other content."""
+    def admit(self, run: Run, *, path: str, line: int | None, held: bool = False) -> str | Rejected | None:
+        """The run's id; None when it was read before, and the refusal when its id was read with other content.
+
+        A record that is `held` in memory anyway is looked at closely only when its id comes again.
+        """
+        if held and run.id is not None and self._content.setdefault(run.id, run) is run:
+            return run.id
         digest = content_digest(run)
         id_, again = (run.id, 0) if run.id is not None else self._next_name(digest)
         before = self._content.setdefault(id_, digest)
         if before is digest:
             self.alike += again > 0
             return id_
-        if before == digest:
+        if digest == (content_digest(before) if isinstance(before, Run) else before):
             self.repeated += 1
             return None
         return id_conflict(id_, path=path, line=line)

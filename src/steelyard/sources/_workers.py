@@ -21,9 +21,11 @@ from steelyard.sources._read import FileResult, Job, read_file
 
 WORTH_IT_BYTES = 48 << 20
 """Below this, starting processes takes longer than they save."""
-BATCH_BYTES = 4 << 20
+BATCH_BYTES = 2 << 20
 MESSAGE_BYTES = 4096
 """Any pipe holds a message of this size while nobody reads it."""
+PIPE_BYTES = 1 << 20
+"""Room for whole answers: a worker whose pipe is full waits until this process has time to empty it."""
 AHEAD = 2
 """Batches that a worker is given at once: it goes on with the next one while its answer waits to be taken."""
 
@@ -126,7 +128,9 @@ def _start() -> subprocess.Popen[bytes]:
     paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
     pipe = subprocess.PIPE
-    return subprocess.Popen([sys.executable, *COMMAND], stdin=pipe, stdout=pipe, env=environment)  # noqa: S603 # our own code
+    return subprocess.Popen(  # noqa: S603 # our own code
+        [sys.executable, *COMMAND], stdin=pipe, stdout=pipe, pipesize=PIPE_BYTES, env=environment
+    )
 
 
 def _give(worker: subprocess.Popen[bytes], batch: list[Job]) -> None:

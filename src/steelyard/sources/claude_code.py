@@ -153,22 +153,21 @@ def _characters(lines: list[Line]) -> int:
 def recognises(head: Head) -> bool:
     """Lines with a `sessionId` and a `parentUuid`, or the snapshot and summary lines that such files open with.
 
-    Qwen Code writes such lines too, around messages of another shape.
+    Qwen Code writes such lines too, around messages of another shape: the first message decides.
     """
-    if b'"parts"' in head.start and any(_in_parts(record.get("message")) for record in head.records):
-        return False
+    found = False
     for record in head.records:
-        if "sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record):
-            return True
-        if record.get("type") == "file-history-snapshot" and "messageId" in record:
-            return True
-        if record.get("type") == "summary" and "leafUuid" in record:
-            return True
-    return not head.records and head.has("parentUuid", "sessionId")
-
-
-def _in_parts(message: object) -> bool:
-    return isinstance(message, dict) and "parts" in message and "content" not in message
+        kind = record.get("type")
+        if (
+            ("sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record))
+            or (kind == "file-history-snapshot" and "messageId" in record)
+            or (kind == "summary" and "leafUuid" in record)
+        ):
+            found = True
+            message = record.get("message")
+            if isinstance(message, dict):
+                return "parts" not in message or "content" in message
+    return found or (not head.records and head.has("parentUuid", "sessionId"))
 
 
 def read(path: Path) -> Iterator[Reading]:

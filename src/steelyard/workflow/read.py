@@ -75,7 +75,6 @@ class Reading:
         self._since = since and as_utc(since)
         self._until = until and as_utc(until)
         self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
-        self._ids = RunIds()
         self.summary = ReadSummary({}, looked_in=tuple(looked_in), book=prices)
 
     def __iter__(self) -> Iterator[Run]:
@@ -83,16 +82,17 @@ class Reading:
             yield from self._runs()
 
     def _runs(self) -> Iterator[Run]:
+        ids = RunIds()
         for item in self._gathered:
             if not isinstance(item, Entry):
                 self._told(item)
-            elif (run := self._named(item)) is not None:
+            elif (run := self._named(item, ids)) is not None:
                 if self._inside(run):
                     self._count(run, _format(item))
                     yield run
                 else:
                     self.summary.outside += 1
-        for finding in self._ids.findings():
+        for finding in ids.findings():
             self._told(finding)
         for name, files in self._tally.files.items():
             self.summary.formats.setdefault(name, FormatCount()).files = files
@@ -104,9 +104,10 @@ class Reading:
             message = f"{runs} outside the asked-for time, or without a time, and did not count"
             self._told(Finding(code="outside_time", severity="info", message=message))
 
-    def _named(self, entry: Entry) -> Run | None:
+    def _named(self, entry: Entry, ids: RunIds) -> Run | None:
         """The run with its id; None when it was read before, or when its id was read with other content."""
-        id_ = self._ids.admit(entry.run, path=entry.path, line=entry.line)
+        streamed = entry.format is not None  # our own records may be more than memory holds
+        id_ = ids.admit(entry.run, path=entry.path, line=entry.line, held=not streamed)
         if isinstance(id_, Rejected):
             self._told(id_)
             return None
