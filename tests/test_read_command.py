@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -108,6 +109,31 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     assert all(one["hint"] and one["hint"] in one["message"] and one["where"] for one in aside)
 
 
+def test_every_record_set_aside_is_in_the_table_however_many_they_are(tmp_path: Path) -> None:
+    bad = ['{"task": "t", "cost_usd": -1}\n'] * 1500 + ['{"task": "t", "usge": {}}\n'] * 20
+    (tmp_path / "runs.jsonl").write_text("".join(bad), encoding="utf-8")
+    shown = [line.split()[0] for line in steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()]
+    assert shown[-2:] == ["1,500", "20"]
+    (tmp_path / "good.jsonl").write_text('{"task": "t", "passed": true}\n', encoding="utf-8")
+    told = steelyard("measure", "runs.jsonl", "good.jsonl", cwd=tmp_path).stderr
+    (more,) = re.findall(r"\.\.\. and ([\d,]+) more findings", told)
+    assert int(more.replace(",", "")) >= 1520 - 12
+
+
+def test_reasons_beyond_those_shown_are_counted(tmp_path: Path) -> None:
+    bad = [f'{{"task": "t", "odd{number}": 1}}\n' for number in range(15)]
+    (tmp_path / "runs.jsonl").write_text("".join(bad), encoding="utf-8")
+    printed = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout
+    assert printed.splitlines()[-1] == "... and 3 more for other reasons; --json lists them"
+
+
+def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:
+    folders = [str(SAMPLES / name) for name in ("claude-code", "claude-json", "inspect")]
+    report = json.loads(steelyard("read", *folders, "--json").stdout)
+    assert [report["formats"][name]["calls"] for name in ("claude-code", "claude-json", "inspect")] == [5, None, None]
+    assert (report["total"]["calls"], report["total"]["calls_known_runs"]) == (5, 2)
+
+
 def test_since_and_until_keep_what_started_between() -> None:
     folder = str(SAMPLES / "claude-code")
     first = json.loads(steelyard("read", folder, "--until", "2026-03-02", "--json").stdout)
@@ -143,7 +169,8 @@ def test_without_a_path_it_looks_where_agents_keep_their_logs(tmp_path: Path) ->
 
 
 def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
-    assert steelyard("read", str(tmp_path)).status == 1
+    done = steelyard("read", str(tmp_path))
+    assert (done.status, done.stdout.splitlines()[-1]) == (1, "no file was found")
     assert steelyard("read", str(tmp_path / "nowhere")).status == 1
 
 

@@ -64,12 +64,17 @@ class SetAside:
 
     listed: list[Rejected] = field(default_factory=list)
     count: int = 0
+    by_reason: dict[str, tuple[Rejected, int]] = field(default_factory=dict)
+    """The first record of each reason and how many there are; reasons beyond `REJECTED_KEPT` are only in the count."""
 
     def add(self, rejected: Rejected) -> None:
         """One more."""
         self.count += 1
         if len(self.listed) < REJECTED_KEPT:
             self.listed.append(rejected)
+        first, number = self.by_reason.get(rejected.reason, (rejected, 0))
+        if number or len(self.by_reason) < REJECTED_KEPT:
+            self.by_reason[rejected.reason] = (first, number + 1)
 
     def findings(self) -> list[Finding]:
         """Each as a finding, then how many more there are."""
@@ -81,5 +86,6 @@ def set_aside_findings(listed: Sequence[Rejected], count: int) -> list[Finding]:
     found = [rejected.as_finding() for rejected in listed]
     more = count - len(found)
     if more > 0:
-        found.append(Finding(code="bad_record", severity="error", message=f"{more:,} more records were set aside"))
+        message = f"{more:,} more records were set aside"
+        found.append(Finding(code="bad_record", severity="error", message=message, stands_for=more))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,9 +43,9 @@ class FormatCount:
                 setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
 
     def add_calls(self, calls: Sequence[Call] | None) -> None:
-        """Counts one run's calls, if it lists them."""
-        if calls is not None:
-            self.calls = (self.calls or 0) + sum(1 for call in calls if not call.summed)
+        """Counts one run's calls, if it lists them; a sum over a model's calls does not say how many they were."""
+        if calls is not None and not any(call.summed for call in calls):
+            self.calls = (self.calls or 0) + len(calls)
             self.calls_known_runs += 1
 
     def add_usage(self, usage: Usage | None) -> None:
@@ -104,11 +103,7 @@ class ReadSummary:
 
     def reasons(self) -> list[tuple[Rejected, int]]:
         """The first record of each reason for which some were set aside, the most frequent reason first."""
-        first: dict[str, Rejected] = {}
-        for rejected in self.set_aside.listed:
-            first.setdefault(rejected.reason, rejected)
-        found = Counter(rejected.reason for rejected in self.set_aside.listed)
-        return sorted(((first[why], count) for why, count in found.items()), key=lambda it: (-it[1], it[0].reason))
+        return sorted(self.set_aside.by_reason.values(), key=lambda found: (-found[1], found[0].reason))
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The shape that `--json` prints."""

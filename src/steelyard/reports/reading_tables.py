@@ -23,6 +23,8 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
     if len(summary.formats) > 1:
         table.add_row("all", *_cells(summary.total), style="bold")
     yield table
+    if not (summary.formats or summary.unknown or summary.set_aside.count):
+        yield "no file was found"
     if summary.unknown:
         unknown = len(summary.unknown)
         yield "1 file was not recognised" if unknown == 1 else f"{unknown:,} files were not recognised"
@@ -30,6 +32,9 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
         yield "1 archive was opened" if summary.archives == 1 else f"{summary.archives:,} archives were opened"
     if summary.set_aside.count:
         yield _set_aside(summary)
+        more = summary.set_aside.count - sum(number for _, number in summary.reasons()[:REASONS_SHOWN])
+        if more:
+            yield f"... and {more:,} more for other reasons; --json lists them"
 
 
 def _set_aside(summary: ReadSummary) -> Table:

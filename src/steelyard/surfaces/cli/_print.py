@@ -70,7 +70,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
     lines += [_line(alike[0], sum(one.stands_for for one in alike[1:])) for alike in infos.values()]
     for line in lines[:FINDINGS_SHOWN]:
         sys.stderr.write(clean(line) + "\n")
-    rest = len(lines) - FINDINGS_SHOWN
+    rest = len(lines) - FINDINGS_SHOWN + sum(one.stands_for - 1 for one in grave[FINDINGS_SHOWN:])
     if rest > 0:
         sys.stderr.write(f"... and {rest:,} more {'finding' if rest == 1 else 'findings'}; --json lists them\n")
 
