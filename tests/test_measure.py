@@ -429,6 +429,23 @@ def test_the_result_converts_and_shows_itself() -> None:
     assert "<script>" not in html
 
 
+def test_a_table_of_groups_says_how_many_runs_a_group_metric_rests_on() -> None:
+    known = sy.Run(task="a", passed=True, cost_usd=1.0)
+    rows = sy.measure([known, sy.Run(task="b", passed=True)]).to_dicts()
+    (found,) = [row for row in rows if row["metric"] == "cost_of_pass"]
+    assert (found["value"], found["count"], found["missing"]) == (1.0, 1, 1)
+
+
+def test_long_names_stay_whole_in_the_table(tmp_path: Path) -> None:
+    models = [f"{'provider-of-some-house/' * 4}model-with-a-rather-long-name-{letter}" for letter in "pq"]
+    lines = [json.dumps({"task": "t", "agent": "a" * 40, "model": model}) + "\n" for model in models]
+    (tmp_path / "runs.jsonl").write_text("".join(lines), encoding="utf-8")
+    shown = steelyard("measure", "runs.jsonl", "--by", "agent,model", "--quiet", cwd=tmp_path).stdout
+    assert "…" not in shown
+    letters = "".join(shown.split())
+    assert all(letters.count(letter) >= "".join(models).count(letter) for letter in set("".join(models)))
+
+
 def test_csv_json_and_parquet_files(tmp_path: Path) -> None:
     import polars as pl
 

@@ -134,10 +134,11 @@ class Measurement:
             for name, value in group.metrics.items():
                 row: dict[str, Any] = {**group.key, "n": group.n, "grade": group.grade, "metric": name}
                 if isinstance(value, GroupValue):
-                    row |= {"value": value.value, **dict.fromkeys((*STATISTICS, "count", "missing"))}
+                    row |= {"value": value.value, **dict.fromkeys(STATISTICS)}
                 else:
                     row |= {"value": None, **{name_: getattr(value, name_) for name_ in STATISTICS}}
-                    row |= {"count": value.count, "missing": value.missing}
+                stated = value.count is not None
+                row |= {"count": value.count, "missing": value.missing if stated else None}
                 if self.interval != "none":
                     row |= _limits(value)
                 rows.append(row | {"reason": value.reason, "profile": self.profile})

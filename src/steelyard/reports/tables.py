@@ -10,8 +10,11 @@ from steelyard.reports.plain import clean
 
 
 def add_row(table: Table, *cells: str) -> None:
-    """One row of plain text: square brackets in names are no markup; only line ends are kept."""
-    table.add_row(*(Text("\n".join(clean(line) for line in cell.split("\n"))) for cell in cells))
+    """One row of plain text: square brackets in names are no markup; only line ends are kept.
+
+    A cell too narrow for its text goes on below: cut short, two models of one family would be one name.
+    """
+    table.add_row(*(Text("\n".join(clean(line) for line in cell.split("\n")), overflow="fold") for cell in cells))
 
 
 def plain_table(title: str) -> Table:
