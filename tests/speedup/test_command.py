@@ -214,6 +214,12 @@ def test_a_folder_of_tasks(tmp_path: Path) -> None:
     assert found["coverage"] == {"t1": {key: 2}, "t2": {key: 2}}
 
 
+def test_the_title_counts_the_attempts_of_all_agents(command: Command, tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    write(tmp_path / "t1" / "agents" / "other" / "m.json", timings(time_x=2.0, time_y=3.0))
+    assert command(str(tmp_path)).stdout.startswith("5 attempts at 2 tasks")
+
+
 def test_a_task_that_cannot_be_read_is_set_aside(command: Command, tmp_path: Path) -> None:
     make_folder(tmp_path)
     (tmp_path / "t2" / "oracle.json").unlink()

@@ -70,9 +70,8 @@ def _task_table(title: str, result: Fields) -> Table:
 
 
 def _overall_table(result: Fields) -> Table:
-    table = _table(
-        f"{len(result['tasks']):,} attempts at {len(result['coverage']):,} tasks, profile {result['profile']}"
-    )
+    attempts = sum(n for agents in result["coverage"].values() for n in agents.values())
+    table = _table(f"{attempts:,} attempts at {len(result['coverage']):,} tasks, profile {result['profile']}")
     table.add_column("agent", no_wrap=True)
     table.add_column("tasks", justify="right")
     table.add_column("valid", justify="right")
