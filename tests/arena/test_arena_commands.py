@@ -209,6 +209,14 @@ def test_notify_needs_targets_and_tells_what_failed(
         (["standings", "--by", "agnt"], 2),
         (["standings", "fix-race", "--sort", "speedy"], 2),
         (["standings", "fix-race", "--level", "95"], 2),
+        (["standings", "fix-race", "--by", "agent"], 2),
+        (["standings", "fix-race", "--top", "0"], 2),
+        (["standings", "--sort", "speed"], 2),
+        (["bias", "--level", "2"], 2),
+        (["history", "--since", "2026-11-01", "--submitter", "ada"], 2),
+        (["submit", "s.jsonl", "--task-map", "m.toml"], 2),
+        (["submit", "s.jsonl", "--prices", "seed"], 2),
+        (["submit", "--from-runs", "r.jsonl", "--artifacts", "."], 2),
         (["show", "ant-9"], 2),
         (["show", "ant-1", "sped_score"], 2),
         (["history"], 2),
@@ -226,6 +234,16 @@ def test_wrong_usage_is_an_error_with_advice(
 ) -> None:
     assert run(["arena", *arguments, *filled]) == status
     assert capsys.readouterr().err.strip()
+
+
+def test_the_first_places_across_tasks_can_be_asked_for(
+    filled: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = output(capsys, "standings", *filled)
+    first = output(capsys, "standings", "--top", "1", *filled)
+    assert len(every["overall"]) == 3
+    assert first["overall"] == every["overall"][:1]
+    assert first["categories"] == {name: found[:1] for name, found in every["categories"].items()}
 
 
 def test_explain_works_on_evaluations(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

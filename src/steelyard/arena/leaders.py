@@ -16,6 +16,7 @@ from steelyard.arena.rules import Rules
 from steelyard.arena.tasks import known_task, load_tasks
 from steelyard.arena.view import View, view_task
 from steelyard.records.missing import Missing
+from steelyard.statistics.results import check_level
 
 By = Literal["agent", "model", "submitter"]
 
@@ -32,7 +33,7 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
     reliable: bool
     """Whether it has enough submissions for its rank to count."""
     confidence_interval: ScoreInterval
-    """Of its overall scores."""
+    """Of the mean of all its overall scores, in which a task weighs as much as it has submissions."""
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +44,11 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     by: tuple[By, ...]
     overall: tuple[Leader, ...]
     categories: dict[str, tuple[Leader, ...]]
+
+    def first(self, places: int | None) -> Board:
+        """Only so many of the first in each list; all of them with None."""
+        categories = {name: found[:places] for name, found in self.categories.items()}
+        return msgspec.structs.replace(self, overall=self.overall[:places], categories=categories)
 
 
 Key = tuple[str | None, ...]
@@ -126,6 +132,7 @@ class Advantage(msgspec.Struct, frozen=True, kw_only=True):
 
 def bias(arena: Arena, *, policy: Policy | None = None, level: float = 0.95) -> list[Advantage]:
     """The systematic advantage or disadvantage of each tool across tasks, with its interval by Student's t."""
+    check_level(level)
     differences: dict[str, list[float]] = defaultdict(list)
     for view in views(arena, policy):
         sums: dict[str, tuple[int, int]] = {}

@@ -24,10 +24,13 @@ def standings(
     *,
     store: StoreOption = "sqlite:///steelyard.db",
     policy: AskedPolicy = None,
-    by: Annotated[str, Parameter(help="Across tasks: what to rank, of agent, model, submitter.")] = "agent,model",
+    by: Annotated[
+        str | None, Parameter(help="Across tasks: what to rank, of agent, model, submitter; agent,model by default.")
+    ] = None,
     sort: Annotated[
-        str, Parameter(help="The score to order by: overall, efficiency, speed, cost, correctness.")
-    ] = "overall",
+        str | None,
+        Parameter(help="In a task, the score to order by: overall (the default), efficiency, speed, cost, correctness."),
+    ] = None,
     top: TopOption = None,
     level: LevelOption = None,
     json: Json = False,
@@ -39,15 +42,22 @@ def standings(
     """
     from steelyard.arena.leaders import leaders  # brings SQLAlchemy
     from steelyard.errors import UsageError
+    from steelyard.statistics.results import check_level
     from steelyard.workflow.arena import arena_at, plain, policy_named
 
-    if level is not None and not 0 < level < 1:
-        raise UsageError("a level lies between 0 and 1", hint="--level 0.95")
+    if level is not None:
+        check_level(level)
+    if top is not None and top < 1:
+        raise UsageError("--top shows one place or more", hint="--top 10")
+    if task is not None and by is not None:
+        raise UsageError("--by ranks tools and models across tasks", hint="leave out the task, or --by")
+    if task is None and sort is not None:
+        raise UsageError("--sort orders the submissions to a task", hint="name a task, or leave --sort out")
     opened = arena_at(store)
     used = policy_named(policy) if policy else None
     if task is not None:
-        return _print_task(opened, task, policy=used, sort=sort, top=top, level=level, json=json)
-    board = leaders(opened, by=_keys(by), policy=used, level=level)
+        return _print_task(opened, task, policy=used, sort=sort or "overall", top=top, level=level, json=json)
+    board = leaders(opened, by=_keys(by or "agent,model"), policy=used, level=level).first(top)
     if json:
         print_json(plain(board))
     else:
@@ -205,9 +215,12 @@ def history(
     """
     from steelyard.arena.history import changes  # brings SQLAlchemy
     from steelyard.arena.history import history as past
+    from steelyard.errors import UsageError
     from steelyard.surfaces.cli._arena_print import change_lines, history_lines
     from steelyard.workflow.arena import arena_at, moment, plain
 
+    if since is not None and submitter is not None:
+        raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
     opened = arena_at(store)
     if since is not None:
         changed = changes(opened, since=moment(since), task_id=task)

@@ -129,6 +129,10 @@ def submit(
 
     if bool(files) == bool(from_runs):
         raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
+    if files and (task_map is not None or prices != DEFAULT_BOOK):
+        raise UsageError("--task-map and --prices are for run records", hint="--from-runs RUNS, or leave them out")
+    if from_runs and artifacts is not None:
+        raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
     opened = arena_at(store)
     if files:
         done = submit_files(opened, list(files), artifacts=artifacts)
