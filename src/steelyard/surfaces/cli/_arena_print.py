@@ -51,7 +51,13 @@ def leaders_table(found: Sequence[Leader], *, title: str) -> Table:
     """Tools, models or submitters across tasks."""
     keys = list(found[0].key) if found else []
     columns = [("rank", True), *((key, False) for key in keys)]
-    columns += [("mean score", True), ("interval of all scores", False), ("tasks", True), ("submissions", True), ("", False)]
+    columns += [
+        ("mean score", True),
+        ("interval of all scores", False),
+        ("tasks", True),
+        ("submissions", True),
+        ("", False),
+    ]
     table = _table(title, columns)
     for one in found:
         interval = f"{one.confidence_interval.low:.2f} to {one.confidence_interval.high:.2f}"

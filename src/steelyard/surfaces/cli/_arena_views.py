@@ -29,7 +29,7 @@ def standings(
     ] = None,
     sort: Annotated[
         str | None,
-        Parameter(help="In a task, the score to order by: overall (the default), efficiency, speed, cost, correctness."),
+        Parameter(help="In a task, the score to order by: overall, efficiency, speed, cost, correctness."),
     ] = None,
     top: TopOption = None,
     level: LevelOption = None,
