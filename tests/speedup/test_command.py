@@ -220,6 +220,29 @@ def test_the_title_counts_the_attempts_of_all_agents(command: Command, tmp_path:
     assert command(str(tmp_path)).stdout.startswith("5 attempts at 2 tasks")
 
 
+def test_a_folder_named_twice_counts_once(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    assert speedup([tmp_path, str(tmp_path)]).to_dict() == speedup(tmp_path).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("option", "values", "sentence"),
+    [
+        ("--tests", {"passed": 12, "failed": "2"}, "the entry of 'tool:m' holds no test results"),
+        ("--tests", {"passed": -1, "failed": 0}, "the entry of 'tool:m' holds no test results"),
+        ("--runs", {"cost": 0.5}, "the entry of 'tool:m' states neither cost nor turns"),
+    ],
+)
+def test_an_entry_that_says_nothing_is_an_error_and_no_success(
+    command: Command, tmp_path: Path, option: str, values: Any, sentence: str
+) -> None:
+    write(tmp_path / "about.json", {"tool:m": values})
+    done = command(*ONE_TASK, option, str(tmp_path / "about.json"), "--json")
+    found = json.loads(done.stdout)
+    assert (done.status, found["agents"]["tool:m"]["success"]) == (1, None)
+    assert any(sentence in finding["message"] for finding in found["findings"])
+
+
 def test_a_task_that_cannot_be_read_is_set_aside(command: Command, tmp_path: Path) -> None:
     make_folder(tmp_path)
     (tmp_path / "t2" / "oracle.json").unlink()

@@ -167,7 +167,8 @@ def _stated(name: str, speedup: float | None) -> Timing:
 def tests_of(values: Any) -> TestResults | None:  # Any: JSON values
     """Test results from `{passed, failed, error, ...}`, as counts or as lists of names; None when there are none.
 
-    A block whose only word is that the tests could not be run counts as one error.
+    A block whose only word is that the tests could not be run counts as one error. One that states something else than
+    a count, say -1 or "2", says nothing: leaving that part out would call the tests passed.
     """
     if not isinstance(values, dict):
         return None
@@ -175,11 +176,15 @@ def tests_of(values: Any) -> TestResults | None:  # Any: JSON values
     if isinstance(inner, dict) and isinstance(inner.get("summary"), dict):
         values = inner["summary"]
     values = _table(values.get("pytest_summary")) or values
-    parts = {
-        "passed": _outcome(_first(values, "passed", "test_passed")),
-        "failed": _outcome(_first(values, "failed", "test_failed")),
-        "errors": _outcome(_first(values, "errors", "error", "test_error")),
+    errors = _first(values, "errors", "error", "test_error")
+    stated = {
+        "passed": _first(values, "passed", "test_passed"),
+        "failed": _first(values, "failed", "test_failed"),
+        "errors": int(bool(errors)) if isinstance(errors, str) else errors,  # a sentence tells of one
     }
+    parts = {name: _outcome(value) for name, value in stated.items()}
+    if any(value is not None and parts[name] is None for name, value in stated.items()):
+        return None
     if all(part is None for part in parts.values()):
         return TestResults(errors=1) if "error" in values else None
     return TestResults(**parts)

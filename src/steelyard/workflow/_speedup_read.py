@@ -205,6 +205,10 @@ def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestR
         if tests_of(tests[key]) is None:
             reason = f"the entry of {key!r} holds no test results"
             reading.note([Rejected(path=str(files.tests), reason=reason, hint="passed, failed and errors")])
+    for key in sorted(runs.keys() & keys):
+        if not isinstance(runs[key], dict) or not runs[key].keys() & {*_OWN_FIELDS["RUN"]}:
+            reason = f"the entry of {key!r} states neither cost nor turns"
+            reading.note([Rejected(path=str(files.runs), reason=reason, hint="cost_usd and trajectory_length")])
     found = {
         key: _About(
             tests=tests_of(tests.get(key)),

@@ -104,8 +104,8 @@ def speedup(
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:
-        for path in [inputs] if isinstance(inputs, (str, Path)) else inputs:
-            one = Path(path)
+        given = [Path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+        for one in dict.fromkeys(given):
             read_folder(one, reading) if one.is_dir() else read_trial_file(one, reading)
     if not reading.attempts:
         raise _nothing(reading)
