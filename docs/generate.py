@@ -84,10 +84,10 @@ def profiles_page() -> str:
         NOTE,
         "# Profiles",
         "",
-        "A profile holds the constants of a specification. A shipped one is never edited. To make",
+        "A profile holds the constants of a specification. A shipped one is never edited. To make your own:",
     ]
     lines += [
-        "your own: `steelyard profiles show outcome-1 > mine.toml`, change it, and pass `--profile mine.toml`.",
+        "`steelyard profiles show outcome-1 > mine.toml`, change its name and values, and pass `--profile mine.toml`.",
         "",
     ]
     for name in shipped_profiles():
