@@ -179,7 +179,7 @@ def test_standings_are_exported(
     filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / f"out.{ending}"
-    assert run(["arena", "export", str(path), *filled]) == 0
+    assert output(capsys, "export", str(path), *filled) == {"standings": 6, "file": str(path)}
     if ending == "json":
         ids = [row["submission_id"] for row in json.loads(path.read_text())]
     elif ending == "jsonl":

@@ -202,6 +202,7 @@ def export(
     *,
     store: StoreOption = "sqlite:///steelyard.db",
     policy: Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")] = None,
+    json: Json = False,
 ) -> int:
     """Write the standings of all tasks to a file.
 
@@ -214,7 +215,10 @@ def export(
     chosen = list(tasks or ()) or [one.id for one in opened.tasks()]
     used = policy_named(policy) if policy else None
     count = write_standings([standings(opened, name, policy=used) for name in chosen], out)
-    console(stderr=True).print(f"{counted(count, 'standing')} written to {out}", markup=False)
+    if json:
+        print_json({"standings": count, "file": str(out)})
+    else:
+        console(stderr=True).print(f"{counted(count, 'standing')} written to {out}", markup=False)
     return 0
 
 
