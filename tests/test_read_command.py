@@ -131,6 +131,7 @@ def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:
     folders = [str(SAMPLES / name) for name in ("claude-code", "claude-json", "inspect")]
     report = json.loads(steelyard("read", *folders, "--json").stdout)
     assert [report["formats"][name]["calls"] for name in ("claude-code", "claude-json", "inspect")] == [5, None, None]
+    assert report["formats"]["claude-json"]["calls_reason"] == "none of the 2 runs lists its calls"
     assert (report["total"]["calls"], report["total"]["calls_known_runs"]) == (5, 2)
 
 
@@ -141,6 +142,7 @@ def test_since_and_until_keep_what_started_between() -> None:
     assert (first["total"]["runs"], second["total"]["runs"]) == (1, 1)
     assert first["left_out_by_time"] == 1
     assert steelyard("read", folder, "--since", "yesterday").status == 2
+    assert steelyard("read", folder, "--since", "2026-03-02", "--until", "2026-03-01").status == 2
 
 
 def test_a_format_can_be_asked_for() -> None:

@@ -75,6 +75,10 @@ class FormatCount:
         counts = {name: getattr(self, name) for name in self.__slots__} | {"total_tokens": self.total_tokens}
         if self.total_tokens is None:
             counts["reason"] = f"none of the {self.runs:,} runs states its tokens" if self.runs else "there are no runs"
+        if self.calls is None:
+            counts["calls_reason"] = (
+                f"none of the {self.runs:,} runs lists its calls" if self.runs else "there are no runs"
+            )
         return counts
 
 

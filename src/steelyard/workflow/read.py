@@ -74,6 +74,8 @@ class Reading:
         self._book = open_book(prices)
         self._since = since and as_utc(since)
         self._until = until and as_utc(until)
+        if self._since and self._until and self._since >= self._until:
+            raise UsageError("no run can start before --until and not before --since", hint="--since names the earlier")
         self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
         self.summary = ReadSummary({}, looked_in=tuple(looked_in), book=prices)
 
