@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-HIGHEST = 10_000
-
 # Further from a half than this, multiplication's own error (under 1e-11 for scores to 100) cannot turn the rounding.
 _DOUBTFUL = 1e-6
 

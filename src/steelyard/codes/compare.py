@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-SIGNATURE_VERSION = "sha256-1"
 DISTANCE_VERSION = "levenshtein-1"
 EXACT_CELLS = 100_000_000_000
 """Length times length up to which a distance is exact: about 300,000 characters on each side, a few seconds of work."""
@@ -75,19 +74,6 @@ def pairs_within(texts: Sequence[str], counts: Sequence[int], *, tau: float) -> 
     found = cdist(texts, texts, scorer=Levenshtein.normalized_distance, score_cutoff=tau, dtype=np.float64) <= tau
     both = np.triu(found, k=1)
     return among_equals + int(weights @ both.astype(np.int64) @ weights)
-
-
-def mean_between(texts: Sequence[str], counts: Sequence[int]) -> tuple[float, int]:
-    """Sum of the distances between all pairs of outputs, and the number of pairs; distinct texts with their counts."""
-    import math
-
-    total = math.fsum(
-        distance(texts[row], texts[column]).value * counts[row] * counts[column]
-        for row in range(len(texts))
-        for column in range(row)
-    )
-    outputs = sum(counts)
-    return total, outputs * (outputs - 1) // 2
 
 
 def _by_bands(first: str, second: str) -> int:

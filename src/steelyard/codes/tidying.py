@@ -12,7 +12,6 @@ from steelyard.codes.normalise import drop_docstrings
 from steelyard.codes.rewriting import functions, is_pure, same
 from steelyard.codes.scopes import Local, Names, read_names
 
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MOST_NAMES = 60
 
 

@@ -11,8 +11,6 @@ from steelyard.records.decode import convert_run
 from steelyard.records.finding import Finding
 from steelyard.records.run import TOKEN_KINDS, Call, Origin, Provenance, Run, Usage
 
-WEAKEST_FIRST: tuple[Provenance, ...] = ("unknown", "lower_bound", "counted", "priced", "reported")
-
 
 def disjoint(
     *,
@@ -81,12 +79,6 @@ def total_of(calls: Sequence[Call]) -> Usage | None:
         return None
     columns = ([count for count in column if count is not None] for column in zip(*rows, strict=True))
     return Usage(**{kind: sum(known) for kind, known in zip(TOKEN_KINDS, columns, strict=True) if known})
-
-
-def weakest(found: Iterable[Provenance]) -> Provenance:
-    """The least sure of several; `unknown` when there is none."""
-    present = set(found)
-    return next((word for word in WEAKEST_FIRST if word in present), "unknown")
 
 
 def run_from(
