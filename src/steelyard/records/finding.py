@@ -27,6 +27,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """How many cases it tells of: the last of many says how many more there are."""
 
 
+def finding_dict(finding: Finding) -> dict[str, str | None]:
+    """A finding as JSON."""
+    return {"code": finding.code, "severity": finding.severity, "message": finding.message, "where": finding.where}
+
+
 _ADVICE = {
     "bad_record": "correct the record, or take it out",
     "cut_off": "copy the file again; what stands before the break is read",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import MissingExtra
 from steelyard.records.facts import key_label
-from steelyard.records.finding import Finding, Rejected, set_aside_findings
+from steelyard.records.finding import Finding, Rejected, finding_dict, set_aside_findings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ class Measurement:
             **({"interval": self.interval, "level": self.level} if self.interval != "none" else {}),
             "groups": [_group_dict(group) for group in self.groups],
             "across": _across_dict(self.across),
-            "findings": [_finding_dict(finding) for finding in self.all_findings],
+            "findings": [finding_dict(finding) for finding in self.all_findings],
         }
 
     @property
@@ -257,12 +257,3 @@ def _one_across(one: Across) -> dict[str, Any]:  # Any: JSON values
     }
     beside = {"reasons": reasons, "tiers_used": partial}
     return {"base": one.base, **named, **values, **{name: held for name, held in beside.items() if held}}
-
-
-def _finding_dict(finding: Finding) -> dict[str, str | None]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "message": finding.message,
-        "where": finding.where,
-    }

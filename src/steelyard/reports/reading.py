@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.records.finding import Finding, Rejected, SetAside
+from steelyard.records.finding import Finding, Rejected, SetAside, finding_dict
 from steelyard.records.run import TOKEN_KINDS, Call, Usage
 
 
@@ -125,11 +125,6 @@ class ReadSummary:
             "set_aside_count": self.set_aside.count,
             "findings": [finding_dict(finding) for finding in self.findings],
         }
-
-
-def finding_dict(finding: Finding) -> dict[str, str | None]:
-    """A finding as JSON."""
-    return {"code": finding.code, "severity": finding.severity, "message": finding.message, "where": finding.where}
 
 
 def _sum(*values: Any) -> Any:  # Any: whole numbers or dollars

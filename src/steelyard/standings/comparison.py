@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.metrics._catalog import catalog
-from steelyard.records.finding import Finding
+from steelyard.records.finding import Finding, finding_dict
 from steelyard.standings.differences import Correction, Difference, Flip, Options
-from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.standings.shown import number, numbers
 from steelyard.standings.verdicts import Verdict, needed_tasks, sentence, verdict
 from steelyard.statistics.effects import size_word
 from steelyard.statistics.multiplicity import benjamini_hochberg, holm

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
-from steelyard.records.finding import Finding
+from steelyard.records.finding import Finding, finding_dict
 from steelyard.standings.differences import FEW_DIFFER, Difference, Options, difference
 from steelyard.standings.intervals import RATIOS
 from steelyard.standings.samples import Mask, Samples
-from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.standings.shown import number, numbers
 from steelyard.standings.verdicts import amount, level_of, tasks_text
 from steelyard.statistics.power import tasks_for_margin
 

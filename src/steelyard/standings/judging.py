@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.errors import BadInput
-from steelyard.records.finding import Finding
-from steelyard.standings.shown import finding_dict, numbers
+from steelyard.records.finding import Finding, finding_dict
+from steelyard.standings.shown import numbers
 from steelyard.statistics.agreement import Scale, cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
 from steelyard.statistics.results import LEVEL, Floats, Interval
 

@@ -12,12 +12,12 @@ from scipy import special
 
 from steelyard.errors import UsageError
 from steelyard.metrics._catalog import catalog
-from steelyard.records.finding import Finding
+from steelyard.records.finding import Finding, finding_dict
 from steelyard.records.missing import Missing
 from steelyard.standings.differences import Options
 from steelyard.standings.intervals import Interval, inside
 from steelyard.standings.samples import Mask, Samples, TaskMeans
-from steelyard.standings.shown import finding_dict, number, numbers
+from steelyard.standings.shown import number, numbers
 from steelyard.statistics.grouped import auto_means
 from steelyard.statistics.multiplicity import holm
 from steelyard.statistics.paired import sign_flip_many

@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.records.finding import Finding
-
 
 def number(value: float | None) -> float | str | None:
     """A number as strict JSON holds it: infinity is a string."""
@@ -19,13 +17,3 @@ def number(value: float | None) -> float | str | None:
 def numbers(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
     """The mapping with each number as strict JSON holds it."""
     return {name: number(value) if isinstance(value, float) else value for name, value in shape.items()}
-
-
-def finding_dict(finding: Finding) -> dict[str, str | None]:
-    """A finding as JSON."""
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "message": finding.message,
-        "where": finding.where,
-    }
