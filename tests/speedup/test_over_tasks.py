@@ -199,6 +199,20 @@ def test_the_overall_interval_is_over_tasks_and_repeating_attempts_does_not_narr
     assert (single["low"], single["high"], single["clusters"]) == (double["low"], double["high"], 6)
 
 
+def test_two_tasks_that_agree_promise_little() -> None:
+    few = [run(speed, task=f"t{at}") for at, speed in enumerate((2.0, 2.002))]
+    interval = measured(*few).overall["tool:model"]["log_advantage_interval"]
+    assert interval["method"] == "clustered"
+    apart = math.log(2.002 / 2.0)
+    # Student's t with one degree of freedom is 12.706 at 95 %, the standard error half of what the two lie apart
+    assert interval["high"] - interval["low"] == pytest.approx(2 * 12.7062 * apart / 2, rel=1e-4)
+
+
+def test_tasks_are_drawn_where_there_are_many() -> None:
+    many = [run(1.0 + at / 100, task=f"t{at:03}") for at in range(100)]
+    assert measured(*many).overall["tool:model"]["log_advantage_interval"]["method"] == "bca"
+
+
 def test_one_task_has_no_interval_over_tasks() -> None:
     interval = measured(run(2.0)).overall["tool:model"]["log_advantage_interval"]
     assert interval["low"] is None

@@ -16,11 +16,16 @@ from steelyard.speedups._options import Options
 from steelyard.speedups._payload import without_missing
 from steelyard.speedups._table import Attempt, Table
 from steelyard.statistics.bootstrap import bootstrap_mean
+from steelyard.statistics.means import clustered
 from steelyard.statistics.passes import pass_at_k
+from steelyard.statistics.results import Interval
 
 Fields = dict[str, Any]  # Any: JSON values
 
 _NOTHING = Missing("no task has a valid benchmark")
+
+TASKS_TO_DRAW_FROM = 100
+"""From so many tasks on, intervals from drawn tasks cover what they promise (docs/statistics.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +203,7 @@ def overall(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields]
     at_tasks = _Tasks(attempts)
     logs = [measured[index]["log_advantage"] for index in indexes]
     means = at_tasks.means(Missing("nothing valid") if value is None else value for value in logs)
-    interval = bootstrap_mean(
-        means,
-        range(len(means)),
-        method="bca",
-        level=options.interval_level,
-        resamples=options.resamples,
-        seed=options.seed,
-    )
+    interval = _over_tasks(means, options)
     advantages = at_tasks.means(_finite(table.advantages[index, 3] for index in indexes))
     fields, reasons = without_missing(
         {
@@ -222,6 +220,16 @@ def overall(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields]
         | curves
         | {"pass@k_beyond": passed.beyond, "log_advantage_interval": interval.as_dict(), "tasks": len(means)}
         | {"counts": counts, "missing": reasons}
+    )
+
+
+def _over_tasks(means: Sequence[float], options: Options) -> Interval:
+    """The interval of the mean over tasks: Student's, or of drawn tasks, which suits skewed values but needs many."""
+    tasks = range(len(means))
+    if len(means) < TASKS_TO_DRAW_FROM:
+        return clustered(means, tasks, level=options.interval_level)
+    return bootstrap_mean(
+        means, tasks, method="bca", level=options.interval_level, resamples=options.resamples, seed=options.seed
     )
 
 
