@@ -60,6 +60,11 @@ def fork(given: argparse.Namespace, worker: int, count: int) -> int:
     os._exit(status)
 
 
+def acknowledged(folder: Path) -> int:
+    """How many acknowledgements there are by now."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("acknowledged-*"))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("address")
@@ -67,16 +72,20 @@ def main() -> int:
     parser.add_argument("--submissions", type=int, default=600)
     parser.add_argument("--kills", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pause", type=float, default=0.25)
+    parser.add_argument("--pause", type=float, default=0.01, help="the longest wait from a moment's coming to the kill")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 1, 1, 5], help="how many are submitted at once")
     given = parser.parse_args()
     rng = random.Random(given.seed)
     count = given.submissions // WORKERS
+    # Moments of the work, not of the clock: however fast it goes, the kills are spread over it.
+    moments = sorted(rng.uniform(0, 0.9 * given.submissions) for _ in range(given.kills))
     alive = {fork(given, worker, count): worker for worker in range(WORKERS)}
     kills = 0
     while alive:
         if kills < given.kills:
-            time.sleep(rng.uniform(0.02, given.pause))
+            while acknowledged(given.folder) < moments[kills]:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, given.pause))
             victim = rng.choice(sorted(alive))
             os.kill(victim, signal.SIGKILL)
         child, status = os.wait()
