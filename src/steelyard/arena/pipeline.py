@@ -57,6 +57,8 @@ def accept(
     `meanwhile` is called while many rows are being written, if they are.
     """
     held = known_digests(connection, [entry.submission.id for entry in entries])
+    if held:  # what a known one is answered is read in several steps, and PostgreSQL lets others write in between
+        load_boards(connection, [entry.known for entry in entries], rules)
     fresh = [entry for entry in entries if entry.submission.id not in held] if held else entries
     receipts = _accept_new(connection, fresh, meanwhile, rules=rules, policy=policy, now=now) if fresh else {}
     same = [entry for entry in entries if held.get(entry.submission.id) == entry.digest] if held else []
