@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import insert, select, update
+from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.artifacts import BadArtifacts, locate, staged
@@ -26,10 +26,11 @@ from steelyard.arena.pipeline import accept, known_digests
 from steelyard.arena.rescoring import count_scores, tally_scores
 from steelyard.arena.rules import Rules, read_rules
 from steelyard.arena.scoring import FACTS
+from steelyard.arena.settings import POLICIES, hold_settings, read_settings, write_settings
 from steelyard.arena.small import pack, write_packed
 from steelyard.arena.tallies import add_to_tallies, forget_scores
 from steelyard.arena.tasks import add_task, find_tasks, known_task, load_tasks
-from steelyard.errors import BadStore, UnknownName, UsageError, nearest
+from steelyard.errors import UnknownName, UsageError, nearest
 from steelyard.profiles._read import Profile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Rejected
@@ -38,7 +39,6 @@ from steelyard.records.task import Task
 from steelyard.store import Store
 from steelyard.store.migrations.m0001_arena import settings, submissions, tasks
 
-POLICIES: tuple[str, ...] = get_args(Policy)
 ROWS_PER_TRANSACTION = 20_000
 MANY = 1_000
 """From this many submissions on, Python's cycle collector rests while they are accepted."""
@@ -91,17 +91,25 @@ class Arena:
     def rules(self, rules: Rules) -> None:
         self._known = Known(rules, {})
 
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One moment of the store, with the rules and the policy that hold at it."""
+        with self.store.read() as connection:
+            self._adopt(*read_settings(connection, self.store.address))
+            yield connection
+
     def add_task(self, task: Task) -> bool:
         """Add a task; False when the very same one is there."""
 
         def work(connection: Connection) -> bool:
+            self.refresh(connection)
             return add_task(connection, task, rules=self.rules, now=now_microseconds())
 
         return self.store.in_transaction(work)
 
     def tasks(self) -> list[Task]:
         """Every task, in the order in which they were added."""
-        with self.store.read() as connection:
+        with self.read() as connection:
             return [known.task for known in load_tasks(connection, self.rules).values()]
 
     def submit(self, given: Iterable[Submission | Rejected], *, artifacts_root: Path | None = None) -> list[Outcome]:
@@ -227,8 +235,12 @@ class Arena:
         return None
 
     def refresh(self, connection: Connection) -> None:
-        """Follow a change of profile or policy that another process made."""
-        rules, self.policy = read_settings(connection, self.store.address)
+        """Follow a change of profile or policy that another process made, and let none be made until this one ends."""
+        hold_settings(connection)
+        self._adopt(*read_settings(connection, self.store.address))
+
+    def _adopt(self, rules: Rules, policy: Policy) -> None:
+        self.policy = policy
         if rules != self.rules:
             self.rules = rules
 
@@ -238,52 +250,54 @@ class Arena:
         """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on."""
         if (profile or policy) and task_ids:
             raise UsageError("a profile or policy holds for the whole arena", hint="leave the tasks out")
+        new_rules = None if profile is None else read_rules(profile)
 
-        def work(connection: Connection) -> int:
-            self.refresh(connection)
-            if profile is not None:
-                self.rules = read_rules(profile)
-            if policy is not None:
-                self.policy = policy
-            write_settings(connection, self.rules, self.policy)
-            return self._rescore(connection, task_ids)
+        def work(connection: Connection) -> tuple[int, Rules, Policy]:
+            is_change = new_rules is not None or policy is not None
+            hold_settings(connection, alone=is_change)
+            held_rules, held_policy = read_settings(connection, self.store.address)
+            rules, used = new_rules or held_rules, policy or held_policy
+            if is_change:
+                write_settings(connection, rules, used)
+            return _rescore(connection, task_ids, rules=rules, policy=used), rules, used
 
-        return self.store.in_transaction(work)
+        count, settled_rules, settled_policy = self.store.in_transaction(work)
+        self._adopt(settled_rules, settled_policy)
+        return count
 
-    def _rescore(self, connection: Connection, task_ids: Sequence[str] | None) -> int:
-        every = load_tasks(connection, self.rules)
-        for name in task_ids or ():
-            if name not in every:
-                raise UnknownName("task", name, every)
-        chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
-        for known in chosen:
-            self.rules.check_task(known.task)
-        boards = load_boards(connection, chosen, self.rules)
-        for board in boards.values():
-            board.prepare(connection, 1)
-            bounds = board.bounds_now()
-            if bounds != board.bounds:
-                board.set_bounds(bounds, now_microseconds())
-        save_boards(connection, list(boards.values()))
-        forget_scores(connection, boards)
-        if self.policy == "current":
-            filled = [board for board in boards.values() if board.n]
-            nothing: dict[str, list[int]] = {name: [] for name in FACTS}
-            found, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
-            counts: dict[int, dict[int, int]] = {key: found.get(key, {}) for key in boards}
-        else:
-            stored = select(submissions.c.task_key, submissions.c.overall)
-            counts = {
-                key: count_scores(
-                    row.overall for row in connection.execute(stored.where(submissions.c.task_key == key))
-                )
-                for key in boards
-            }
-        in_rows = {(key, "overall"): tally for key, tally in counts.items() if boards[key].packed is None}
-        add_to_tallies(connection, in_rows)
-        small = {key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed}
-        write_packed(connection, small)
-        return sum(board.n for board in boards.values())
+
+def _rescore(connection: Connection, task_ids: Sequence[str] | None, *, rules: Rules, policy: Policy) -> int:
+    every = load_tasks(connection, rules)
+    for name in task_ids or ():
+        if name not in every:
+            raise UnknownName("task", name, every)
+    chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
+    for known in chosen:
+        rules.check_task(known.task)
+    boards = load_boards(connection, chosen, rules)
+    for board in boards.values():
+        board.prepare(connection, 1)
+        bounds = board.bounds_now()
+        if bounds != board.bounds:
+            board.set_bounds(bounds, now_microseconds())
+    save_boards(connection, list(boards.values()))
+    forget_scores(connection, boards)
+    if policy == "current":
+        filled = [board for board in boards.values() if board.n]
+        nothing: dict[str, list[int]] = {name: [] for name in FACTS}
+        found, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
+        counts: dict[int, dict[int, int]] = {key: found.get(key, {}) for key in boards}
+    else:
+        stored = select(submissions.c.task_key, submissions.c.overall)
+        counts = {
+            key: count_scores(row.overall for row in connection.execute(stored.where(submissions.c.task_key == key)))
+            for key in boards
+        }
+    in_rows = {(key, "overall"): tally for key, tally in counts.items() if boards[key].packed is None}
+    add_to_tallies(connection, in_rows)
+    small = {key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed}
+    write_packed(connection, small)
+    return sum(board.n for board in boards.values())
 
 
 def _check(known: KnownTask, one: Submission, said: bytes, root: Path | None, *, is_known: bool) -> Entry | Rejected:
@@ -325,24 +339,6 @@ def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
         portion += group
     if portion:
         yield portion
-
-
-def write_settings(connection: Connection, rules: Rules, policy: Policy) -> None:
-    """Keep the rules, whole, and the policy: the store knows by itself how its scores are made."""
-    values = {"rules": msgspec.json.encode(rules, order="deterministic").decode(), "policy": policy}
-    for name, value in values.items():
-        found = connection.execute(update(settings).where(settings.c.name == name).values(value=value))
-        if found.rowcount == 0:
-            connection.execute(insert(settings), {"name": name, "value": value})
-
-
-def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
-    """The rules and the policy of the arena in this store."""
-    held = {row.name: row.value for row in connection.execute(select(settings))}
-    if "rules" not in held or held.get("policy") not in POLICIES:
-        raise BadStore("there is no arena in this store", where=where, hint="steelyard arena init makes one")
-    policy: Policy = "current" if held["policy"] == "current" else "as-submitted"
-    return msgspec.json.decode(held["rules"], type=Rules), policy
 
 
 def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:

@@ -45,14 +45,17 @@ def fold_events(connection: Connection, folds: Sequence[tuple[int, int, int, byt
 
 def unfold_events(store: Store) -> None:
     """Move all folded events to the outbox, in the order in which they were written."""
+    while _is_any_folded(store):  # asked anew each time: another sender may be moving them too
+        store.in_transaction(_unfold)
+
+
+def _is_any_folded(store: Store) -> bool:
     with store.read() as connection:
-        is_folded = connection.execute(select(folded_events.c.fold).limit(1)).first() is not None
-    while is_folded:
-        is_folded = store.in_transaction(_unfold)
+        return connection.execute(select(folded_events.c.fold).limit(1)).first() is not None
 
 
-def _unfold(connection: Connection) -> bool:
-    """Move some folded events; whether there may be more."""
+def _unfold(connection: Connection) -> None:
+    """Move some folded events."""
     wanted = select(folded_events).order_by(folded_events.c.fold).limit(FOLDS_AT_ONCE).with_for_update()
     rows = connection.execute(wanted).all()
     for row in rows:
@@ -69,7 +72,6 @@ def _unfold(connection: Connection) -> bool:
         insert_columns(connection, outbox, {**columns, **_waiting(row.kind, row.created_at, row.n)})
     moved = folded_events.c.fold.in_([row.fold for row in rows])
     connection.execute(delete(folded_events).where(moved))
-    return len(rows) == FOLDS_AT_ONCE
 
 
 def count_waiting(connection: Connection) -> int:

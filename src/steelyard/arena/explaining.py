@@ -55,7 +55,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
     names = [declared.name for declared in score_metrics()]
     if only is not None and only not in names:
         raise UnknownName("score", only, names)
-    with arena.store.read() as connection:
+    with arena.read() as connection:
         wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks).where(submissions.c.id == submission_id)
         row = connection.execute(wanted).mappings().first() if "\0" not in submission_id else None
         if row is None:

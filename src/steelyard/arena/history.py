@@ -51,7 +51,7 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
         raise UsageError("name a task or a submitter", hint="--task TASK or --submitter NAME")
     wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks, tasks.c.task_key == submissions.c.task_key)
     versions: list[dict[str, float | str]] = []
-    with arena.store.read() as connection:
+    with arena.read() as connection:
         if task_id is not None:
             key = known_task(connection, task_id, arena.rules).key
             wanted = wanted.where(submissions.c.task_key == key)
@@ -132,8 +132,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None) -> list[Changes]:
     """What changed since the moment in one task, or in every task with a change."""
-    used = policy or arena.policy
-    with arena.store.read() as connection:
+    with arena.read() as connection:
+        used = policy or arena.policy
         every = load_tasks(connection, arena.rules)
         chosen = [known_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
         found = [

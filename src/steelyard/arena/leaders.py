@@ -56,7 +56,7 @@ Key = tuple[str | None, ...]
 
 def views(arena: Arena, policy: Policy | None = None) -> Iterable[View]:
     """Every task that has submissions, one after the other."""
-    with arena.store.read() as connection:
+    with arena.read() as connection:
         for known in load_tasks(connection, arena.rules).values():
             found = view_task(connection, known, policy=policy or arena.policy)
             if len(found.rows):
@@ -175,7 +175,7 @@ def _advantage(agent: str, values: list[float], level: float) -> Advantage:
 
 def combination_baselines(arena: Arena, task_id: str) -> list[dict[str, object]]:
     """The baseline of each tool and model alone, beside the overall one; null with a reason where there are too few."""
-    with arena.store.read() as connection:
+    with arena.read() as connection:
         known = known_task(connection, task_id, arena.rules)
         rows = view_task(connection, known, policy="as-submitted").rows
     found = []

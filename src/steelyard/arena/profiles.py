@@ -65,7 +65,7 @@ def compare_profiles(
     pair = (read_rules(first), read_rules(second))
     compared: list[TaskComparison] = []
     moved: list[Mover] = []
-    with arena.store.read() as connection:
+    with arena.read() as connection:
         if task_id is not None:
             chosen = [known_task(connection, task_id, arena.rules).task.id]
         else:

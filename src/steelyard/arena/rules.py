@@ -95,13 +95,19 @@ class Rules(Table, frozen=True, kw_only=True):
         weights = task.weights or self.category_weights.get(task.category or "")
         if weights is not None:
             found |= {f"{name}_weight": getattr(weights, name) for name in weights.__struct_fields__}
-        found["difficulty_factor"] = self.difficulty_factors[task.difficulty] if task.difficulty is not None else 1.0
+        found["difficulty_factor"] = self._difficulty_factor(task)
         return found
+
+    def _difficulty_factor(self, task: Task) -> float:
+        if task.difficulty is None:
+            return 1.0
+        if task.difficulty not in self.difficulty_factors:
+            raise UnknownName("difficulty", task.difficulty, self.difficulty_factors, where=task.id)
+        return self.difficulty_factors[task.difficulty]
 
     def check_task(self, task: Task) -> None:
         """Refuse a task that these rules cannot score."""
-        if task.difficulty is not None and task.difficulty not in self.difficulty_factors:
-            raise UnknownName("difficulty", task.difficulty, self.difficulty_factors, where=task.id)
+        self._difficulty_factor(task)
         defaults = self.defaults_of(task)
         for name in ("tokens", "tool_calls", "execution_time", "cost"):
             if defaults[f"min_{name}"] > defaults[f"max_{name}"]:

@@ -97,7 +97,7 @@ def standings(
     top: int | None = None,
 ) -> Standings:
     """The standings of a task, now or as they stood at a moment; `top` leaves out lower places, not their weight."""
-    with arena.store.read() as connection:
+    with arena.read() as connection:
         known = known_task(connection, task_id, arena.rules)
         view = view_task(connection, known, policy=policy or arena.policy, until=until)
     return standings_of(view, arena.rules, level=level, top=top)
@@ -185,7 +185,7 @@ class Outlier(msgspec.Struct, frozen=True, kw_only=True):
 
 def outliers(arena: Arena, task_id: str) -> list[Outlier]:
     """The submissions of a task that a person should look at, in the order of acceptance."""
-    with arena.store.read() as connection:
+    with arena.read() as connection:
         known = known_task(connection, task_id, arena.rules)
         rows = view_task(connection, known, policy="as-submitted").rows
     if not len(rows):

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from steelyard.arena.arena import POLICIES, Arena, create_arena, open_arena
+from steelyard.arena.arena import Arena, create_arena, open_arena
 from steelyard.arena.known import Policy
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.rules import DEFAULT_PROFILE
+from steelyard.arena.settings import POLICIES
 from steelyard.arena.standings import Standing, Standings
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book

@@ -1,0 +1,179 @@
+"""Several work in one arena at once: none is answered from two states, and none scores by settings that are past."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from threading import Thread
+from types import ModuleType
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+import steelyard.arena.arena as arena_module
+import steelyard.arena.events as events_module
+import steelyard.arena.known as known_module
+from arena_makers import as_submission, as_task, make_arena, random_submission
+from steelyard.arena.arena import Arena, open_arena
+from steelyard.arena.board import Board, load_boards
+from steelyard.arena.events import unfold_events
+from steelyard.arena.receipts import Receipt
+from steelyard.arena.small import SMALL
+from steelyard.arena.standings import standings
+from steelyard.errors import UnknownName
+from steelyard.profiles import Profile, load_profile
+from steelyard.records.submission import Submission
+from steelyard.store import Store, open_store
+from steelyard.store.migrations.m0001_arena import outbox
+from steelyard.store.migrations.m0011_batches import folded_events
+
+PATIENCE_SECONDS = 0.4
+"""How long one is given to get in between, which it must not."""
+
+
+def some(count: int, *, start: int = 0) -> list[Submission]:
+    rng = random.Random(start)
+    return [as_submission(random_submission(rng, f"s{start + number}", "task", number)) for number in range(count)]
+
+
+def other_door(store: Store) -> Arena:
+    """The same arena as another process sees it."""
+    return open_arena(open_store(store.url.render_as_string(hide_password=False), create=False))
+
+
+class Meanwhile:
+    """Runs something in a thread of its own, and tells how that ended."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.is_begun = False
+        self._work = work
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - raised again by `end`
+            self._error = error
+
+    def start(self, patience: float = PATIENCE_SECONDS) -> None:
+        """Begin, and wait a little: whoever is not held back gets done."""
+        self.is_begun = True
+        self._thread.start()
+        self._thread.join(patience)
+
+    def end(self) -> None:
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+
+def after_loading(monkeypatch: pytest.MonkeyPatch, module: ModuleType, meanwhile: Meanwhile) -> None:
+    """Let something come in between as soon as the module has loaded the state of tasks."""
+
+    def load(*args: Any, **options: Any) -> dict[int, Board]:  # Any: as `load_boards` takes them
+        found = load_boards(*args, **options)
+        if not meanwhile.is_begun:  # what comes in between may load too
+            meanwhile.start()
+        return found
+
+    monkeypatch.setattr(module, "load_boards", load)
+
+
+def check_tallies(arena: Arena) -> None:
+    """What a receipt says, from tallies, is what the standings say, from every submission."""
+    shown = {one.submission_id: one for one in standings(arena, "task").standings}
+    again = [one for one in some(40) + some(40, start=1000) if one.id in shown]
+    for receipt in arena.submit(again):
+        assert isinstance(receipt, Receipt)
+        place = shown[receipt.submission_id]
+        assert receipt.overall_score == place.overall_score
+        assert (receipt.overall_ranking, receipt.percentile) == (place.overall_ranking, place.percentile)
+
+
+@pytest.mark.parametrize("count", [40, SMALL + 40])
+def test_a_known_submission_is_answered_from_one_state(
+    store: Store, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task"}))
+    arena.submit(some(count))
+    before = arena.submit(some(40))
+    other = other_door(store)
+    meanwhile = Meanwhile(lambda: other.submit(some(40, start=10000)))
+    after_loading(monkeypatch, known_module, meanwhile)
+    assert arena.submit(some(40)) == before
+    monkeypatch.undo()
+    meanwhile.end()
+    assert standings(arena, "task").n == count + 40
+    check_tallies(arena)
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_a_submission_that_meets_a_change_of_policy_is_scored_by_the_new_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task"}))
+    arena.submit(some(40))
+    other = other_door(store)
+    meanwhile = Meanwhile(lambda: other.submit(some(size, start=1000)))
+    after_loading(monkeypatch, arena_module, meanwhile)
+    arena.rescore(policy="as-submitted")
+    monkeypatch.undo()
+    meanwhile.end()
+    assert other.policy == "as-submitted"
+    assert standings(arena, "task").n == 40 + size
+    check_tallies(arena)
+
+
+def changed(**constants: object) -> Profile:
+    """The default profile with other constants, under a name of its own."""
+    return Profile(name="mine", spec="arena", constants={**load_profile("arena-1").constants, **constants})
+
+
+def test_every_door_follows_a_change_of_settings(store: Store) -> None:
+    arena = make_arena(store)
+    other = other_door(store)
+    arena.rescore(profile=changed(speed_exponent=0.3), policy="as-submitted")
+    other.add_task(as_task({"id": "task"}))
+    assert (other.rules, other.policy) == (arena.rules, "as-submitted")
+    other.submit(some(5))
+    arena.rescore(policy="current")
+    shown = standings(other, "task")
+    assert (shown.policy, shown.profile) == ("current", "mine")
+
+
+def test_a_change_of_settings_that_fails_changes_nothing(store: Store) -> None:
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task", "difficulty": "advanced"}))
+    arena.submit(some(5))
+    before = standings(arena, "task")
+    with pytest.raises(UnknownName, match="advanced"):
+        arena.rescore(profile=changed(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
+    assert (arena.rules.name, arena.policy) == ("arena-1", "current")
+    assert standings(arena, "task") == before
+
+
+def test_two_that_unfold_events_leave_none_and_double_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events_module, "FOLDS_AT_ONCE", 1)
+    arena = make_arena(store)
+    tasks = [f"task-{number}" for number in range(6)]
+    rng = random.Random(3)
+    given = [random_submission(rng, f"{task}/{number}", task, number) for task in tasks for number in range(60)]
+    for task in tasks:
+        arena.add_task(as_task({"id": task}))
+    arena.submit([as_submission(one) for one in given])
+    with store.read() as connection:
+        assert len(connection.execute(select(folded_events.c.fold)).all()) == len(tasks)
+    doors = [Meanwhile(partial(unfold_events, other_door(store).store)) for _ in range(2)]
+    for door in doors:
+        door.start(patience=0)
+    for door in doors:
+        door.end()
+    with store.read() as connection:
+        assert connection.execute(select(folded_events.c.fold)).all() == []
+        told = connection.execute(select(outbox.c.task_key, outbox.c.ordinal)).all()
+    assert len(told) == len(set(told)) == len(given)
