@@ -64,9 +64,11 @@ def check_nothing_measured_is_missing(declared: Metric) -> None:
 
 def check_scalar_is_column(declared: Metric, rows: list[dict[str, Any]]) -> None:
     frame = pl.DataFrame(rows, schema={name: _type_of(name) for name in declared.inputs}, orient="row")
-    columns = {name: nw.col(name) for name in declared.inputs}
-    expression = declared.expression(columns, dict(declared.constants)).alias("result")
+    constants = dict(declared.constants)
+    expression = declared.expression({name: nw.col(name) for name in declared.inputs}, constants).alias("result")
     found = nw.from_native(frame).select(expression).to_native()["result"].to_list()
+    directly = declared.expression({name: pl.col(name) for name in declared.inputs}, constants).alias("result")
+    assert frame.select(directly)["result"].to_list() == found
     for row, in_column in zip(rows, found, strict=True):
         try:
             alone = declared(**row)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics._limits import Limits, check_inputs, check_result
-from steelyard.metrics._words import Value, as_column
+from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.records.missing import Missing
 
 Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
@@ -102,17 +102,21 @@ class Metric:
         return Missing(f"{name} is not known") if value is None else value
 
     def expression(self, columns: Mapping[str, Value], constants: Mapping[str, float]) -> Value:
-        """The metric as a column expression; null wherever a required input is null."""
-        import narwhals as nw  # heavy: only needed once columns are in play
+        """The metric as a column expression; null wherever a required input is null.
 
-        body = as_column(self.function(**columns, **constants)).cast(nw.Float64)
+        The columns and what comes out are expressions of one library, Narwhals or Polars.
+        """
+        library = library_of(*columns.values(), *constants.values())
+        if library is None:
+            raise TypeError(f"{self.name}: no column among the inputs")
+        body = as_column(self.function(**columns, **constants), library).cast(library.Float64)
         needed = [columns[name] for name, spec in self.inputs.items() if not spec.optional]
         if not needed:
             return body
         known = ~needed[0].is_null()
         for column in needed[1:]:
             known = known & ~column.is_null()
-        return nw.when(known).then(body)
+        return library.when(known).then(body)
 
 
 def _read_signature(function: Callable[..., Value]) -> tuple[dict[str, Input], dict[str, float]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
-from steelyard.metrics._words import Value, as_column, is_column
+from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.profiles import Profile
 from steelyard.records.facts import FACTS
 from steelyard.records.missing import Missing
@@ -39,10 +39,11 @@ def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: Mutab
 
 
 def _applied(declared: Metric, inputs: dict[str, Value], constants: dict[str, float]) -> Value:
-    if not any(is_column(value) for value in inputs.values()):
+    library = library_of(*inputs.values())
+    if library is None:
         return declared(**inputs, **constants)
     for parameter, spec in declared.inputs.items():
         if isinstance(inputs[parameter], Missing) and not spec.optional:
             return inputs[parameter]
-    columns = {parameter: as_column(value) for parameter, value in inputs.items()}
+    columns = {parameter: as_column(value, library) for parameter, value in inputs.items()}
     return declared.expression(columns, constants)

@@ -11,7 +11,7 @@ from steelyard.records.missing import Missing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Value: TypeAlias = Any  # a number, a Missing or a Narwhals expression: the words decide at run time which it is
+Value: TypeAlias = Any  # a number, a Missing or a column expression: the words decide at run time which it is
 
 INFINITY = math.inf
 
@@ -21,19 +21,30 @@ def missing(reason: str) -> Missing:
     return Missing(reason)
 
 
-def is_column(value: Value) -> bool:
-    """Whether the value is a column expression. Narwhals is not imported to find out."""
-    narwhals = sys.modules.get("narwhals")
-    return narwhals is not None and isinstance(value, narwhals.Expr)
+_PLAIN = (float, int, Missing)
+_COLUMN_LIBRARIES = ("narwhals", "polars")
 
 
-def as_column(value: Value) -> Value:
-    """The value as something a column expression can be combined with: Missing becomes null."""
-    import narwhals as nw  # heavy: only needed once columns are in play
+def library_of(*values: Value) -> Any | None:
+    """The library whose column expressions are among the values, None if they are plain.
 
+    Narwhals, which every engine understands, or Polars itself, where expressions are used so often that translating
+    them counts. Both have the words used here under the same names. Neither is imported to find out. Any: a module.
+    """
+    for value in values:
+        if not isinstance(value, _PLAIN):
+            for name in _COLUMN_LIBRARIES:
+                library = sys.modules.get(name)
+                if library is not None and isinstance(value, library.Expr):
+                    return library
+    return None
+
+
+def as_column(value: Value, library: Any) -> Value:  # Any: a module
+    """The value as something a column expression of the library can be combined with: Missing becomes null."""
     if isinstance(value, Missing):
-        return nw.lit(None, dtype=nw.Float64)
-    return value if is_column(value) else nw.lit(value)
+        return library.lit(None, dtype=library.Float64)
+    return value if isinstance(value, library.Expr) else library.lit(value)
 
 
 def when(condition: Value, then: Value, otherwise: Value) -> Value:
@@ -41,11 +52,9 @@ def when(condition: Value, then: Value, otherwise: Value) -> Value:
 
     On columns both branches are evaluated, so a division in one of them is written with `ratio`.
     """
-    if is_column(condition):
-        import narwhals as nw  # heavy: only needed once columns are in play
-
-        chosen = nw.when(condition).then(as_column(then)).otherwise(as_column(otherwise))
-        return nw.when(~condition.is_null()).then(chosen)
+    if library := library_of(condition):
+        chosen = library.when(condition).then(as_column(then, library)).otherwise(as_column(otherwise, library))
+        return library.when(~condition.is_null()).then(chosen)
     if isinstance(condition, Missing):
         return condition
     return then if condition else otherwise
@@ -57,9 +66,9 @@ def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
     >>> ratio(3, 4, at_zero=missing("nothing to divide by"))
     0.75
     """
-    if is_column(numerator) or is_column(denominator):
-        zero = as_column(denominator) == 0
-        return when(zero, at_zero, as_column(numerator) / as_column(denominator))
+    if library := library_of(numerator, denominator):
+        zero = as_column(denominator, library) == 0
+        return when(zero, at_zero, as_column(numerator, library) / as_column(denominator, library))
     if isinstance(numerator, Missing) or isinstance(denominator, Missing):
         return numerator if isinstance(numerator, Missing) else denominator
     return at_zero if denominator == 0 else numerator / denominator
@@ -67,10 +76,8 @@ def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
 
 def first_known(*values: Value) -> Value:
     """The first value that is not missing; the reasons of all when none is known."""
-    if any(is_column(value) for value in values):
-        import narwhals as nw  # heavy: only needed once columns are in play
-
-        return nw.coalesce(*[as_column(value) for value in values])
+    if library := library_of(*values):
+        return library.coalesce(*[as_column(value, library) for value in values])
     for value in values:
         if not isinstance(value, Missing):
             return value
@@ -79,22 +86,20 @@ def first_known(*values: Value) -> Value:
 
 def number(flag: Value) -> Value:
     """1.0 for true, 0.0 for false; numbers as floats."""
-    if is_column(flag):
-        import narwhals as nw  # heavy: only needed once columns are in play
-
-        return flag.cast(nw.Float64)
+    if library := library_of(flag):
+        return flag.cast(library.Float64)
     return flag if isinstance(flag, Missing) else float(flag)
 
 
 def clip(value: Value, low: float, high: float) -> Value:
     """The value, held between `low` and `high`."""
-    if is_column(value):
+    if library_of(value):
         return value.clip(low, high)
     return value if isinstance(value, Missing) else min(max(value, low), high)
 
 
 def _apply(value: Value, scalar: Callable[[float], float], column: str) -> Value:
-    if is_column(value):
+    if library_of(value):
         return getattr(value, column)()
     return value if isinstance(value, Missing) else scalar(value)
 

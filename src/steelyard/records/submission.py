@@ -57,9 +57,11 @@ class Submission(Record, frozen=True, kw_only=True):
     """Judges' scores, for criteria of type `judge`."""
 
     def __post_init__(self) -> None:
-        for name in ("execution_time", "estimated_cost"):
-            if (value := getattr(self, name)) is not None and not math.isfinite(value):
-                raise ValueError(f"{name} is not a finite number")
+        # Written out, since this is the only Python that runs for each of a batch's submissions while they are read.
+        if self.execution_time is not None and not math.isfinite(self.execution_time):
+            raise ValueError("execution_time is not a finite number")
+        if self.estimated_cost is not None and not math.isfinite(self.estimated_cost):
+            raise ValueError("estimated_cost is not a finite number")
         if self.submitted_at is not None:
             as_utc(self.submitted_at).timestamp()
 
