@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -63,7 +63,10 @@ class Submission(Record, frozen=True, kw_only=True):
         if self.estimated_cost is not None and not math.isfinite(self.estimated_cost):
             raise ValueError("estimated_cost is not a finite number")
         if self.submitted_at is not None:
-            as_utc(self.submitted_at).timestamp()
+            try:
+                as_utc(self.submitted_at).astimezone(UTC)
+            except OverflowError as error:
+                raise ValueError("submitted_at lies outside the years 1 to 9999 of UTC") from error
 
     @property
     def defaulted(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from steelyard.reports.repeatability import PromptResult
+from steelyard.reports.tables import add_row
 
 SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre", "mu_post", "p_tau_pre", "p_tau_post")
 _BAR = 30
@@ -28,7 +28,7 @@ def repeatability_table(results: Sequence[PromptResult]) -> Table:
         values = [_shown(result.metrics.get(name)) for name in SHOWN]
         unique = result.metrics.get("unique_signatures")
         canon = "no canon" if result.canon is None else f"{result.canon.signature[:12]} ({result.canon.origin})"
-        table.add_row(Text(result.prompt), str(result.n), "-" if unique is None else f"{unique:.0f}", *values, canon)
+        add_row(table, result.prompt, str(result.n), "-" if unique is None else f"{unique:.0f}", *values, canon)
     return table
 
 

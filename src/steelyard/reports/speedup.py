@@ -14,6 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from steelyard.metrics._catalog import catalog
+from steelyard.reports.plain import clean
 from steelyard.reports.tables import add_row
 
 Fields = Mapping[str, Any]  # Any: JSON values, as `steelyard speedup --json` prints them
@@ -125,7 +126,7 @@ def _flag(value: bool | None) -> str:
 def benchmark_tree(title: str, root: Fields) -> Tree:
     """The benchmarks by module, class and function, with bars on a log scale: to the right faster, left slower."""
     longest = max((abs(math.log(value)) for value in _speedups(root)), default=0.0)
-    tree = Tree(Text.assemble((title, "bold"), "  ", _line(root, longest)))
+    tree = Tree(Text.assemble((clean(title), "bold"), "  ", _line(root, longest)))
     _grow(tree, root, longest)
     return tree
 
@@ -139,7 +140,7 @@ def _speedups(node: Fields) -> Iterator[float]:
 
 def _grow(tree: Tree, node: Fields, longest: float) -> None:
     for child in node.get("children", ()):
-        _grow(tree.add(Text.assemble(child["label"], "  ", _line(child, longest))), child, longest)
+        _grow(tree.add(Text.assemble(clean(child["label"]), "  ", _line(child, longest))), child, longest)
 
 
 def _line(node: Fields, longest: float) -> Text:

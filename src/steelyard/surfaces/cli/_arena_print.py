@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
+from steelyard.reports.plain import clean
+from steelyard.reports.tables import add_row
 from steelyard.surfaces.cli._print import counted
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ DASH = "-"
 
 
 def _table(title: str, columns: Sequence[tuple[str, bool]]) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table = Table(title=clean(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for name, is_number in columns:
-        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+        table.add_column(clean(name), justify="right" if is_number else "left", overflow="fold")
     return table
 
 
@@ -36,7 +38,7 @@ def standings_table(found: Standings, rows: Sequence[dict[str, Any]]) -> Table: 
     for row in rows:
         scores = [f"{row[f'{name}_score']:.2f}" for name in numbers]
         named = [row["agent"] or DASH, row["model"] or DASH, f"{row['percentile']:.1f}"]
-        table.add_row(str(row["overall_ranking"]), row["submission_id"], *named, *scores, _notes(row))
+        add_row(table, str(row["overall_ranking"]), row["submission_id"], *named, *scores, _notes(row))
     return table
 
 
@@ -64,7 +66,7 @@ def leaders_table(found: Sequence[Leader], *, title: str) -> Table:
         named = [one.key[key] or DASH for key in keys]
         counts = [str(one.tasks), str(one.submissions)]
         doubt = "" if one.reliable else "too few to be reliable"
-        table.add_row(str(one.rank), *named, f"{one.mean_score:.2f}", interval, *counts, doubt)
+        add_row(table, str(one.rank), *named, f"{one.mean_score:.2f}", interval, *counts, doubt)
     return table
 
 
@@ -76,7 +78,7 @@ def baselines_table(shown: dict[str, Any]) -> Table:  # Any: JSON values
     table = _table(title, [("", False), ("all", True), *((head, True) for head in heads)])
     for name, value in shown["baseline"].items():
         own = [_number((one["baseline"] or {}).get(name)) for one in combinations]
-        table.add_row(name, _number(value), *own)
+        add_row(table, name, _number(value), *own)
     return table
 
 

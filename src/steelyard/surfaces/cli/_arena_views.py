@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.reports.plain import clean
 from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
 from steelyard.surfaces.cli._options import Json, split_names
-from steelyard.surfaces.cli._print import console, counted, print_json
+from steelyard.surfaces.cli._print import console, counted, print_json, print_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -134,8 +135,7 @@ def show(
     if json:
         print_json(plain(found))
         return 0
-    for line in evaluation_lines(found):
-        console().print(line, markup=False)
+    print_lines(evaluation_lines(found))
     return 0
 
 
@@ -162,7 +162,7 @@ def show_task(task: TaskName, /, *, store: StoreOption = "sqlite:///steelyard.db
     if json:
         print_json(shown)
         return 0
-    console().print(f"{definition.id}  {definition.title or ''}".rstrip(), markup=False)
+    print_lines([f"{definition.id}  {definition.title or ''}".rstrip()])
     console().print(_baselines(shown))
     return 0
 
@@ -193,10 +193,9 @@ def outliers(
     if json:
         print_json(plain(found))
         return 0
-    for one in found:
-        console().print(
-            f"{one.task_id}  {one.submission_id}  {', '.join(one.flags)}: {one.recommended_action}", markup=False
-        )
+    print_lines(
+        f"{one.task_id}  {one.submission_id}  {', '.join(one.flags)}: {one.recommended_action}" for one in found
+    )
     return 0
 
 
@@ -231,8 +230,7 @@ def history(
     if json:
         print_json(shown)
         return 0
-    for line in lines:
-        console().print(line, markup=False)
+    print_lines(lines)
     return 0
 
 
@@ -261,7 +259,7 @@ def bias(
             verdict = "systematic" if one.systematic else "not shown"
             interval = f"{one.low:+.2f} to {one.high:+.2f}, {counted(one.tasks, 'task')}"
             line = f"{one.agent}  {one.mean_difference:+.2f} points ({interval}): {verdict}"
-        console().print(line, markup=False)
+        print_lines([line])
     return 0
 
 
@@ -288,8 +286,7 @@ def compare_profiles(
     if json:
         print_json(plain(found))
         return 0
-    for line in comparison_lines(found):
-        console().print(line, markup=False)
+    print_lines(comparison_lines(found))
     return 0
 
 
@@ -313,7 +310,7 @@ def watch(
     seen = 0
     while looks is None or seen < looks:
         for line in watched.news(as_json=json):
-            print(line, flush=True)
+            print(line if json else clean(line), flush=True)
         seen += 1
         if looks is None or seen < looks:
             time.sleep(every)

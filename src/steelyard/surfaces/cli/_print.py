@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,15 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 160
-    return Terminal(file=stream, width=width, highlight=False, soft_wrap=False)
+    # Names come from logs and submissions: brackets and colons in them are neither markup nor emoji.
+    return Terminal(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines to stdout, each of them one line whatever it holds."""
+    terminal = console()
+    for line in lines:
+        terminal.print(clean(line))
 
 
 def counted(count: int, noun: str) -> str:

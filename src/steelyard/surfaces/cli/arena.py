@@ -9,9 +9,10 @@ from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
 from steelyard.surfaces.cli._options import Json, PricesOption, ProfileOption, Quiet, SkipBad
-from steelyard.surfaces.cli._print import console, counted, print_findings, print_json
+from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines
 
 if TYPE_CHECKING:
+    from steelyard.records.task import Task
     from steelyard.workflow.arena import Submitted
 
 RECEIPTS_SHOWN = 20
@@ -71,7 +72,7 @@ def add(
         print_json({"tasks": shown, "refused": refusals, "findings": plain(doubts)})
     else:
         for one, new in added:
-            console().print(f"{one.id}  {'added' if new else 'is there already'}", markup=False)
+            print_lines([f"{one.id}  {'added' if new else 'is there already'}"])
     print_findings([*(one.as_finding() for one in refused), *doubts])
     return 1 if refused and not skip_bad else 0
 
@@ -88,10 +89,13 @@ def list_(*, store: StoreOption = "sqlite:///steelyard.db", json: Json = False) 
     if json:
         print_json(plain(found))
         return 0
-    for one in found:
-        parts = [one.id, one.category or "-", one.difficulty or "-", f"{len(one.success_criteria)} criteria"]
-        console().print("  ".join([*parts, one.title or ""]).rstrip(), markup=False)
+    print_lines(_task_line(one) for one in found)
     return 0
+
+
+def _task_line(one: Task) -> str:
+    parts = [one.id, one.category or "-", one.difficulty or "-", f"{len(one.success_criteria)} criteria"]
+    return "  ".join([*parts, one.title or ""]).rstrip()
 
 
 task.command(views.show_task, name="show")
@@ -149,12 +153,11 @@ def submit(
 
 
 def _print_receipts(done: Submitted) -> None:
-    for receipt in done.receipts[:RECEIPTS_SHOWN]:
-        console().print(
-            f"{receipt.submission_id}  {receipt.task_id}  {receipt.overall_score:.2f}"
-            f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}  [{receipt.status}]",
-            markup=False,
-        )
+    print_lines(
+        f"{receipt.submission_id}  {receipt.task_id}  {receipt.overall_score:.2f}"
+        f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}  [{receipt.status}]"
+        for receipt in done.receipts[:RECEIPTS_SHOWN]
+    )
     rest = len(done.receipts) - RECEIPTS_SHOWN
     if rest > 0:
         console().print(f"... and {rest:,} more")

@@ -8,9 +8,10 @@ from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT
 from steelyard.records.missing import Missing
+from steelyard.reports.plain import clean
 from steelyard.surfaces.cli._arena_views import show
 from steelyard.surfaces.cli._options import SHOWING, PricesOption, ProfileOption, Showing, split_names
-from steelyard.surfaces.cli._print import console, print_findings, print_json
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -76,16 +77,15 @@ def _show_run(found: RunExplanation, *, json: bool) -> None:
     if json:
         print_json(found.to_dict())
         return
-    terminal = console()
-    terminal.print(f"run {found.run}  ({found.where})\nprofile {found.profile}, prices {found.prices}", markup=False)
-    terminal.print(_branch(found.root))
+    print_lines([f"run {found.run}  ({found.where})", f"profile {found.profile}, prices {found.prices}"])
+    console().print(_branch(found.root))
 
 
 def _branch(part: Explanation) -> Tree:
     from rich.text import Text  # only a terminal needs it
     from rich.tree import Tree
 
-    tree = Tree(Text(_sentence(part)))
+    tree = Tree(Text("\n".join(clean(line) for line in _sentence(part).split("\n"))))
     for inner in part.inputs:
         tree.add(_branch(inner))
     return tree
