@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import select
@@ -34,8 +34,8 @@ from steelyard.errors import UnknownName, UsageError, nearest
 from steelyard.profiles._read import Profile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Rejected
-from steelyard.records.submission import Submission, check_submissions, submission_digest
-from steelyard.records.task import Task
+from steelyard.records.submission import Submission, check_submissions, convert_submission, submission_digest
+from steelyard.records.task import Task, convert_task
 from steelyard.store import Store
 from steelyard.store.migrations.m0001_arena import settings, submissions, tasks
 
@@ -98,8 +98,12 @@ class Arena:
             self._adopt(*read_settings(connection, self.store.address))
             yield connection
 
-    def add_task(self, task: Task) -> bool:
+    def add_task(self, given: Task | Mapping[str, Any]) -> bool:  # Any: the task's fields as JSON has them
         """Add a task; False when the very same one is there."""
+        try:
+            task = given if isinstance(given, Task) else convert_task(given)
+        except ValueError as error:
+            raise UsageError(f"not a task: {error}") from error
 
         def work(connection: Connection) -> bool:
             self.refresh(connection)
@@ -112,13 +116,15 @@ class Arena:
         with self.read() as connection:
             return [known.task for known in load_tasks(connection, self.rules).values()]
 
-    def submit(self, given: Iterable[Submission | Rejected], *, artifacts_root: Path | None = None) -> list[Outcome]:
+    def submit(
+        self, given: Iterable[Submission | Mapping[str, Any] | Rejected], *, artifacts_root: Path | None = None
+    ) -> list[Outcome]:  # Any: the submission's fields as JSON has them
         """What became of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
 
         Submissions are grouped by task and written in transactions of many rows; the standings are the same as if each
         had come alone.
         """
-        held = list(given)
+        held = [one if isinstance(one, (Submission, Rejected)) else _converted(one) for one in given]
         with collector_resting() if len(held) >= MANY else nullcontext():
             return self._submit(held, artifacts_root)
 
@@ -217,7 +223,7 @@ class Arena:
     def _problem(connection: Connection, known: Known, one: Submission, said: bytes | Refused) -> Rejected | None:
         """Why the submission is refused; None when it is sound."""
         if isinstance(said, Refused):
-            return Rejected(path=one.id[:200], reason=said.reason, hint=said.hint, code="bad_submission")
+            return _refused(one.id, said)
         found = known.tasks.get(one.task_id)
         if found is None:
             close = nearest(one.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
@@ -314,6 +320,20 @@ def _check(known: KnownTask, one: Submission, said: bytes, root: Path | None, *,
             return Entry(one, known, digest, check_all(criteria, one, found), found.sha256)
     except BadArtifacts as error:
         return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
+
+
+def _converted(given: object) -> Submission | Rejected:
+    """The submission in plain values."""
+    try:
+        return convert_submission(given)
+    except Refused as error:
+        return _refused(given.get("id") if isinstance(given, Mapping) else None, error)
+
+
+def _refused(identity: object, why: Refused) -> Rejected:
+    """A submission that is none; its id may be anything."""
+    shown = identity[:200] if isinstance(identity, str) else ""
+    return Rejected(path=shown, reason=why.reason, hint=why.hint, code="bad_submission")
 
 
 def _read(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:

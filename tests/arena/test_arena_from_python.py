@@ -1,0 +1,67 @@
+"""The arena from Python: plain values are submissions and tasks, and nothing that is given goes unanswered."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steelyard as sy
+from arena_makers import make_arena
+from steelyard.arena.receipts import Receipt
+from steelyard.records.finding import Rejected
+from steelyard.store import Store
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "arena.md"
+
+
+def good(name: str) -> dict[str, Any]:
+    return {"id": name, "task_id": "task", "total_tokens": 1, "tool_calls": 2}
+
+
+@pytest.mark.parametrize(
+    ("one", "reason"),
+    [
+        ({"id": "half"}, "task_id is missing"),
+        ({**good("x"), "id": 5}, "id: expected str, got int"),
+        ({**good("x"), "total_tokens": 10**400}, "total_tokens: expected int <= 9007199254740992"),
+        (3, "expected object, got int"),
+        (None, "expected object, got null"),
+        (sy.Submission(id=None, task_id="task", total_tokens=1, tool_calls=1), "id: expected str, got null"),  # type: ignore[arg-type]
+        (sy.Submission(id="x", task_id=["task"], total_tokens=1, tool_calls=1), "task_id: expected str, got array"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_submission_is_refused_in_its_place(store: Store, one: Any, reason: str) -> None:
+    arena = make_arena(store)
+    arena.add_task({"id": "task"})
+    first, refused, last = arena.submit([good("a"), one, good("b")])
+    assert isinstance(first, Receipt)
+    assert isinstance(last, Receipt)
+    assert isinstance(refused, Rejected)
+    assert refused.reason == reason
+    assert sy.standings(arena, "task").n == 2
+
+
+def test_plain_values_are_what_a_submission_says(store: Store) -> None:
+    arena = make_arena(store)
+    arena.add_task({"id": "task"})
+    (first,) = arena.submit([good("a")])
+    (again,) = arena.submit([sy.Submission(**good("a"))])
+    assert isinstance(first, Receipt)
+    assert isinstance(again, Receipt)
+    assert (first.status, again.status) == ("accepted", "known")
+
+
+def test_what_is_no_task_is_an_error(store: Store) -> None:
+    with pytest.raises(sy.SteelyardError, match="not a task"):
+        make_arena(store).add_task({"id": "task", "titel": "x"})
+
+
+def test_the_page_s_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    exec(compile(found[1], str(PAGE), "exec"), {})  # noqa: S102 - our own page
+    assert capsys.readouterr().out.split()[:2] == ["1", "bee-1"]
