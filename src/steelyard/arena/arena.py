@@ -264,7 +264,7 @@ class Arena:
             held_rules, held_policy = read_settings(connection, self.store.address)
             rules, used = new_rules or held_rules, policy or held_policy
             if is_change:
-                write_settings(connection, rules, used)
+                write_settings(connection, rules, used, now_microseconds())
             return _rescore(connection, task_ids, rules=rules, policy=used), rules, used
 
         count, settled_rules, settled_policy = self.store.in_transaction(work)
@@ -369,7 +369,7 @@ def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") 
 
     def work(connection: Connection) -> Arena:
         if connection.execute(select(settings.c.name)).first() is None:
-            write_settings(connection, rules, policy)
+            write_settings(connection, rules, policy, now_microseconds())
         elif read_settings(connection, store.address) != (rules, policy):
             raise UsageError(
                 "the store holds an arena under other rules",

@@ -6,12 +6,14 @@ import math
 
 import msgspec
 from sqlalchemy import select
+from sqlalchemy.engine import Connection
 
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.known import Policy
+from steelyard.arena.settings import settings_at
 from steelyard.arena.standings import iso, ranked
-from steelyard.arena.tasks import known_task, load_tasks
+from steelyard.arena.tasks import find_tasks, known_task, load_tasks
 from steelyard.arena.view import View, view_task
 from steelyard.errors import UsageError
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
@@ -123,6 +125,10 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     now_n: int
     then_version: int
     now_version: int
+    then_profile: str
+    now_profile: str
+    then_policy: Policy
+    now_policy: Policy
     then_leader: str | None
     now_leader: str | None
     new: int
@@ -131,21 +137,34 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None) -> list[Changes]:
-    """What changed since the moment in one task, or in every task with a change."""
+    """What changed since the moment in one task, or in every task with a change.
+
+    Then as now, standings are made by the settings of the moment, so a rescore under other rules is a change.
+    """
     with arena.read() as connection:
-        used = policy or arena.policy
+        past, policy_then = settings_at(connection, since)
         every = load_tasks(connection, arena.rules)
         chosen = [known_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
+        # Past rules may not know the difficulty of a task that came after them.
+        then = find_tasks(connection, _tasks_at(connection, since), past)
         found = [
             _change(
-                view_task(connection, known, policy=used, until=since), view_task(connection, known, policy=used), since
+                view_task(connection, then.get(now.task.id, now), policy=policy or policy_then, until=since),
+                view_task(connection, now, policy=policy or arena.policy),
+                since,
+                profiles=(past.name, arena.rules.name),
             )
-            for known in chosen
+            for now in chosen
         ]
     return [one for one in found if one.moved or task_id is not None]
 
 
-def _change(before: View, after: View, since: int) -> Changes:
+def _tasks_at(connection: Connection, since: int) -> list[str]:
+    """The ids of the tasks that were there at the moment."""
+    return list(connection.execute(select(tasks.c.id).where(tasks.c.created_at <= since)).scalars())
+
+
+def _change(before: View, after: View, since: int, *, profiles: tuple[str, str]) -> Changes:
     then = {row["id"]: row for row in ranked(before).iter_rows(named=True)}
     now = list(ranked(after).iter_rows(named=True))
     moved = [
@@ -167,6 +186,10 @@ def _change(before: View, after: View, since: int) -> Changes:
         now_n=len(now),
         then_version=before.version,
         now_version=after.version,
+        then_profile=profiles[0],
+        now_profile=profiles[1],
+        then_policy=before.policy,
+        now_policy=after.policy,
         then_leader=next(iter(then), None),
         now_leader=now[0]["id"] if now else None,
         new=sum(change.then_ranking is None for change in moved),

@@ -12,6 +12,7 @@ from steelyard.arena.known import Policy
 from steelyard.arena.rules import Rules
 from steelyard.errors import BadStore
 from steelyard.store.migrations.m0001_arena import settings
+from steelyard.store.migrations.m0012_past_settings import past_settings
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 
@@ -26,13 +27,14 @@ def hold_settings(connection: Connection, *, alone: bool = False) -> None:
         connection.execute(text(f"LOCK TABLE {settings.name} IN {mode} MODE"))
 
 
-def write_settings(connection: Connection, rules: Rules, policy: Policy) -> None:
-    """Keep the rules, whole, and the policy: the store knows by itself how its scores are made."""
+def write_settings(connection: Connection, rules: Rules, policy: Policy, now: int) -> None:
+    """Keep the rules, whole, and the policy: the store knows by itself how its scores are and were made."""
     values = {"rules": msgspec.json.encode(rules, order="deterministic").decode(), "policy": policy}
     for name, value in values.items():
         found = connection.execute(update(settings).where(settings.c.name == name).values(value=value))
         if found.rowcount == 0:
             connection.execute(insert(settings), {"name": name, "value": value})
+    connection.execute(insert(past_settings), {"since": now, **values})
 
 
 def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
@@ -40,5 +42,16 @@ def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
     held = {row.name: row.value for row in connection.execute(select(settings))}
     if "rules" not in held or held.get("policy") not in POLICIES:
         raise BadStore("there is no arena in this store", where=where, hint="steelyard arena init makes one")
-    policy: Policy = "current" if held["policy"] == "current" else "as-submitted"
-    return msgspec.json.decode(held["rules"], type=Rules), policy
+    return _decoded(held["rules"], held["policy"])
+
+
+def settings_at(connection: Connection, until: int) -> tuple[Rules, Policy]:
+    """The rules and the policy that held at the moment; the first ones when it lies before the arena."""
+    held = select(past_settings.c.rules, past_settings.c.policy)
+    latest = held.where(past_settings.c.since <= until).order_by(past_settings.c.number.desc()).limit(1)
+    first = held.order_by(past_settings.c.number).limit(1)
+    return _decoded(*(connection.execute(latest).first() or connection.execute(first).one()))
+
+
+def _decoded(rules: str, policy: str) -> tuple[Rules, Policy]:
+    return msgspec.json.decode(rules, type=Rules), "current" if policy == "current" else "as-submitted"

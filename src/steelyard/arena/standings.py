@@ -13,6 +13,7 @@ from steelyard.arena.intervals import ScoreInterval, score_interval
 from steelyard.arena.known import DEFAULTED, Policy, claimed_criteria, defaulted_fields
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import KEPT, RANKED
+from steelyard.arena.settings import settings_at
 from steelyard.arena.suspicion import REVIEW, SUSPECT, outlier_flags, validate
 from steelyard.arena.tallies import place
 from steelyard.arena.tasks import known_task
@@ -98,9 +99,10 @@ def standings(
 ) -> Standings:
     """The standings of a task, now or as they stood at a moment; `top` leaves out lower places, not their weight."""
     with arena.read() as connection:
-        known = known_task(connection, task_id, arena.rules)
-        view = view_task(connection, known, policy=policy or arena.policy, until=until)
-    return standings_of(view, arena.rules, level=level, top=top)
+        rules, used = (arena.rules, arena.policy) if until is None else settings_at(connection, until)
+        known = known_task(connection, task_id, rules)
+        view = view_task(connection, known, policy=policy or used, until=until)
+    return standings_of(view, rules, level=level, top=top)
 
 
 def ranked(view: View) -> pl.DataFrame:

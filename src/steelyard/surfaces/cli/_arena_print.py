@@ -131,6 +131,11 @@ def change_lines(found: Sequence[Changes]) -> Iterator[str]:
             f"{task.task_id}: {task.then_n} -> {counted(task.now_n, 'submission')}, baseline {task.then_version} ->"
             f" {task.now_version}, leader {task.then_leader or DASH} -> {task.now_leader or DASH}"
         )
+        if (task.then_profile, task.then_policy) != (task.now_profile, task.now_policy):
+            yield (
+                f"    scored by {task.then_profile}, policy {task.then_policy} ->"
+                f" {task.now_profile}, policy {task.now_policy}"
+            )
         for one in task.moved:
             if one.then_ranking is None:
                 yield f"    {one.submission_id}  new at rank {one.now_ranking} with {one.now_score:.2f}"

@@ -1,0 +1,88 @@
+"""A change of profile or policy is a change of the standings, and earlier standings keep the rules of their day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, select
+
+from arena_makers import as_submission, as_task, make_arena
+from steelyard.arena.arena import Arena
+from steelyard.arena.history import changes
+from steelyard.arena.standings import standings
+from steelyard.profiles import Profile, load_profile
+from steelyard.store import Store, open_store
+from steelyard.store._migrate import applied
+from steelyard.store.migrations.m0001_arena import settings
+from steelyard.store.migrations.m0012_past_settings import METADATA, past_settings
+
+
+def changed(**constants: object) -> Profile:
+    return Profile(name="mine", spec="arena", constants={**load_profile("arena-1").constants, **constants})
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    held = [1_000_000]
+    monkeypatch.setattr("steelyard.arena.arena.now_microseconds", lambda: held[0])
+    return held
+
+
+@pytest.fixture
+def arena(store: Store, clock: list[int]) -> Arena:
+    made = make_arena(store)
+    made.add_task(as_task({"id": "task"}))
+    fields: dict[str, Any] = {"task_id": "task", "tool_calls": 5, "execution_time": 100}
+    made.submit(
+        [
+            as_submission({"id": f"s{n}", "total_tokens": 1000 * n, **fields, "estimated_cost": n / 7})
+            for n in range(1, 7)
+        ]
+    )
+    return made
+
+
+def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[int]) -> None:
+    then = standings(arena, "task")
+    clock[0] = 2_000_000
+    arena.rescore(profile=changed(token_weight=0.1, tool_call_weight=0.7))
+    (found,) = changes(arena, since=1_500_000)
+    assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
+    before = {row.submission_id: row.overall_score for row in then.standings}
+    now = {row.submission_id: row.overall_score for row in standings(arena, "task").standings}
+    assert before != now
+    assert {one.submission_id: one.then_score for one in found.moved}.items() <= before.items()
+    assert {one.submission_id: one.now_score for one in found.moved}.items() <= now.items()
+    assert standings(arena, "task", until=1_500_000) == then
+    assert changes(arena, since=2_500_000) == []
+
+
+def test_a_change_of_policy_is_a_change(arena: Arena, clock: list[int]) -> None:
+    clock[0] = 2_000_000
+    arena.rescore(policy="as-submitted")
+    (found,) = changes(arena, since=1_500_000)
+    assert (found.then_policy, found.now_policy) == ("current", "as-submitted")
+    assert found.moved
+
+
+def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: list[int]) -> None:
+    clock[0] = 2_000_000
+    factors = {**load_profile("arena-1").constants["difficulty_factors"], "superhuman": 2.0}
+    arena.rescore(profile=changed(difficulty_factors=factors))
+    arena.add_task(as_task({"id": "later", "difficulty": "superhuman"}))
+    arena.submit([{"id": "x", "task_id": "later", "total_tokens": 1, "tool_calls": 1}])
+    assert {one.task_id for one in changes(arena, since=1_500_000)} == {"later"}
+
+
+def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(arena: Arena) -> None:
+    shown = standings(arena, "task")
+    with arena.store.write() as connection:
+        METADATA.drop_all(connection)
+        connection.execute(delete(applied).where(applied.c.number == 12))
+    again = open_store(arena.store.url.render_as_string(hide_password=False), create=False)
+    with again.read() as connection:
+        held = {row.name: row.value for row in connection.execute(select(settings))}
+        assert connection.execute(select(past_settings)).all() == [(1, 0, held["rules"], held["policy"])]
+    assert standings(arena, "task", until=1_000_000) == shown
+    again.close()
