@@ -207,7 +207,22 @@ class StoreUnavailable(SteelyardError):
     http_status = 503
 
     def __init__(self, address: str, reason: str) -> None:
-        super().__init__(reason, where=address, hint="is the server running and may this user write there?")
+        hint = next((advice for sign, advice in _STORE_ADVICE.items() if sign in reason), _STORE_SERVER_ADVICE)
+        super().__init__(reason, where=address, hint=hint)
+
+
+_STORE_SERVER_ADVICE = "is the server running and may this user write there?"
+_STORE_ADVICE = {
+    "is full": "free some space and do it again; what was acknowledged is kept",
+    "is locked": "another program holds the file; do it again when that has ended",
+    "readonly": "may this user write the file and the folder it lies in?",
+    "Read-only": "may this user write the file and the folder it lies in?",
+    "Permission denied": "may this user write the file and the folder it lies in?",
+    "unable to open": "may this user read and write the file and the folder it lies in?",
+    "not a database": "name a file that steelyard made, or a new one",
+    "malformed": "the file is damaged; take it from a backup",
+}
+"""What to do, by a word of the database's own message."""
 
 
 class BadDeclaration(SteelyardError):

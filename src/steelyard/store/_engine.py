@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, Connection
@@ -19,10 +22,27 @@ def make_engine(url: URL) -> Engine:
         if importlib.util.find_spec("psycopg") is None:
             raise MissingExtra("psycopg", extra="postgres", purpose="a store on PostgreSQL")
         return create_engine(url, pool_pre_ping=True)
-    engine = create_engine(url, connect_args={"timeout": BUSY_MILLISECONDS / 1000})
+    engine = create_engine(_readable(url), connect_args={"timeout": BUSY_MILLISECONDS / 1000})
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _readable(url: URL) -> URL:
+    """The same file, opened for reading only where this user may not write: WAL mode would want to write beside it."""
+    path = Path(url.database or "")
+    if not path.exists() or is_writable(path):
+        return url
+    query = {"uri": "true", "mode": "ro"}
+    log = Path(f"{path}-wal")
+    if not log.exists() or log.stat().st_size == 0:  # else what stands in the log would be left out
+        query["immutable"] = "1"
+    return url.set(database=f"file:{quote(str(path.absolute()))}", query=query)
+
+
+def is_writable(path: Path) -> bool:
+    """Whether this user may write the file, and others beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:  # Any: SQLAlchemy hands over the driver's own objects

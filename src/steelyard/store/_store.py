@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlalchemy import Engine, text
 from sqlalchemy.engine import URL, Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 from steelyard.errors import BadStore, StoreUnavailable
 from steelyard.store._engine import make_engine
@@ -56,11 +56,14 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One transaction that sees a single moment of the store and writes nothing."""
-        with self.engine.connect() as connection:
-            if not self.is_sqlite:
-                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-            with connection.begin():
-                yield connection
+        try:
+            with self.engine.connect() as connection:
+                if not self.is_sqlite:
+                    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                with connection.begin():
+                    yield connection
+        except (OperationalError, ProgrammingError) as error:
+            raise self._unavailable(error) from error
 
     def in_transaction(self, work: Callable[[Connection], Result]) -> Result:
         """What `work` gives, run in one writing transaction; run again when another transaction was in the way."""
@@ -68,10 +71,18 @@ class Store:
             try:
                 with self.write() as connection:
                     return work(connection)
-            except (IntegrityError, OperationalError) as error:
-                if attempt == ATTEMPTS - 1 or not _worth_retrying(error):
+            except (IntegrityError, OperationalError, ProgrammingError) as error:
+                if attempt < ATTEMPTS - 1 and _worth_retrying(error):
+                    continue
+                if isinstance(error, IntegrityError):
                     raise
+                raise self._unavailable(error) from error
+            except OSError as error:  # the lock file
+                raise StoreUnavailable(self.address, error.strerror or str(error)) from error
         raise AssertionError("the last attempt either returns or raises")
+
+    def _unavailable(self, error: DBAPIError) -> StoreUnavailable:
+        return StoreUnavailable(self.address, str(error.orig).strip())
 
     def queue_if_new(self) -> AbstractContextManager[None]:
         """Hold the lock while a SQLite file is being made: switching it to WAL does not wait for others by itself."""

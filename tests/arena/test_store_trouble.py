@@ -1,0 +1,96 @@
+"""A store in trouble is an error that says what and what to do, and what was acknowledged stays."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+import steelyard.store._engine as engine_module
+from arena_makers import as_task, make_arena
+from steelyard.arena.arena import open_arena
+from steelyard.arena.standings import standings
+from steelyard.errors import StoreUnavailable
+from steelyard.store import Store, open_store
+from steelyard.surfaces.cli import run
+
+GOOD = {"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 2}
+
+
+def filled(address: str) -> None:
+    store = open_store(address)
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task"}))
+    arena.submit([GOOD])
+    store.close()
+
+
+def test_a_table_that_is_gone_is_an_error_with_the_store_s_name(
+    store: Store, store_address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task"}))
+    with store.write() as connection:
+        connection.execute(text("DROP TABLE arena_baselines"))
+    with pytest.raises(StoreUnavailable, match="arena_baselines"):
+        standings(arena, "task")
+    with pytest.raises(StoreUnavailable, match="arena_baselines"):
+        arena.submit([GOOD])
+    assert run(["arena", "standings", "task", "--store", store_address]) == 1
+    assert "steelyard: " in capsys.readouterr().err
+
+
+def test_a_full_disk_is_an_error_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/small.db"
+    filled(address)
+    store = open_store(address)
+    with (
+        store.engine.connect() as connection
+    ):  # SQLite's own limit stands in for the disk's; the connection is used again
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreUnavailable, match="full") as caught:
+        open_arena(store).submit([{**GOOD, "id": f"b{number}" * 50} for number in range(3000)])
+    assert "free some space" in (caught.value.hint or "")
+    store.close()
+    again = open_arena(open_store(address))
+    assert standings(again, "task").n == 1
+
+
+def test_a_file_that_another_program_holds_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"sqlite:///{tmp_path}/held.db"
+    filled(address)
+    monkeypatch.setattr(engine_module, "BUSY_MILLISECONDS", 50)
+    holder = sqlite3.connect(tmp_path / "held.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    (tmp_path / "given.jsonl").write_text(json.dumps({**GOOD, "id": "b"}))
+    assert run(["arena", "submit", str(tmp_path / "given.jsonl"), "--store", address]) == 1
+    assert "another program holds the file" in capsys.readouterr().err
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert run(["arena", "submit", str(tmp_path / "given.jsonl"), "--store", address]) == 0
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["at rest", "with a log"])
+def test_a_store_that_may_not_be_written_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], closed: bool
+) -> None:
+    address = f"sqlite:///{tmp_path}/a #1?.db".replace("?", "%3F")
+    filled(address)
+    other = open_store(address)
+    open_arena(other).submit([{**GOOD, "id": "b"}])
+    if closed:
+        other.close()
+    monkeypatch.setattr(engine_module, "is_writable", lambda _: False)
+    arena = open_arena(open_store(address, create=False))
+    assert standings(arena, "task").n == 2
+    with pytest.raises(StoreUnavailable, match="readonly") as caught:
+        arena.submit([{**GOOD, "id": "c"}])
+    assert "may this user write" in (caught.value.hint or "")
+    arena.store.close()
+    other.close()
