@@ -328,3 +328,17 @@ def commands_of(app: App, *path: str) -> list[tuple[str, ...]]:
 def test_every_command_shows_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["arena", *path, "--help"]) == 0
     assert f"Example: steelyard arena {' '.join(path)}" in capsys.readouterr().out
+
+
+def test_ranks_are_those_of_the_score_that_was_asked_for(
+    filled: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["arena", "standings", "fix-race", "--sort", "speed", *filled]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    ranks = [words[:2] for words in shown if len(words) > 8 and words[0].isdigit() and "-" in words[1]]
+    assert ranks[:3] == [["1", "odd-1"], ["2", "bee-1"], ["3", "bee-2"]]
+
+
+def test_that_nothing_changed_is_said(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["arena", "history", "--since", "2999-01-01", *filled]) == 0
+    assert "nothing changed since 2999-01-01" in capsys.readouterr().out

@@ -13,7 +13,7 @@ import steelyard.store._engine as engine_module
 from arena_makers import as_task, make_arena
 from steelyard.arena.arena import open_arena
 from steelyard.arena.standings import standings
-from steelyard.errors import StoreUnavailable
+from steelyard.errors import BadStore, StoreUnavailable
 from steelyard.store import Store, open_store
 from steelyard.surfaces.cli import run
 
@@ -94,3 +94,13 @@ def test_a_store_that_may_not_be_written_can_be_read(
     assert "may this user write" in (caught.value.hint or "")
     arena.store.close()
     other.close()
+
+
+def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "other.db")
+    other.execute("CREATE TABLE theirs (id TEXT)")
+    other.close()
+    before = (tmp_path / "other.db").read_bytes()
+    with pytest.raises(BadStore, match="another program"):
+        open_store(f"sqlite:///{tmp_path}/other.db")
+    assert (tmp_path / "other.db").read_bytes() == before

@@ -6,18 +6,23 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import select
+from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.arena import Arena
 from steelyard.arena.baseline import Bounds
+from steelyard.arena.board import EXTREMES, UNKNOWN_AT_ZERO, KnownTask
 from steelyard.arena.cents import cents, points
 from steelyard.arena.known import Policy, known_receipts
 from steelyard.arena.receipts import CriterionResult, Receipt
-from steelyard.arena.rules import score_metrics
+from steelyard.arena.rules import Rules, score_metrics
 from steelyard.arena.scoring import FACTS, score
 from steelyard.arena.standings import iso
 from steelyard.arena.tasks import known_task
 from steelyard.errors import UnknownName
+from steelyard.records.task import ScoreWeights, Task
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
+
+UNKNOWN_IF_ZERO = [list(EXTREMES.values())[place] for place in UNKNOWN_AT_ZERO]
 
 
 class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +53,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     criteria: tuple[CriterionResult, ...]
     artifacts_sha256: str | None
     scores: tuple[ScoreReason, ...]
+    sources: dict[str, str]
+    """Where each number comes from: the submission, the task's baseline or its defaults, the profile."""
 
 
 def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> Evaluation:
@@ -66,6 +73,11 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         receipt = known_receipts(connection, wanted_one, rules=arena.rules, policy=arena.policy)[submission_id]
         held = (baselines.c.task_key == known.key) & (baselines.c.version == receipt.baseline_version)
         base = connection.execute(select(baselines).where(held)).mappings().one()
+        sources = {
+            **dict.fromkeys(FACTS, "the submission"),
+            **_sources_of_bounds(connection, known, base, arena.rules),
+            **_sources_of_constants(known.task, arena.rules),
+        }
     bounds = Bounds(*(base[name] for name in Bounds._fields))
     details = msgspec.json.decode(row["details"]) if row["details"] else {}
     return Evaluation(
@@ -79,8 +91,40 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         submitter=row["submitter"],
         criteria=msgspec.convert(details.get("criteria", ()), tuple[CriterionResult, ...]),
         artifacts_sha256=details.get("artifacts_sha256"),
+        sources=sources,
         scores=_reasons({name: row[name] for name in FACTS}, bounds, dict(known.constants), only),
     )
+
+
+def _sources_of_bounds(connection: Connection, known: KnownTask, base: RowMapping, rules: Rules) -> dict[str, str]:
+    """For each bound, whether submissions set it or it is a default, and whose."""
+    n = base["from_n"]
+    found = dict.fromkeys(Bounds._fields, f"baseline version {base['version']}, {n} submissions")
+    set_by_nobody = list(Bounds._fields) if n < rules.baseline.submissions else []
+    if not set_by_nobody:
+        earlier = (submissions.c.task_key == known.key) & (submissions.c.ordinal <= n)
+        for part, field in EXTREMES.items():
+            stated = select(submissions.c.ordinal).where(earlier, submissions.c[field].is_not(None))
+            if field in UNKNOWN_IF_ZERO:
+                stated = stated.where(submissions.c[field] > 0)
+            if connection.execute(stated.limit(1)).first() is None:
+                set_by_nobody += [f"min_{part}", f"max_{part}"]
+    for name in set_by_nobody:
+        is_own = getattr(known.task.baseline, name, None) is not None
+        found[name] = f"default of the {'task' if is_own else 'profile'}"
+    return found
+
+
+def _sources_of_constants(task: Task, rules: Rules) -> dict[str, str]:
+    found = dict.fromkeys(rules.constants, "profile")
+    weights = [f"{name}_weight" for name in ScoreWeights.__struct_fields__]
+    if task.weights is not None:
+        found |= dict.fromkeys(weights, "the task")
+    elif task.category in rules.category_weights:
+        found |= dict.fromkeys(weights, f"profile, category {task.category}")
+    is_stated = task.difficulty is not None
+    found["difficulty_factor"] = f"profile, difficulty {task.difficulty}" if is_stated else "the task has no difficulty"
+    return found
 
 
 def _reasons(

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from sqlalchemy import Engine, text
 from sqlalchemy.engine import URL, Connection
@@ -13,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, Program
 from steelyard.errors import BadStore, StoreUnavailable
 from steelyard.store._engine import make_engine
 from steelyard.store._lock import exclusive
-from steelyard.store._migrate import migrate, pending
+from steelyard.store._migrate import applied, migrate, pending
 from steelyard.store._url import lock_path, read_url, shown
 
 Result = TypeVar("Result")
@@ -95,6 +97,19 @@ class Store:
         self.engine.dispose()
 
 
+def _is_foreign(url: URL) -> bool:
+    """Whether a SQLite file holds tables and none of ours."""
+    path = Path(url.database or "")
+    if url.get_backend_name() != "sqlite" or not path.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error:  # whoever opens it in earnest will say what is wrong
+        return False
+    return bool(tables) and applied.name not in tables
+
+
 def _worth_retrying(error: DBAPIError) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     return state in RETRIED_STATES
@@ -110,6 +125,8 @@ def open_store(address: str, *, create: bool = True) -> Store:
     where = shown(url)
     if url.get_backend_name() == "sqlite" and not create and not Path(url.database or "").exists():
         raise BadStore("there is no such store", where=where, hint="steelyard arena init --store ... makes one")
+    if _is_foreign(url):  # found out before a connection of ours changes how the file is written
+        raise BadStore("the file holds another program's tables", where=where, hint="name a file of its own")
     store = Store(url, make_engine(url))
     try:
         _bring_up_to_date(store, create=create)

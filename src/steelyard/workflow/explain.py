@@ -21,6 +21,7 @@ from steelyard.reports.explanation import GroupsExplanation
 from steelyard.reports.measurement import json_number
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
+from steelyard.sources.opencode import SQLITE
 from steelyard.workflow._open import PathInput
 from steelyard.workflow.measure import MEASURED, check_profile, measure
 
@@ -95,6 +96,17 @@ def explain_run(
     root = _tree(declared.name, known, chosen, entry.run)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
     return RunExplanation(run=id_, where=where, profile=chosen.name, prices=book.label, root=root)
+
+
+def store_of(path: str, metric: str) -> str | None:
+    """The address of the arena's store in the file; None when it is none, or the metric is not a submission's."""
+    if metric not in catalog() or catalog()[metric].level != "submission":
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            return f"sqlite:///{path}" if file.read(len(SQLITE)) == SQLITE else None
+    except OSError:
+        return None
 
 
 def explain_groups(

@@ -29,16 +29,22 @@ def _table(title: str, columns: Sequence[tuple[str, bool]]) -> Table:
     return table
 
 
-def standings_table(found: Standings, rows: Sequence[dict[str, Any]]) -> Table:  # Any: JSON values
-    """The standings of a task, best first."""
+def standings_table(found: Standings, rows: Sequence[dict[str, Any]], *, by: str) -> Table:  # Any: JSON values
+    """The standings of a task with the ranks by one score, best first."""
     numbers = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
-    columns = [("rank", True), ("submission", False), ("agent", False), ("model", False), ("percentile", True)]
+    columns = [
+        ("rank" if by == "overall" else f"{by} rank", True),
+        ("submission", False),
+        ("agent", False),
+        ("model", False),
+        ("percentile", True),
+    ]
     columns += [(name, True) for name in numbers] + [("notes", False)]
     table = _table(f"{found.task_id}  {found.category or ''}".rstrip(), columns)
     for row in rows:
         scores = [f"{row[f'{name}_score']:.2f}" for name in numbers]
         named = [row["agent"] or DASH, row["model"] or DASH, f"{row['percentile']:.1f}"]
-        add_row(table, str(row["overall_ranking"]), row["submission_id"], *named, *scores, _notes(row))
+        add_row(table, str(row[f"{by}_ranking"]), row["submission_id"], *named, *scores, _notes(row))
     return table
 
 
@@ -98,9 +104,10 @@ def evaluation_lines(found: Evaluation) -> Iterator[str]:
         yield f"{score.name} = {score.value:.2f}   ({score.unrounded!r})"
         yield f"    {score.formula}"
         for name, value in score.inputs.items():
-            yield f"    {name} = {'unknown' if value is None else value}"
+            source = f" ({found.sources[name]})" if name in found.sources else ""
+            yield f"    {name} = {'unknown' if value is None else value}{source}"
         for name, value in score.constants.items():
-            yield f"    {name} = {value} (profile)"
+            yield f"    {name} = {value} ({found.sources[name]})"
     for one in found.criteria:
         yield f"{'met' if one.met else 'not met'}{' (claimed)' if one.claimed else ''}: {one.type}: {one.reason}"
     for what, names in (("defaulted", receipt.defaulted), ("flags", receipt.flags), ("warnings", receipt.warnings)):
@@ -124,8 +131,10 @@ def history_lines(found: History) -> Iterator[str]:
         yield f"baseline {version['version']} from {since} ({version['created_at']})"
 
 
-def change_lines(found: Sequence[Changes]) -> Iterator[str]:
+def change_lines(found: Sequence[Changes], since: str) -> Iterator[str]:
     """What changed in each task."""
+    if not found:
+        yield f"nothing changed since {since}"
     for task in found:
         yield (
             f"{task.task_id}: {task.then_n} -> {counted(task.now_n, 'submission')}, baseline {task.then_version} ->"

@@ -84,7 +84,7 @@ def _print_task(
     if json:
         print_json(rows)
         return 0
-    console().print(standings_table(found, rows))
+    console().print(standings_table(found, rows, by=sort))
     interval = found.confidence_interval
     least = opened.rules.standings.reliable_from
     trust = "" if found.reliable else f"; ranks are not reliable below {counted(least, 'submission')}"
@@ -223,7 +223,7 @@ def history(
     opened = arena_at(store)
     if since is not None:
         changed = changes(opened, since=moment(since), task_id=task)
-        lines, shown = change_lines(changed), plain(changed)
+        lines, shown = change_lines(changed, since), plain(changed)
     else:
         found = past(opened, task_id=task, submitter=submitter)
         lines, shown = history_lines(found), plain(found)

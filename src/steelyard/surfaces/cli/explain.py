@@ -39,16 +39,17 @@ def explain(
     Example: steelyard explain runs.jsonl cost_of_pass --by tier
     Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
-    from steelyard.workflow.explain import explain_groups, explain_run  # brings the sources
+    from steelyard.workflow.explain import explain_groups, explain_run, store_of  # brings the sources
 
     if (run is None) == (by is None):
         raise UsageError("name one run with --run ID, or groups with --by tier")
-    if "://" in file:
+    store = file if "://" in file else store_of(file, metric)
+    if store is not None:
         if run is None:
             raise UsageError("in a store, name a submission with --run ID")
         if (profile, prices) != (DEFAULT, DEFAULT_BOOK):
             raise UsageError("a store holds scores made under its own profile", hint="leave --profile and --prices out")
-        return show(run, metric, store=file, json=showing.json)
+        return show(run, metric, store=store, json=showing.json)
     if run is not None:
         _show_run(explain_run(file, metric, run=run, profile=profile, prices=prices), json=showing.json)
         return 0
