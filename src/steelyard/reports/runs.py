@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from steelyard.errors import UsageError
+from steelyard.records.cells import own_cell, plain_type
 from steelyard.records.decode import encode_run
-from steelyard.records.run import Run
+from steelyard.records.run import Record, Run
 
 FLAT_PARTS = ("usage", "failure", "source")
 """Parts whose fields stand in columns of their own; other parts are JSON in a cell."""
@@ -46,51 +48,64 @@ def _jsonl(runs: Iterable[Run], path: Path) -> int:
     return count
 
 
-def flat_row(run: Run) -> dict[str, Any]:  # Any: cells of any type
-    """The run as columns: text, numbers, flags and times as they are, lists and objects as JSON."""
-    row: dict[str, Any] = {}
+Row = dict[str, Any]  # Any: cells of any type
+
+
+def flat_row(run: Run) -> Row:
+    """The run as columns: text, numbers, flags and times as they are, lists and objects as JSON.
+
+    Keys of the user's own are kept as they are: what a cell can hold depends on the format.
+    """
+    row: Row = {}
     for name in Run.__struct_fields__:
         value = getattr(run, name)
-        if value is None or value == ():
+        if value is None:
             continue
         if name in FLAT_PARTS:
-            row |= {
-                f"{name}.{leaf}": cell for leaf in value.__struct_fields__ if (cell := getattr(value, leaf)) is not None
-            }
+            row |= _part_cells(name, value)
         elif name == "extra":
-            row |= {key: _plain(cell) for key, cell in value.items()}
+            row |= value
         else:
             row[name] = value if isinstance(value, str | int | float | bool | datetime) else _json(value)
     return row
 
 
-def _plain(value: Any) -> Any:  # Any: whatever stands under an x_ key
-    return value if isinstance(value, str) else _json(value)
+def _part_cells(name: str, part: Record) -> Row:
+    """A column for each field; a part that columns could not give back, since nothing would stand in them, is JSON."""
+    cells = {f"{name}.{leaf}": cell for leaf in part.__struct_fields__ if (cell := getattr(part, leaf)) is not None}
+    return cells if cells and "" not in cells.values() else {name: _json(part)}
 
 
 def _json(value: Any) -> str:  # Any: a part of a run
     return msgspec.json.encode(value, order="deterministic").decode()
 
 
-def _columns(rows: Iterable[dict[str, Any]]) -> list[str]:  # Any: cells of any type
+def _columns(rows: Iterable[Row]) -> list[str]:
     seen = {name for row in rows for name in row}
     known = [name for name in Run.__struct_fields__ if name in seen]
-    parts = sorted(name for name in seen if name.partition(".")[0] in FLAT_PARTS)
+    parts = sorted(name for name in seen if name.partition(".")[0] in FLAT_PARTS and name not in known)
     own = sorted(name for name in seen if name.startswith("x_"))
     return [*known, *parts, *own]
 
 
 def _csv(runs: Iterable[Run], path: Path) -> int:
     rows = [flat_row(run) for run in runs]
+    columns = _columns(rows) or ["task"]
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, _columns(rows) or ["task"], lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({name: _text(cell) for name, cell in row.items()})
+        bare = csv.writer(file, lineterminator="\n")
+        # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
+        quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for cells in chain([columns], ([_text(name, row) for name in columns] for row in rows)):
+            (quoted if any("\r" in cell for cell in cells) else bare).writerow(cells)
     return len(rows)
 
 
-def _text(cell: Any) -> str:  # Any: a cell
+def _text(name: str, row: Row) -> str:
+    if name not in row:
+        return ""
+    cell = row[name]
+    if name.startswith("x_"):
+        return own_cell(cell)
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return cell.isoformat() if isinstance(cell, datetime) else repr(cell) if isinstance(cell, float) else str(cell)
@@ -101,6 +116,20 @@ def _parquet(runs: Iterable[Run], path: Path) -> int:
 
     rows = [flat_row(run) for run in runs]
     columns = _columns(rows) or ["task"]
-    frame = pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
+    frame = pl.DataFrame({name: _typed(name, rows) for name in columns}, strict=False)
     frame.write_parquet(path)
     return len(rows)
+
+
+def _typed(name: str, rows: Sequence[Row]) -> list[Any]:  # Any: cells that a column of one type holds
+    """The column's cells, all of one type.
+
+    Own values of several types are bytes of JSON, which no reader takes for text; times not all in UTC are text.
+    """
+    held = [row[name] for row in rows if name in row]
+    if name.startswith("x_"):
+        if plain_type(held) is None:
+            return [own_cell(row[name]).encode() if name in row else None for row in rows]
+    elif any(isinstance(cell, datetime) and cell.tzinfo is not UTC for cell in held):
+        return [row[name].isoformat() if name in row else None for row in rows]
+    return [row.get(name) for row in rows]

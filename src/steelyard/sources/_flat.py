@@ -1,7 +1,8 @@
 """Run records as table rows.
 
 A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
-name with JSON in the cell. Token kinds may stand without their `usage.`.
+name with JSON in the cell. Token kinds may stand without their `usage.`. Columns of the user's own keep the types that
+the format has; cells without a type (CSV, columns of bytes) are read as `records/cells.py` says.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import nearest
+from steelyard.records.cells import own_value
 from steelyard.records.decode import Refused, convert_run
 from steelyard.records.run import TOKEN_KINDS, Failure, Origin, Output, Record, Run, Snapshot, TestResults, Usage
 
@@ -60,13 +62,15 @@ def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of
             continue
         name = ALIASES.get(column, column)
         part, _, leaf = name.partition(".")
-        if leaf and not name.startswith("x_"):
+        if name.startswith("x_"):
+            values[name] = own_value(cell) if from_text else _own(cell)
+        elif leaf:
             holder = values.setdefault(part, {})
             if not isinstance(holder, dict):
                 raise Refused(f"columns {part!r} and {name!r} say the same thing", "leave one of them out")
             holder[leaf] = _cell(cell)
         else:
-            values[name] = _cell(cell) if name.startswith("x_") or name not in FIELDS else _field(name, cell)
+            values[name] = _field(name, cell)
     try:
         return convert_run(values, from_text=from_text)
     except Refused as refused:
@@ -94,6 +98,18 @@ def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
         except msgspec.DecodeError as error:
             raise Refused(f"{name}: the cell does not hold JSON", "write lists and objects as JSON") from error
     return _cell(cell)
+
+
+def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
+    """The value of a typed cell; bytes have no type of their own, and times become the text that JSON has for them."""
+    if isinstance(cell, bytes):
+        try:
+            return own_value(cell.decode())
+        except UnicodeDecodeError as error:
+            raise Refused(
+                "a column of bytes does not hold text", "write text, numbers or JSON under x_ keys"
+            ) from error
+    return msgspec.to_builtins(_cell(cell))
 
 
 def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives them

@@ -1,0 +1,124 @@
+"""Runs that are written and read again are the same runs, whatever the format."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import steelyard as sy
+from steelyard.records.cells import own_cell, own_value
+from steelyard.records.decode import encode_run
+from steelyard.records.run import Failure, Origin, Run, Usage
+from steelyard.reports.runs import write_runs
+from steelyard.sources._base import Entry
+from steelyard.sources._gather import gather
+from strategies import runs
+
+ENDINGS = ("jsonl", "csv", "parquet")
+TRICKY = ("007", "1e5", "1e16", "1.50", "-0", "9" * 23, "true", "null", "", '"', '"12"', "[1]", "[1, 2]")
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(TRICKY)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
+own_values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=5
+)
+own_columns = st.sampled_from([st.booleans(), st.integers(), st.floats(0, 1), texts, own_values])
+moments = st.builds(
+    lambda seconds, zone: datetime.fromtimestamp(seconds, UTC).replace(tzinfo=zone),
+    st.floats(0, 4e9),
+    st.sampled_from([None, UTC, timezone(timedelta(hours=2)), timezone(timedelta(0))]),
+)
+
+
+@st.composite
+def runs_with_own_keys(draw: st.DrawFn) -> list[Run]:
+    columns = {f"x_{name}": draw(own_columns) for name in draw(st.lists(texts.filter(bool), unique=True, max_size=3))}
+    made = []
+    for number in range(draw(st.integers(1, 4))):
+        kept = [key for key in columns if draw(st.booleans())]
+        start = draw(st.none() | moments)
+        changed = {
+            "id": f"r{number}",
+            "started_at": start,
+            "ended_at": None,
+            "failure": draw(st.none() | st.builds(Failure, cause=st.just("agent"), message=st.none() | texts)),
+            "source": draw(st.none() | st.builds(Origin, path=st.none() | texts)),
+            "extra": {key: draw(columns[key]) for key in kept} or None,
+        }
+        made.append(msgspec.structs.replace(draw(runs()), **changed))
+    return made
+
+
+def read_back(path: Path) -> list[Run]:
+    return [item.run for item in gather([path]) if isinstance(item, Entry)]
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(made=runs_with_own_keys())
+@example(made=[Run(id="a", task="t", usage=Usage(), calls=(), provenance={})])
+@example(made=[Run(id="a", task="t", extra={"x_a": 1}), Run(id="b", task="t", extra={"x_a": 1.0})])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_runs_come_back_from_a_file_as_they_were_written(tmp_path: Path, ending: str, made: list[Run]) -> None:
+    path = tmp_path / f"runs.{ending}"
+    write_runs(made, path)
+    # as JSON, since Python takes 1, 1.0 and True for equal
+    assert [encode_run(run) for run in read_back(path)] == [encode_run(run) for run in made]
+
+
+@pytest.mark.parametrize("value", [1200, 0.5, True, "words", "007", "1200", [1, "a"], {"a": {"b": 1.5}}, None])
+def test_a_run_read_from_three_formats_counts_once(tmp_path: Path, value: Any) -> None:
+    run = Run(id="a", task="t", passed=True, extra={"x_own": value})
+    paths = [tmp_path / f"runs.{ending}" for ending in ENDINGS]
+    for path in paths:
+        write_runs([run], path)
+    measured = sy.measure(paths, interval="none")
+    assert (measured.n, measured.rejected_count) == (1, 0)
+
+
+@given(cell=texts | own_values.map(own_cell))
+def test_a_cell_that_was_read_is_written_as_it_stood(cell: str) -> None:
+    value = own_value(cell)
+    if cell and not isinstance(value, list | dict):  # the spaces in a list are not part of it
+        assert own_cell(value) == cell
+
+
+@given(value=own_values)
+def test_a_cell_gives_back_the_value_it_was_made_from(value: Any) -> None:
+    again = own_value(own_cell(value))
+    assert msgspec.json.encode(again, order="deterministic") == msgspec.json.encode(value, order="deterministic")
+
+
+def test_digits_that_a_number_would_change_stay_text(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task,x_a,x_b,x_c,x_d,x_e\nt,007,1e5,1200,true,1.50\n", encoding="utf-8")
+    (run,) = read_back(path)
+    assert run.extra == {"x_a": "007", "x_b": "1e5", "x_c": 1200, "x_d": True, "x_e": "1.50"}
+
+
+def test_parquet_keeps_the_types_of_own_columns(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    day = datetime(2026, 1, 2, tzinfo=UTC)
+    frame = pl.DataFrame({"task": ["t"], "x_text": ["12"], "x_count": [12], "x_flag": [True], "x_day": [day]})
+    frame.write_parquet(path)
+    (run,) = read_back(path)
+    assert run.extra == {"x_text": "12", "x_count": 12, "x_flag": True, "x_day": "2026-01-02T00:00:00Z"}
+    written = tmp_path / "again.parquet"
+    write_runs([run], written)
+    assert pl.read_parquet_schema(written)["x_count"] == pl.Int64
+
+
+def test_bytes_that_are_no_text_are_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    pl.DataFrame({"id": ["a", "b"], "task": ["t", "t"], "x_a": [b"\xff", b"12"]}).write_parquet(path)
+    reading = sy.measure([path], interval="none")
+    assert (reading.n, reading.rejected_count) == (1, 1)
+    assert "does not hold text" in reading.rejected[0].reason
