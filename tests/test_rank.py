@@ -219,3 +219,12 @@ def test_two_agents_are_told_apart_by_strengths() -> None:
     assert first.strength == pytest.approx(-second.strength)
     assert first.strength > 1
     assert (first.band, second.band) == ("1", "2")
+
+
+def test_a_mean_cost_over_some_of_the_runs_says_over_how_many(tmp_path: Path) -> None:
+    runs = made_runs({"a": 0.8, "b": 0.2}, tasks=10, attempts=2)
+    path = write(tmp_path / "runs.jsonl", [msgspec.structs.replace(runs[0], cost_usd=None), *runs[1:]])
+    found = json.loads(steelyard("rank", str(path), "--by", "agent", "--on", "pass_rate", "--json").stdout)["places"]
+    assert sorted((place["cost_runs"], place["runs"]) for place in found) == [(19, 20), (20, 20)]
+    shown = steelyard("rank", str(path), "--by", "agent", "--on", "pass_rate").stdout
+    assert shown.count("(19 of 20)") == 1

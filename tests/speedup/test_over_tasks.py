@@ -61,6 +61,18 @@ def test_a_total_with_an_unknown_part_is_unknown() -> None:
     assert found["run"]["cost_by_agent_model"] == {"tool:model": None}
 
 
+def test_a_task_of_which_only_some_attempts_state_a_cost_has_none() -> None:
+    found = measured(
+        run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2), run(4.0, task="b", cost_usd=3.0)
+    ).as_dict(many=True)
+    assert found["summary"]["tool:model"]["mean_cost_per_task"] == 3.0  # b alone; half of what a took is not its cost
+    assert found["summary_counts"]["tool:model"]["mean_cost_per_task"] == {"n": 1, "of": 2}
+    assert found["overall"]["tool:model"]["on_cost_front"] is None
+    only = measured(run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2)).as_dict(many=False)
+    assert only["summary"]["tool:model"]["mean_cost_per_task"] is None
+    assert only["summary_missing"]["tool:model"]["mean_cost_per_task"] == "no task's cost is known"
+
+
 def test_pass_at_k_for_every_k_up_to_the_smallest_number_of_attempts() -> None:
     tests = {"a": (GOOD, BAD, BAD), "b": (GOOD, GOOD)}
     attempts = [

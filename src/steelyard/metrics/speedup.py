@@ -247,7 +247,7 @@ def accuracy(*, successes: Required) -> Value:
     example=Example({"costs": (0.5, 1.5)}, 1.0),
 )
 def mean_cost_per_task(*, costs: Required) -> Value:
-    """What an attempt costs on average, every task with a known cost counting once."""
+    """What an attempt costs on average, every task whose attempts all have a known cost counting once."""
     return mean(costs) if costs else missing("no task's cost is known")
 
 

@@ -131,13 +131,21 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
             range_text(place.score, declared.unit),
-            DASH if place.cost_usd is None else level_of(place.cost_usd, "USD"),
+            _cost_text(place),
             DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
             _front_text(place),
             f"{place.runs:,}",
         )
     yield table
     yield from _passes_table(result)
+
+
+def _cost_text(place: Place) -> str:
+    """The mean cost, with how many runs it is over where that is not all of them."""
+    if place.cost_usd is None:
+        return DASH
+    cost = level_of(place.cost_usd, "USD")
+    return cost if place.cost_runs == place.runs else f"{cost} ({place.cost_runs:,} of {place.runs:,})"
 
 
 def _front_text(place: Place) -> str:

@@ -43,10 +43,16 @@ class Speedups:
     def overall(self) -> dict[str, Fields]:
         """Our figures of each agent over its tasks, and whether it is on the front of cost and gain."""
         found = {key: overall(self.table, at, self.measured, self.options) for key, at in by_agent(self.table).items()}
-        costs = {key: self.summaries[key]["mean_cost_per_task"] for key in found}
+        costs = {key: self._whole_cost(key) for key in found}
         gains = {key: fields["mean_log_advantage"] for key, fields in found.items()}
         on_front = fronts(costs, gains)
         return {key: fields | {"on_cost_front": on_front[key]} for key, fields in found.items()}
+
+    def _whole_cost(self, key: str) -> float | None:
+        """The agent's mean cost where every task's is known: over other tasks than another's it compares nothing."""
+        count = self._summaries[key].counts["mean_cost_per_task"]
+        cost: float | None = self.summaries[key]["mean_cost_per_task"]
+        return cost if count["n"] == count["of"] else None
 
     @cached_property
     def _summaries(self) -> dict[str, Summary]:

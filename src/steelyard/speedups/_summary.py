@@ -56,7 +56,7 @@ def summary(table: Table, indexes: Sequence[int]) -> Summary:
     at_tasks = _Tasks(attempts)
     speedups = at_tasks.means(_finite(table.task_speedup[index] for index in indexes))
     levels = [at_tasks.means(_finite(table.advantages[index, level] for index in indexes)) for level in range(4)]
-    costs = at_tasks.means(one.cost_usd for one in attempts)
+    costs = at_tasks.whole_means(one.cost_usd for one in attempts)
     successes = at_tasks.means(one.success for one in attempts)
     lengths = at_tasks.means(one.trajectory_length for one in attempts)
     solved = _known(at_tasks.solved())
@@ -106,9 +106,16 @@ class _Tasks:
 
     def means(self, values: Iterable[float | Missing]) -> list[float]:
         """The mean of each task's known values; a task without any is left out."""
+        return [mean(known) for known, _ in self._known(values) if known]
+
+    def whole_means(self, values: Iterable[float | Missing]) -> list[float]:
+        """The mean of each task all of whose values are known: part of what was paid for a task is not its cost."""
+        return [mean(known) for known, attempts in self._known(values) if len(known) == attempts]
+
+    def _known(self, values: Iterable[float | Missing]) -> Iterator[tuple[list[float], int]]:
+        """Each task's known values, and how many attempts there were."""
         listed = list(values)
-        known = [_known(listed[position] for position in rows) for rows in self.rows]
-        return [mean(inside) for inside in known if inside]
+        return ((_known(listed[position] for position in rows), len(rows)) for rows in self.rows)
 
     def solved(self) -> list[bool | Missing]:
         """Whether any attempt at the task succeeded; unknown when none did and one's success is unknown."""

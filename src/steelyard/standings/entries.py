@@ -152,6 +152,7 @@ def places(
                 score=shown[place],
                 strength=float(order_by[place]) if order == "bradley-terry" else None,
                 cost_usd=_whole_mean(costs),
+                cost_runs=int(cost[place].known[field.common].sum()),
                 cost_of_pass=_cost_of_pass(costs, rates),
                 on_front=front[place][0] if place in front else None,
                 front_share=front[place][1] if place in front else None,

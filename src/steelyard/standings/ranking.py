@@ -57,7 +57,9 @@ class Place:
     strength: float | None = None
     """Bradley-Terry strength, where asked for."""
     cost_usd: float | None = None
-    """Mean cost of a run on the common tasks; None when unknown."""
+    """Mean cost of a run on the common tasks; None when a task's is unknown."""
+    cost_runs: int = 0
+    """How many of the runs state a cost, or have one by the price book: the mean is over these."""
     cost_of_pass: float | None = None
     """Mean cost over pass rate on the common tasks; None when either is unknown."""
     on_front: bool | None = None
@@ -118,6 +120,7 @@ def _place_dict(place: Place) -> dict[str, Any]:  # Any: JSON values
         "score": numbers(place.score.as_dict()),
         "runs": place.runs,
         "cost_usd": number(place.cost_usd),
+        "cost_runs": place.cost_runs,
         "cost_of_pass": number(place.cost_of_pass),
         "on_front": place.on_front,
         "front_share": place.front_share,
