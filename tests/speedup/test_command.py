@@ -15,6 +15,7 @@ import pytest
 import commands
 from steelyard.errors import BadProfile, UnknownName, UnreadableFile, UsageError
 from steelyard.surfaces.cli import run
+from steelyard.workflow.read import Reading
 from steelyard.workflow.speedup import TaskFiles, agent_files, speedup
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
@@ -351,6 +352,27 @@ def test_an_unstated_cost_is_priced_from_the_log(tmp_path: Path) -> None:
     cost = found["agents"][key]["task_cost_usd"]
     assert cost == pytest.approx(5.0 + 0.1 * 15.0)  # a million in at 5, a tenth of a million out at 15
     assert found["measures"][key]["cost_origin"] == "priced"
+
+
+def test_a_sum_above_a_context_tier_is_a_lower_bound_as_it_is_in_read(tmp_path: Path) -> None:
+    started = "2026-01-01T00:00:00Z"
+    usage = {"input_tokens": 300_000, "output_tokens": 1_000}
+    record = {"id": "a", "task": "t", "model": "gemini-2.5-pro", "started_at": started, "usage": usage}
+    sides = {which: write(tmp_path / f"{which}.json", timings(time_x=2.0)) for which in ("nop", "oracle")}
+    agent = write(tmp_path / "agent.jsonl", record | {"benchmarks": timings(time_x=1.0)["benchmarks"]})
+    tokens = {"prompt_tokens": 300_000, "completion_tokens": 1_000}
+    entry = {"timestamp": started, "llm_metrics": {"accumulated_token_usage": tokens}}
+    log = write(tmp_path / "log.json", [entry])
+    bare = write(tmp_path / "bare.json", timings(time_x=1.0))
+    agents = {"run:gemini-2.5-pro": agent, "log:gemini-2.5-pro": bare}
+    logs = {"log:gemini-2.5-pro": [log]}
+    found = speedup(TaskFiles(nop=sides["nop"], oracle=sides["oracle"], agents=agents, logs=logs)).to_dict()
+    reading = Reading([agent])
+    assert len(list(reading)) == 1
+    for key in agents:
+        assert found["agents"][key]["task_cost_usd"] == reading.summary.total.cost_lower_bound_usd
+        assert found["measures"][key]["cost_origin"] == "lower_bound"
+    assert [one["code"] for one in found["findings"]].count("cost_lower_bound") == 2
 
 
 def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, command: Command) -> None:

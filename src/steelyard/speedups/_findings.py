@@ -65,6 +65,9 @@ def _of_attempt(table: Table, index: int, where: str) -> Iterator[Finding]:
     if isinstance(attempt.success, Missing):
         message = f"whether the attempt succeeded is not known: {attempt.success.reason}"
         yield Finding(code="success_unknown", severity="info", message=message, where=where)
+    if attempt.cost_origin == "lower_bound":
+        message = "the cost is a lower bound: some tokens are not known, or not how they fall into calls"
+        yield Finding(code="cost_lower_bound", message=message, where=where)
     if attempt.fallback:
         message = "the attempt failed, so its benchmarks count as unchanged (speedup 1.0)"
         yield Finding(code="fallback_to_baseline", severity="info", message=message, where=where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -23,6 +24,9 @@ PORTION = 40_000
 NO_COST = Missing("no cost is given")
 NO_TRAJECTORY = Missing("no log is given")
 
+CostOrigin = Literal["stated", "priced", "lower_bound"]
+"""How a cost came to be known; of a lower bound, that at least so much was paid."""
+
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
@@ -40,7 +44,7 @@ class Attempt:
     oracle_tests: TestResults | None = None
     snapshot: Snapshot | None = None
     cost_usd: float | Missing = NO_COST
-    cost_origin: str | None = None
+    cost_origin: CostOrigin | None = None
     trajectory_length: int | Missing = NO_TRAJECTORY
     trajectory_origin: str | None = None
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from steelyard.errors import BadInput, UnreadableFile
-from steelyard.prices import PriceBook, open_book, price_run
+from steelyard.prices import PriceBook, Priced, open_book, price_run
+from steelyard.records.facts import FACT_PARTS
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run, Snapshot, TestResults
 from steelyard.speedups._sides import Side, side_of
-from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt
+from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
 from steelyard.timings._base import TimingFile, amount, count, parse_json, read_text
 from steelyard.timings._catalog import open_timings, read_timings
 from steelyard.timings._contradictions import contradiction, contradictions
@@ -176,23 +178,42 @@ def _trajectory(about: _About, logs: Sequence[Path], reading: Reading) -> tuple[
 
 def _cost(
     about: _About, run: Run | None, model: str, logs: Sequence[Path], reading: Reading
-) -> tuple[float | Missing, str | None]:
+) -> tuple[float | Missing, CostOrigin | None]:
     """The stated cost; else the tokens of the run record, or of the agent's log, under the price book."""
     if about.cost_usd is not None:
-        return about.cost_usd, "stated"
+        too_low = run is not None and run.cost_usd == about.cost_usd and _is_bound(run)
+        return about.cost_usd, "lower_bound" if too_low else "stated"
     if run is not None and run.total_usage is not None:
-        priced = price_run(run if run.model else msgspec.structs.replace(run, model=model), reading.book)
-    elif not logs:
+        named = run if run.model else msgspec.structs.replace(run, model=model)
+        cost, origin = _or_least(price_run(named, reading.book), lambda: price_run(named, reading.book, least=True))
+        return cost, "lower_bound" if origin and _is_bound(run) else origin
+    if not logs:
         return NO_COST, None
-    else:
-        try:
-            logged = usage_of(logs)
-        except BadInput as error:
-            return Missing(f"the log cannot be read: {error.message}"), None
-        if isinstance(logged, Missing):
-            return logged, None
-        priced = reading.book.price(logged.usage, model=model, at=logged.at, span="run")
-    return priced, None if isinstance(priced, Missing) else "priced"
+    try:
+        logged = usage_of(logs)
+    except BadInput as error:
+        return Missing(f"the log cannot be read: {error.message}"), None
+    if isinstance(logged, Missing):
+        return logged, None
+    price = partial(reading.book.price, logged.usage, model=model, at=logged.at)
+    return _or_least(price(span="run"), lambda: price(span="least"))
+
+
+def _or_least(cost: Priced, at_least: Callable[[], Priced]) -> tuple[Priced, CostOrigin | None]:
+    """The cost; where it depends on how the tokens fall into calls, the least that was paid (decision 0036)."""
+    if not isinstance(cost, Missing):
+        return cost, "priced"
+    least = at_least()
+    return (cost, None) if isinstance(least, Missing) else (least, "lower_bound")
+
+
+def _is_bound(run: Run) -> bool:
+    """Whether the record itself says that its cost or its tokens are too low."""
+    held = _BOUND.get(run)
+    return held is not None and bool(_BOUND.read(held)[0])
+
+
+_BOUND = FACT_PARTS["cost_is_lower_bound"]
 
 
 def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestResults | None]:
