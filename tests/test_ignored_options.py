@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from cyclopts import Parameter, Token
 
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
 from steelyard.standings.gating import Rule
-from steelyard.surfaces.cli import run
+from steelyard.surfaces.cli import build_app, run
 from steelyard.workflow._samples import read_filter
 
 SAMPLES = Path(__file__).parent / "samples" / "repeatability"
@@ -61,6 +62,80 @@ def test_an_option_that_would_do_nothing_is_refused(
     shown = capsys.readouterr()
     assert sentence in shown.err
     assert (status, shown.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "refused"),
+    [
+        (["arena", "watch"], "--every", ("-1", "0", "nan", "inf")),
+        (["arena", "watch"], "--looks", ("-1", "0", "1.5")),
+        (["arena", "notify", "--targets", "t.toml"], "--every", ("-1", "0", "nan", "inf")),
+        (["arena", "compare-profiles", "arena-1", "arena-1"], "--movers", ("-1", "0.5")),
+        (["arena", "standings"], "--top", ("-1", "0")),
+        (["arena", "standings"], "--level", ("-1", "0", "nan")),
+        (["arena", "bias"], "--level", ("-1", "0", "nan")),
+        (["rank", "RUNS"], "--min-coverage", ("-1", "1.5", "nan")),
+        (["rank", "RUNS"], "--resamples", ("-1", "0")),
+        (["rank", "RUNS"], "--seed", ("-1", "1.5")),
+        (["rank", "RUNS"], "--level", ("-1", "0", "nan")),
+        (["judges", "RUNS"], "--level", ("-1", "0", "nan")),
+        (["repeat", "OUTPUTS"], "--tau", ("-1", "nan", "inf")),
+    ],
+)
+def test_a_number_that_cannot_be_meant_is_refused(
+    arguments: list[str],
+    option: str,
+    refused: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places = {"RUNS": write(tmp_path / "runs.jsonl", sy.demo_runs()), "OUTPUTS": str(SAMPLES / "clamp_runs.jsonl")}
+    assert run(["arena", "init"]) == 0
+    (tmp_path / "t.toml").write_text("", encoding="utf-8")
+    for number in refused:
+        capsys.readouterr()
+        status = run([*(places.get(word, word) for word in arguments), option, number])
+        assert (status, capsys.readouterr().out) == (2, ""), number
+
+
+def _parameters() -> list[tuple[str, type, Parameter]]:
+    """Every parameter of every command."""
+    found, waiting = [], [build_app()]
+    while waiting:
+        app = waiting.pop()
+        named = [name for name in app if not name.startswith("-")]
+        waiting += [app[name] for name in named]
+        if app.default_command is not None:
+            arguments = app.assemble_argument_collection()
+            found += [(f"{app.name[0]} {one.name}", one.hint, one.parameter) for one in arguments]
+    return found
+
+
+def test_no_path_may_be_an_empty_text() -> None:
+    paths = [(name, parameter) for name, hint, parameter in _parameters() if "Path" in str(hint)]
+    assert len(paths) > 20
+    for name, parameter in paths:
+        assert callable(parameter.converter), name
+        with pytest.raises(UsageError, match="empty text"):
+            parameter.converter(object, [Token(value="")])
+
+
+@pytest.mark.parametrize("command", [["read", ""], ["measure", ""], ["explain", "", "pass_rate", "--run", "a"]])
+def test_an_empty_text_is_not_the_current_folder(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "runs.jsonl", sy.demo_runs())
+    assert run(command) == 2
+    assert "an empty text names no file or folder" in capsys.readouterr().err
+
+
+def test_reading_nothing_is_an_error_in_python_too() -> None:
+    for nothing in ([], "", [""], iter(())):
+        with pytest.raises(UsageError):
+            sy.read(nothing)
 
 
 def test_a_folder_without_a_contract_is_refused_and_an_unused_contract_named(tmp_path: Path) -> None:

@@ -1,6 +1,11 @@
-"""Every setting that comes from the environment, declared once."""
+"""Every setting that comes from the environment, and what a path may be, declared once."""
 
 from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+
+from steelyard.errors import UsageError
 
 METRICS_PATH = "STEELYARD_METRICS"
 """Folders (separated as in PATH) whose Python files declare metrics of the user's own."""
@@ -9,3 +14,10 @@ CACHE_FOLDER = "STEELYARD_CACHE"
 
 STDIN = "-"
 """The path that stands for what is piped in."""
+
+
+def named_path(given: str | PathLike[str]) -> Path:
+    """The path that a user named; an empty text is refused, of which `Path` would make the current folder."""
+    if not fspath(given):
+        raise UsageError("an empty text names no file or folder", hint=". is the current folder")
+    return Path(given)

@@ -11,7 +11,7 @@ from steelyard.errors import BadRecord, UnreadableFile, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records.decode import Refused, checked_run
 from steelyard.records.run import Run
-from steelyard.settings import STDIN
+from steelyard.settings import STDIN, named_path
 from steelyard.sources._base import Entry, Source, head_of
 from steelyard.sources._catalog import source_named
 from steelyard.sources._gather import gather
@@ -47,6 +47,8 @@ def read_runs(
     if isinstance(inputs, RunTable):
         return inputs
     found = list(each_input(inputs))
+    if not found:
+        raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
     for given in found:
         if isinstance(given, Path) and not given.exists() and str(given) != STDIN:
             raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
@@ -76,7 +78,7 @@ def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterato
         raise _no_runs(several)
     for number, given in enumerate(several, 1):
         if isinstance(given, (str, PathLike)):
-            yield Path(given)
+            yield named_path(given)
         elif isinstance(given, (Run, Mapping)):
             try:
                 yield Entry(checked_run(given), "records", number)

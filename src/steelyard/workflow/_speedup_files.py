@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from steelyard.settings import named_path
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFiles:
@@ -34,6 +36,8 @@ class TaskFiles:
         """Take paths given as text, too."""
         for name in ("nop", "oracle", "nop_again", "tests", "snapshot", "runs"):
             if isinstance(given := getattr(self, name), str):
-                object.__setattr__(self, name, Path(given))
-        object.__setattr__(self, "agents", {key: Path(path) for key, path in self.agents.items()})
-        object.__setattr__(self, "logs", {key: [Path(path) for path in paths] for key, paths in self.logs.items()})
+                object.__setattr__(self, name, named_path(given))
+        object.__setattr__(self, "agents", {key: named_path(path) for key, path in self.agents.items()})
+        object.__setattr__(
+            self, "logs", {key: [named_path(path) for path in paths] for key, paths in self.logs.items()}
+        )

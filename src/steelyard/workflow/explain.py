@@ -19,6 +19,7 @@ from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.reports.explanation import GroupsExplanation
 from steelyard.reports.measurement import json_number
+from steelyard.settings import named_path
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.sources.opencode import SQLITE
@@ -89,7 +90,7 @@ def explain_run(
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     check_profile(chosen)
     book = open_book(prices)
-    entry, id_ = _find(Path(path), run)
+    entry, id_ = _find(named_path(path), run)
     facts = _all_facts(entry.run, book)
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     evaluate(declared.name, facts, chosen, known)

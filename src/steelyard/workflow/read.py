@@ -16,6 +16,7 @@ from steelyard.records.identity import RunIds
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run, as_utc
 from steelyard.reports.reading import FormatCount, ReadSummary
+from steelyard.settings import named_path
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import Gathered, Progress, Tally, gather, without_collection
 from steelyard.workflow._open import PathInput
@@ -61,7 +62,7 @@ class Reading:
         workers: int | None = None,
     ) -> None:
         looked_in: list[str] = []
-        given = [Path(path) for path in paths]
+        given = [named_path(path) for path in paths]
         if not given:
             places = default_places()
             if not places:

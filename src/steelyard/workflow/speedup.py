@@ -13,6 +13,7 @@ from steelyard.errors import BadInput, MissingExtra, NothingUsable, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import Profile, load_profile
 from steelyard.records.finding import Finding
+from steelyard.settings import named_path
 from steelyard.workflow._speedup_files import TaskFiles
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def speedup(
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:
-        given = [Path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+        given = [named_path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
         for one in dict.fromkeys(given):
             read_folder(one, reading) if one.is_dir() else read_trial_file(one, reading)
     if not reading.attempts:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from steelyard.reports.plain import clean
 from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
-from steelyard.surfaces.cli._options import Json, split_names
+from steelyard.surfaces.cli._options import FromOne, FromZero, Json, Seconds, split_names
 from steelyard.surfaces.cli._print import console, counted, print_json, print_lines
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ def standings(
 
     if level is not None:
         check_level(level)
-    if top is not None and top < 1:
-        raise UsageError("--top shows one place or more", hint="--top 10")
     if task is not None and by is not None:
         raise UsageError("--by ranks tools and models across tasks", hint="leave out the task, or --by")
     if task is None and sort is not None:
@@ -269,7 +267,7 @@ def compare_profiles(
     /,
     *,
     task: Annotated[str | None, Parameter(help="Only this task.")] = None,
-    movers: Annotated[int, Parameter(help="How many of the largest moves to show.")] = 10,
+    movers: Annotated[FromZero, Parameter(help="How many of the largest moves to show.")] = 10,
     store: StoreOption = "sqlite:///steelyard.db",
     json: Json = False,
 ) -> int:
@@ -293,8 +291,8 @@ def compare_profiles(
 def watch(
     *,
     store: StoreOption = "sqlite:///steelyard.db",
-    every: Annotated[float, Parameter(help="Seconds between looks.")] = 1.0,
-    looks: Annotated[int | None, Parameter(help="End after so many looks; without it, go on.")] = None,
+    every: Annotated[Seconds, Parameter(help="Seconds between looks.")] = 1.0,
+    looks: Annotated[FromOne | None, Parameter(help="End after so many looks; without it, go on.")] = None,
     json: Json = False,
 ) -> int:
     """Print each submission as it is evaluated, with its place at that moment. With --json, one object a line.

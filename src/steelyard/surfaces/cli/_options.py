@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from steelyard.errors import UsageError
+from steelyard.settings import named_path
+
+
+def _path(_type: object, tokens: Sequence[Token]) -> Path:
+    return named_path(tokens[0].value)
+
+
+def _paths(_type: object, tokens: Sequence[Token]) -> list[Path]:
+    return [named_path(token.value) for token in tokens]
+
+
+def _whole(_type: object, tokens: Sequence[Token]) -> int:
+    """The parser itself would round 1.5 to 2."""
+    try:
+        return int(tokens[0].value)
+    except ValueError as error:
+        raise UsageError(f"{tokens[0].keyword} {tokens[0].value!r} is not a whole number") from error
+
+
+def _from_one(_type: object, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise ValueError("It must be 1 or more")
+
+
+def _from_zero(_type: object, value: int | None) -> None:
+    if value is not None and value < 0:
+        raise ValueError("It must be 0 or more")
+
+
+def _above_zero(_type: object, value: float | None) -> None:
+    if value is not None and not 0 < value <= LONGEST_WAIT_SECONDS:
+        raise ValueError(f"It must be more than 0 seconds, and at most {LONGEST_WAIT_SECONDS:,} (a year)")
+
+
+LONGEST_WAIT_SECONDS = 365 * 24 * 3600
+
+OnePath = Annotated[Path, Parameter(converter=_path)]
+Paths = Annotated[list[Path], Parameter(converter=_paths, negative="")]
+Whole = Annotated[int, Parameter(converter=_whole)]
+FromOne = Annotated[Whole, Parameter(validator=_from_one)]
+FromZero = Annotated[Whole, Parameter(validator=_from_zero)]
+Seconds = Annotated[float, Parameter(validator=_above_zero)]
 
 Files = Annotated[
-    list[Path],
-    Parameter(
-        help="Run records (JSON lines or array, CSV, Parquet), or logs: files, folders, archives; - is stdin.",
-        negative="",
-    ),
+    Paths,
+    Parameter(help="Run records (JSON lines or array, CSV, Parquet), or logs: files, folders, archives; - is stdin."),
 ]
 By = Annotated[str, Parameter(help="What to group by, separated by commas: tier, agent, model, task, experiment, ...")]
 ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
@@ -23,7 +63,7 @@ PricesOption = Annotated[str, Parameter(help="The price book: maintained, seed, 
 SkipBad = Annotated[bool, Parameter(help="Exit 0 although records were set aside.", negative="")]
 Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")]
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
-Out = Annotated[Path | None, Parameter(help="Write to this file: .json, .csv or .parquet.")]
+Out = Annotated[OnePath | None, Parameter(help="Write to this file: .json, .csv or .parquet.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]
 Level = Annotated[float, Parameter(help="How often an interval is to hold the true value, as a share.")]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cyclopts import Parameter
 
 from steelyard.profiles import DEFAULT
-from steelyard.surfaces.cli._options import ProfileOption
+from steelyard.surfaces.cli._options import ProfileOption, Whole
 from steelyard.workflow.options import DifferenceOptions, StandingOptions
 
 
@@ -16,6 +16,8 @@ from steelyard.workflow.options import DifferenceOptions, StandingOptions
 class Standing(StandingOptions):
     """On the command line a profile is always a name or a path."""
 
+    seed: Whole | None = None
+    resamples: Whole | None = None
     profile: ProfileOption = DEFAULT
 
 
@@ -24,6 +26,8 @@ class Standing(StandingOptions):
 class Differing(DifferenceOptions):
     """The same, with the choice of an interval."""
 
+    seed: Whole | None = None
+    resamples: Whole | None = None
     profile: ProfileOption = DEFAULT
 
 

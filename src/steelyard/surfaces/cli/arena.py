@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -8,7 +7,7 @@ from cyclopts import App, Parameter
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
-from steelyard.surfaces.cli._options import Json, PricesOption, ProfileOption, Quiet, SkipBad
+from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, ProfileOption, Quiet, Seconds, SkipBad
 from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def init(
 
 @task.command
 def add(
-    files: Annotated[list[Path], Parameter(help="Tasks as TOML or JSON, one or several to a file.", negative="")],
+    files: Annotated[Paths, Parameter(help="Tasks as TOML or JSON, one or several to a file.")],
     /,
     *,
     store: StoreOption = "sqlite:///steelyard.db",
@@ -103,20 +102,16 @@ task.command(views.show_task, name="show")
 
 @arena.command
 def submit(
-    files: Annotated[
-        list[Path] | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet.", negative="")
-    ] = None,
+    files: Annotated[Paths | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet.")] = None,
     /,
     *,
     store: StoreOption = "sqlite:///steelyard.db",
-    from_runs: Annotated[
-        list[Path] | None, Parameter(help="Submit these run records, of any format that is read.", negative="")
-    ] = None,
+    from_runs: Annotated[Paths | None, Parameter(help="Submit these run records, of any format that is read.")] = None,
     task_map: Annotated[
-        Path | None, Parameter(help="TOML or JSON: the arena's task for each task of the runs.")
+        OnePath | None, Parameter(help="TOML or JSON: the arena's task for each task of the runs.")
     ] = None,
     artifacts: Annotated[
-        Path | None, Parameter(help="The folder in which artifacts lie; beside the file by default.")
+        OnePath | None, Parameter(help="The folder in which artifacts lie; beside the file by default.")
     ] = None,
     prices: PricesOption = DEFAULT_BOOK,
     skip_bad: SkipBad = False,
@@ -199,7 +194,7 @@ def rescore(
 
 @arena.command
 def export(
-    out: Annotated[Path, Parameter(help="Write to this file: .json, .jsonl, .csv or .parquet.")],
+    out: Annotated[OnePath, Parameter(help="Write to this file: .json, .jsonl, .csv or .parquet.")],
     tasks: Annotated[list[str] | None, Parameter(help="Only these tasks; all by default.", negative="")] = None,
     /,
     *,
@@ -228,10 +223,10 @@ def export(
 @arena.command
 def notify(
     *,
-    targets: Annotated[Path, Parameter(help="TOML file with the targets; nothing is sent anywhere else.")],
+    targets: Annotated[OnePath, Parameter(help="TOML file with the targets; nothing is sent anywhere else.")],
     store: StoreOption = "sqlite:///steelyard.db",
     once: Annotated[bool, Parameter(help="Send what is due and end; without it, go on every few seconds.")] = False,
-    every: Annotated[float, Parameter(help="Seconds between rounds.")] = 5.0,
+    every: Annotated[Seconds, Parameter(help="Seconds between rounds.")] = 5.0,
     json: Json = False,
 ) -> int:
     """Send notifications from the outbox: at least once each, signed, with retries. Exit 1 when one failed.

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from steelyard.demo import EXPERIMENT, demo_runs
 from steelyard.records.decode import encode_run
-from steelyard.surfaces.cli._options import Json
+from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 from steelyard.workflow.measure import measure as weigh
 
@@ -22,7 +21,9 @@ NEXT = """These runs are synthetic: no agent ran. Where to go next:
 
 def demo(
     *,
-    write: Annotated[Path | None, Parameter(help="Write the 210 synthetic run records to this file instead.")] = None,
+    write: Annotated[
+        OnePath | None, Parameter(help="Write the 210 synthetic run records to this file instead.")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Weigh seven tiers of a labelled synthetic experiment.

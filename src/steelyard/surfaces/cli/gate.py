@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.reports.plain import clean
-from steelyard.surfaces.cli._options import SHOWING, Files, Showing
+from steelyard.surfaces.cli._options import SHOWING, Files, OnePath, Paths, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
 from steelyard.surfaces.cli._standing import DIFFERING, Differing
 from steelyard.workflow.gate import gate as hold
@@ -20,9 +20,7 @@ def gate(
     files: Files,
     /,
     *,
-    baseline: Annotated[
-        list[Path], Parameter(help="Run records to hold against; may be given several times.", negative="")
-    ],
+    baseline: Annotated[Paths, Parameter(help="Run records to hold against; may be given several times.")],
     rule: Annotated[
         list[str],
         Parameter(
@@ -31,7 +29,7 @@ def gate(
         ),
     ],
     where: Annotated[str, Parameter(help="Only runs with these keys: agent=NAME,model=NAME.")] = "",
-    summary: Annotated[Path | None, Parameter(help="Add a Markdown summary to the end of this file.")] = None,
+    summary: Annotated[OnePath | None, Parameter(help="Add a Markdown summary to the end of this file.")] = None,
     options: Differing = DIFFERING,
     showing: Showing = SHOWING,
 ) -> int:

@@ -4,13 +4,12 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.surfaces.cli._options import Json, PricesOption, Quiet, SkipBad
+from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, SkipBad
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 from steelyard.workflow.read import Reading, moment_of
 
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 
 def read(
     paths: Annotated[
-        list[Path] | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst); - is stdin.", negative="")
+        Paths | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst); - is stdin.")
     ] = None,
     /,
     *,
-    out: Annotated[Path | None, Parameter(help="Write the runs to this file: .jsonl, .csv or .parquet.")] = None,
+    out: Annotated[OnePath | None, Parameter(help="Write the runs to this file: .jsonl, .csv or .parquet.")] = None,
     since: Annotated[
         str | None, Parameter(help="Only runs that started on this day (or at this time) or later.")
     ] = None,

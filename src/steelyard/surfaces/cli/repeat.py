@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.surfaces.cli._options import DEFAULT_STORE, SHOWING, ProfileOption, Showing, split_names
+from steelyard.surfaces.cli._options import DEFAULT_STORE, SHOWING, OnePath, Paths, ProfileOption, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 
 if TYPE_CHECKING:
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from steelyard.workflow.repeat import RepeatOptions
 
 Inputs = Annotated[
-    list[Path],
-    Parameter(help="Run records with output.text, folders of output files, or SKYT experiment files.", negative=""),
+    Paths,
+    Parameter(help="Run records with output.text, folders of output files, or SKYT experiment files."),
 ]
 
 
@@ -26,7 +25,7 @@ Inputs = Annotated[
 class Asked:
     """What is typed; `options` makes the library's options of it."""
 
-    contract: Path | None = None
+    contract: OnePath | None = None
     """What an answer must do: a TOML or JSON file, or a folder."""
     tau: float | None = None
     """Distance up to which an output is nearly the canon; 0.10."""
@@ -73,7 +72,9 @@ def repeat(
     /,
     *,
     asked: Asked = ASKED,
-    csv: Annotated[Path | None, Parameter(help="Write distances, repairs and metrics as CSV into this folder.")] = None,
+    csv: Annotated[
+        OnePath | None, Parameter(help="Write distances, repairs and metrics as CSV into this folder.")
+    ] = None,
     samples: Annotated[bool, Parameter(help="With --json, list every output too.", negative="")] = False,
     showing: Showing = SHOWING,
 ) -> int:

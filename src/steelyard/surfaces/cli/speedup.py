@@ -8,28 +8,28 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.surfaces.cli._options import Csv, Json, PricesOption, ProfileOption, Quiet, SkipBad
+from steelyard.surfaces.cli._options import Csv, Json, OnePath, Paths, PricesOption, ProfileOption, Quiet, SkipBad
 from steelyard.surfaces.cli._print import console, print_findings
 from steelyard.workflow.speedup import DEFAULT_PROFILE, SpeedupResult, TaskFiles, agent_files
 from steelyard.workflow.speedup import speedup as weigh
 
 
 def speedup(
-    inputs: Annotated[
-        list[Path] | None, Parameter(help="A folder of tasks, or FC-Eval's results.json or log.", negative="")
-    ] = None,
+    inputs: Annotated[Paths | None, Parameter(help="A folder of tasks, or FC-Eval's results.json or log.")] = None,
     /,
     *,
-    nop: Annotated[Path | None, Parameter(help="Timings of the unchanged code.")] = None,
-    oracle: Annotated[Path | None, Parameter(help="Timings of the expert's change.")] = None,
+    nop: Annotated[OnePath | None, Parameter(help="Timings of the unchanged code.")] = None,
+    oracle: Annotated[OnePath | None, Parameter(help="Timings of the expert's change.")] = None,
     agent: Annotated[
         list[str] | None,
         Parameter(help="Timings of an agent's change, as NAME:MODEL=FILE; may be repeated.", negative=""),
     ] = None,
-    nop_again: Annotated[Path | None, Parameter(help="The unchanged code measured again, for the noise floor.")] = None,
-    tests: Annotated[Path | None, Parameter(help="Test results by agent (JSON), and of oracle.")] = None,
-    snapshot: Annotated[Path | None, Parameter(help="Snapshot results by agent (JSON).")] = None,
-    runs: Annotated[Path | None, Parameter(help="cost_usd and trajectory_length by agent (JSON).")] = None,
+    nop_again: Annotated[
+        OnePath | None, Parameter(help="The unchanged code measured again, for the noise floor.")
+    ] = None,
+    tests: Annotated[OnePath | None, Parameter(help="Test results by agent (JSON), and of oracle.")] = None,
+    snapshot: Annotated[OnePath | None, Parameter(help="Snapshot results by agent (JSON).")] = None,
+    runs: Annotated[OnePath | None, Parameter(help="cost_usd and trajectory_length by agent (JSON).")] = None,
     log: Annotated[
         list[str] | None, Parameter(help="An agent's JSON log or .cast, as NAME:MODEL=FILE.", negative="")
     ] = None,
