@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
-from steelyard.records.run import Run
+from steelyard.records.run import Run, Usage
+from steelyard.reports.runs import write_runs
 from steelyard.standings.gating import Rule
 
 
@@ -129,3 +131,27 @@ def test_a_candidate_that_never_passes_fails_on_its_cost_of_pass() -> None:
     failed = sy.gate(never, baseline=base, rules=["cost_of_pass <= 0.1", "cost_of_pass <= +10%"])
     assert results(failed) == ["fails", "fails"]
     assert failed.exit_code == 3
+
+
+def test_runs_that_are_not_judged_are_not_told_of(tmp_path: Path) -> None:
+    priced = made_runs({"judged": 0.5, "other": 0.5}, tasks=12)
+    usage = Usage(input_tokens=10, output_tokens=1)
+    runs = [
+        msgspec.structs.replace(run, model="no-such-model", usage=usage, cost_usd=None) if run.agent == "other" else run
+        for run in priced
+    ]
+    flat = tmp_path / "runs.parquet"
+    write_runs(runs, flat)
+    assert set(pl.read_parquet_schema(flat)) >= {"usage.input_tokens", "cost_usd"}  # columns that make no records
+    for given in (runs, flat):
+        kept = sy.gate(given, baseline=given, rules=["pass_rate >= -0.5"], where="agent=judged")
+        assert "unpriced" not in {finding.code for finding in kept.findings}
+        compared = sy.compare(given, a="agent=judged,model=m", b="agent=judged,attempt=1")
+        assert "unpriced" not in {finding.code for finding in compared.findings}
+        for whole in (
+            sy.gate(given, baseline=given, rules=["pass_rate >= -0.5"]),
+            sy.compare(given, a="agent=judged", b="agent=other"),
+        ):
+            told = [finding.message for finding in whole.findings if finding.code == "unpriced"]
+            assert told
+            assert all(message.startswith("12 runs have no cost: ") for message in told)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -17,21 +16,14 @@ from steelyard.records.missing import Missing
 from steelyard.records.run import TOKEN_KINDS, ComponentType, Run, Usage, as_utc
 from steelyard.sources._base import Entry
 from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS, column_type
+from steelyard.tables._unpriced import Unpriced, number_column
 
 BATCH_ROWS = 20_000
 """Lists of this size are cheap to make columns from."""
 
 
-@dataclass(slots=True)
-class Unpriced:
-    """Why runs have no cost by the book, or only a lower bound, and how many."""
-
-    missing: Counter[str] = field(default_factory=Counter)
-    least: Counter[str] = field(default_factory=Counter)
-
-
 def batch_frame(batch: Sequence[Entry], book: PriceBook, unpriced: Unpriced) -> pl.DataFrame:
-    """One row a run. Facts that no run of the batch has are left out; reasons for costs not found are counted."""
+    """One row a run. Facts that no run of the batch has are left out; reasons for costs not found are numbered."""
     runs = [entry.run for entry in batch]
     columns: list[pl.Series] = []
     for part in (*KEY_PARTS, *VALUE_PARTS):
@@ -62,10 +54,15 @@ def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) ->
     if all(run.usage is None and run.calls is None and run.components is None for run in runs):
         return []
     costs = _price_runs(runs, book)
-    for run, reason, least in zip(runs, costs.reasons, costs.least, strict=True):
-        if reason is not None and run.cost_usd is None and run.total_usage is not None:
-            (unpriced.least if least else unpriced.missing)[reason] += 1
     columns = _component_costs(runs, book)
+    numbers = [
+        unpriced.number(reason, least=least)
+        if reason is not None and run.cost_usd is None and run.total_usage is not None
+        else None
+        for run, reason, least in zip(runs, costs.reasons, costs.least, strict=True)
+    ]
+    if any(number is not None for number in numbers):
+        columns.append(number_column(numbers))
     priced = pl.Series("priced_cost_usd", costs.usd, dtype=pl.Float64)
     if priced.null_count() < len(priced):
         columns.append(priced)

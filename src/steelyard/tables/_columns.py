@@ -17,6 +17,8 @@ PATH = "_path"
 LINE = "_line"
 CONTENT_HASH = "_content_hash"
 ID_GIVEN = "_id_given"
+NO_PRICE = "_no_price"
+"""Why the run has no cost by the price book, or only a lower bound: a number that `Unpriced` knows the words for."""
 
 PLACE_COLUMNS: dict[str, type[pl.DataType]] = {
     PATH: pl.String,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +18,12 @@ from steelyard.records.identity import repeat_findings
 from steelyard.records.run import TOKEN_KINDS
 from steelyard.sources._base import Entry, Reading, Source
 from steelyard.sources._flat import column_problem, run_of_row
-from steelyard.tables._batches import BATCH_ROWS, Unpriced, batch_frame
-from steelyard.tables._columns import PATH
+from steelyard.tables._batches import BATCH_ROWS, batch_frame
+from steelyard.tables._columns import NO_PRICE, PATH
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat import facts_of, flat_frame, suspicious
 from steelyard.tables._spool import SpillFolder, Spool
+from steelyard.tables._unpriced import Mask, Unpriced
 
 IN_MEMORY_ROWS = 20_000_000
 """Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
@@ -41,9 +41,21 @@ class RunTable:
     book: str
     rejected: tuple[Rejected, ...] = ()
     rejected_count: int = 0
-    findings: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    """What reading found besides runs without a price."""
+    unpriced: Unpriced | None = field(default=None, repr=False)
     folder: SpillFolder | None = field(default=None, repr=False)
     """Holds spilled rows; it must live as long as the frame does."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found while reading."""
+        return self.findings_of(None)
+
+    def findings_of(self, rows: Mask | None) -> tuple[Finding, ...]:
+        """The same, where costs are concerned of these rows alone."""
+        priced = () if self.unpriced is None else self.unpriced.findings(self.frame, rows)
+        return (*priced, *self.notes)
 
     def __len__(self) -> int:
         return self.n
@@ -58,7 +70,7 @@ class TableBuilder:
         self._spool = Spool()
         self._waiting: list[Entry] = []
         self._set_aside = SetAside()
-        self._unpriced = Unpriced()
+        self._unpriced = Unpriced(book.name)
         self._notes: list[Finding] = []
 
     def add_file(self, path: Path, source: Source) -> None:
@@ -154,22 +166,33 @@ class TableBuilder:
         )
         bound = short[least.reason_of < 0]
         usd[bound] = least.cost_usd[least.reason_of < 0]
-        self._unpriced.least += _counted(priced, bound)
-        self._unpriced.missing += _counted(priced, short[least.reason_of >= 0])
         costs = pl.Series("priced_cost_usd", usd).fill_nan(None)
-        if costs.null_count() == len(costs):
+        made = [] if costs.null_count() == len(costs) else [costs]
+        if len(short):
+            made.append(self._reasons(priced, bound, short[least.reason_of >= 0]))
+        if not made:
             return facts
-        found = facts.collect().with_columns(costs)
+        found = facts.collect().with_columns(made)
         if len(bound):
             flags = pl.Series(np.isin(np.arange(len(usd)), bound))
             found = found.with_columns(pl.when(flags).then(flags).alias("cost_is_lower_bound"))
         return found.lazy()
 
+    def _reasons(self, priced: PricedColumn, bound: NDArray[np.intp], missing: NDArray[np.intp]) -> pl.Series:
+        """For each row the number of why it has no price, or only a lower bound of one."""
+        numbers = np.full(len(priced.reason_of), -1, dtype=np.int32)
+        for rows, least in ((bound, True), (missing, False)):
+            reasons = priced.reason_of[rows]
+            known = np.zeros(len(priced.reasons), dtype=np.int32)
+            for at in np.unique(reasons).tolist():
+                known[at] = self._unpriced.number(priced.reasons[at], least=least)
+            numbers[rows] = known[reasons]
+        return pl.select(pl.when(pl.lit(numbers >= 0)).then(pl.lit(numbers)).alias(NO_PRICE)).to_series()
+
     def finish(self) -> RunTable:
         """The table of all that was added, each run once."""
         spooled = self._spool.frame()
-        findings = _price_findings(self._unpriced, self._book.name)
-        findings += self._notes
+        findings = list(self._notes)
         if spooled is None:
             spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
         found = without_duplicates(spooled)
@@ -183,7 +206,8 @@ class TableBuilder:
             book=self._book.label,
             rejected=tuple(self._set_aside.listed),
             rejected_count=self._set_aside.count,
-            findings=tuple(findings),
+            notes=tuple(findings),
+            unpriced=self._unpriced,
             folder=self._spool.keeps,
         )
 
@@ -199,21 +223,3 @@ def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[Entry | Rejected]:
             yield Entry(run_of_row(row, from_text=False), path, line)
         except Refused as refused:
             yield Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
-
-
-def _counted(priced: PricedColumn, rows: NDArray[np.intp]) -> Counter[str]:
-    counts = np.bincount(priced.reason_of[rows], minlength=len(priced.reasons))
-    return Counter({reason: count for reason, count in zip(priced.reasons, counts.tolist(), strict=True) if count})
-
-
-def _price_findings(unpriced: Unpriced, book: str) -> list[Finding]:
-    where = f"price book {book}"
-    found = []
-    for reason, count in sorted(unpriced.missing.items()):
-        runs = "1 run has" if count == 1 else f"{count:,} runs have"
-        found.append(Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where))
-    for reason, count in sorted(unpriced.least.items()):
-        runs = "1 run is" if count == 1 else f"{count:,} runs are"
-        message = f"{runs} priced as if all calls were small, so that the cost is a lower bound: {reason}"
-        found.append(Finding(code="priced_at_least", message=message, where=where))
-    return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
@@ -70,7 +72,11 @@ def compare(
         correction=correction,
         comparisons=tests,
         profile=profile.name,
-        findings=(*table_findings(table), *_pooling(table, sides, masks), *_doubts(sides, masks, pairs, judging)),
+        findings=(
+            *table_findings(table, reduce(or_, masks)),
+            *_pooling(table, sides, masks),
+            *_doubts(sides, masks, pairs, judging),
+        ),
         rejected_count=table.rejected_count,
     )
 
@@ -175,9 +181,9 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
     ]
 
 
-def table_findings(table: RunTable) -> list[Finding]:
-    """What was found while reading, with the records that were set aside."""
-    return [*set_aside_findings(table.rejected, table.rejected_count), *table.findings]
+def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
+    """What was found while reading, with the records that were set aside; of costs only what concerns the rows."""
+    return [*set_aside_findings(table.rejected, table.rejected_count), *table.findings_of(rows)]
 
 
 def _labels(filters: Sequence[dict[str, str]]) -> list[str]:

@@ -88,7 +88,7 @@ def _side(table: RunTable, columns: Sequence[str], *, profile: Profile, chosen: 
     if table.n == 0:
         raise nothing_usable(table)
     rows = chosen_rows(table, chosen, where=f"--where, {name}") if chosen else np.ones(table.n, dtype=bool)
-    findings = table_findings(table)
+    findings = table_findings(table, rows)
     mixed = pooled(table, rows, chosen)
     if mixed:
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
