@@ -7,8 +7,10 @@ import io
 import json
 from pathlib import Path
 
-from steelyard.errors import UsageError
 from steelyard.reports.measurement import Measurement
+from steelyard.reports.places import check_file, writing
+
+ENDINGS = (".json", ".csv", ".parquet")
 
 
 def csv_text(result: Measurement) -> str:
@@ -24,12 +26,12 @@ def csv_text(result: Measurement) -> str:
 
 def write_measurement(result: Measurement, path: Path) -> None:
     """Write the result in the format that the file's ending names."""
-    match path.suffix:
-        case ".json":
+    check_file(path, endings=ENDINGS)
+    ending = path.suffix.lower()
+    with writing(path):
+        if ending == ".json":
             path.write_text(json.dumps(result.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n", "utf-8")
-        case ".csv":
+        elif ending == ".csv":
             path.write_text(csv_text(result), "utf-8")
-        case ".parquet":
+        else:
             result.to_polars().write_parquet(path)
-        case other:
-            raise UsageError(f"cannot write {other or 'a file without an ending'}", hint="use .json, .csv or .parquet")

@@ -13,6 +13,7 @@ import msgspec
 from steelyard.metrics._catalog import catalog
 from steelyard.records.finding import Finding
 from steelyard.records.missing import Missing
+from steelyard.reports.places import check_folder, writing
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +158,9 @@ class CsvLogs:
         self._writers: dict[str, Any] = {}  # Any: csv has no public name for its writers
 
     def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        check_folder(self.folder)
+        with writing(self.folder):
+            self.folder.mkdir(exist_ok=True)
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -11,29 +11,25 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UsageError
 from steelyard.records.cells import own_cell, plain_type
 from steelyard.records.decode import encode_run
 from steelyard.records.run import Record, Run
+from steelyard.reports.places import check_file, writing
 
+ENDINGS = (".jsonl", ".csv", ".parquet")
 FLAT_PARTS = ("usage", "failure", "source")
 """Parts whose fields stand in columns of their own; other parts are JSON in a cell."""
 
 
 def write_runs(runs: Iterable[Run], path: Path) -> int:
     """Writes the runs and gives their number; the ending says how. A half-written file is not left behind."""
+    check_file(path, endings=ENDINGS)
     writers: dict[str, Callable[[Iterable[Run], Path], int]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
-    write = writers.get(path.suffix.lower())
-    if write is None:
-        raise UsageError(
-            f"cannot tell what to write from the name {path.name!r}", hint="end it with .jsonl, .csv or .parquet"
-        )
     partial = path.with_name(path.name + ".partial")
     try:
-        count = write(runs, partial)
-        partial.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+        with writing(path):
+            count = writers[path.suffix.lower()](runs, partial)
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
     return count

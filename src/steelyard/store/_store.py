@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
-from steelyard.errors import BadStore, StoreUnavailable
+from steelyard.errors import BadStore, StoreUnavailable, UsageError
 from steelyard.store._engine import make_engine
 from steelyard.store._lock import exclusive
 from steelyard.store._migrate import applied, migrate, pending
@@ -123,8 +123,11 @@ def open_store(address: str, *, create: bool = True) -> Store:
     """
     url = read_url(address)
     where = shown(url)
-    if url.get_backend_name() == "sqlite" and not create and not Path(url.database or "").exists():
+    file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+    if file is not None and not create and not file.exists():
         raise BadStore("there is no such store", where=where, hint="steelyard arena init --store ... makes one")
+    if file is not None and not file.parent.is_dir():
+        raise UsageError(f"there is no folder {file.parent}", where=where, hint=f"make it: mkdir -p {file.parent}")
     if _is_foreign(url):  # found out before a connection of ours changes how the file is written
         raise BadStore("the file holds another program's tables", where=where, hint="name a file of its own")
     store = Store(url, make_engine(url))

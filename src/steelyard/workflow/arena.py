@@ -22,6 +22,7 @@ from steelyard.profiles import load_profile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import as_utc
 from steelyard.records.task import Task
+from steelyard.reports.places import check_file, writing
 from steelyard.store import DEFAULT_STORE, open_store
 from steelyard.workflow._arena_files import (
     Placed,
@@ -31,6 +32,7 @@ from steelyard.workflow._arena_files import (
     submissions_from_runs,
 )
 
+EXPORTED = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 AT_ONCE = 100_000
 """Submissions that are held in memory together."""
 
@@ -177,15 +179,16 @@ def standing_rows(found: Standings) -> list[dict[str, Any]]:  # Any: JSON values
 
 def write_standings(found: Sequence[Standings], path: Path) -> int:
     """Write every standing to .json, .jsonl, .csv or .parquet; how many."""
+    check_file(path, endings=EXPORTED)
     rows = [row for one in found for row in standing_rows(one)]
-    if path.suffix == ".json":
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
-    elif path.suffix in (".jsonl", ".ndjson"):
-        path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    elif path.suffix in (".csv", ".parquet"):
-        _write_table(rows, path)
-    else:
-        raise UsageError(f"{path.name}: exports are .json, .jsonl, .csv or .parquet")
+    ending = path.suffix.lower()
+    with writing(path):
+        if ending == ".json":
+            path.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+        elif ending in (".csv", ".parquet"):
+            _write_table(rows, path)
+        else:
+            path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     return len(rows)
 
 
@@ -199,7 +202,7 @@ def _write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:  # Any: JS
         columns[f"confidence_{side}"] = [row["confidence_interval"][place] for row in rows]
     columns |= {name: [row["breakdown"][name] for row in rows] for name in (rows[0]["breakdown"] if rows else ())}
     frame = pl.DataFrame(columns, infer_schema_length=None)
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         frame.write_csv(path)
     else:
         frame.write_parquet(path)

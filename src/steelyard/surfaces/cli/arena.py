@@ -207,8 +207,10 @@ def export(
     Example: steelyard arena export standings.csv
     """
     from steelyard.arena.standings import standings  # brings SQLAlchemy
-    from steelyard.workflow.arena import arena_at, policy_named, write_standings
+    from steelyard.reports.places import check_file
+    from steelyard.workflow.arena import EXPORTED, arena_at, policy_named, write_standings
 
+    check_file(out, endings=EXPORTED)
     opened = arena_at(store)
     chosen = list(tasks or ()) or [one.id for one in opened.tasks()]
     used = policy_named(policy) if policy else None

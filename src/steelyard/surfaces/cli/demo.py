@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from steelyard.demo import EXPERIMENT, demo_runs
 from steelyard.records.decode import encode_run
+from steelyard.reports.places import check_file, writing
 from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 from steelyard.workflow.measure import measure as weigh
@@ -32,7 +33,9 @@ def demo(
     """
     runs = list(demo_runs())
     if write is not None:
-        write.write_bytes(b"".join(encode_run(run) + b"\n" for run in runs))
+        check_file(write)
+        with writing(write):
+            write.write_bytes(b"".join(encode_run(run) + b"\n" for run in runs))
         console(stderr=True).print(f"wrote {len(runs)} synthetic runs to {write}")
         return 0
     result = weigh(runs, by=["tier"])

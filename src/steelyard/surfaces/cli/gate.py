@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.errors import UsageError
+from steelyard.reports.places import check_file, writing
 from steelyard.reports.plain import clean
 from steelyard.surfaces.cli._options import SHOWING, Files, OnePath, Paths, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
@@ -37,6 +37,8 @@ def gate(
 
     Example: steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= -0.02"
     """
+    if summary is not None:
+        check_file(summary)
     with reading_progress(shown=not showing.quiet) as progress:
         result = hold(list(files), baseline=list(baseline), rules=rule, where=where, options=options, progress=progress)
     if summary is not None:
@@ -62,8 +64,5 @@ def _show(result: Gate) -> None:
 def _add_summary(result: Gate, path: Path) -> None:
     from steelyard.reports.gates import gate_markdown  # brings rich
 
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(gate_markdown(result))
-    except OSError as error:
-        raise UsageError(f"the summary cannot be written: {error.strerror}", where=str(path)) from error
+    with writing(path), path.open("a", encoding="utf-8") as file:
+        file.write(gate_markdown(result))

@@ -7,6 +7,8 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
+from steelyard.reports.files import ENDINGS, csv_text, write_measurement
+from steelyard.reports.places import check_file
 from steelyard.surfaces.cli._options import (
     SHOWING,
     By,
@@ -53,6 +55,8 @@ def measure(
     """
     if showing.json and csv:
         raise UsageError("--json and --csv exclude each other")
+    if out is not None:
+        check_file(out, endings=ENDINGS)
     with reading_progress(shown=not showing.quiet) as progress:
         result = weigh(
             list(files),
@@ -73,14 +77,10 @@ def measure(
 
 def _show(result: Measurement, *, json: bool, csv: bool, out: Path | None, every: bool) -> None:
     if out is not None:
-        from steelyard.reports.files import write_measurement  # brings Polars for Parquet
-
         write_measurement(result, out)
     if json:
         print_json(result.to_dict())
     elif csv:
-        from steelyard.reports.files import csv_text  # only CSV needs it
-
         print(csv_text(result), end="")
     elif out is None or every:
         from steelyard.reports.terminal import measurement_tables  # brings rich

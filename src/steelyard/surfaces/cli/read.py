@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.prices import DEFAULT_BOOK
+from steelyard.reports.places import check_file
+from steelyard.reports.runs import ENDINGS, write_runs
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, SkipBad
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 from steelyard.workflow.read import Reading, moment_of
@@ -40,6 +42,8 @@ def read(
 
     Example: steelyard read logs/ --out runs.parquet
     """
+    if out is not None:
+        check_file(out, endings=ENDINGS)
     with _bytes_progress(shown=not quiet) as progress:
         reading = Reading(
             paths or [],
@@ -53,8 +57,6 @@ def read(
             for place in reading.summary.looked_in:
                 sys.stderr.write(f"looking in {place}\n")
         if out is not None:
-            from steelyard.reports.runs import write_runs  # brings Polars for Parquet
-
             write_runs(reading, out)
         else:
             deque(reading, maxlen=0)

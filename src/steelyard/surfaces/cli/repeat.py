@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
+from steelyard.reports.places import check_folder
 from steelyard.surfaces.cli._options import DEFAULT_STORE, SHOWING, OnePath, Paths, ProfileOption, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 
@@ -87,6 +88,8 @@ def repeat(
 
     if samples and not showing.json:
         raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --csv FOLDER")
+    if csv is not None:
+        check_folder(csv)
     found = measure(list(inputs), options=asked.options())
     if csv is None:
         results = list(found.results)

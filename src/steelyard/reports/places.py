@@ -1,0 +1,44 @@
+"""Where results are written. Asked before the work, so that no long work ends at a folder that is not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from steelyard.errors import UsageError
+
+
+def check_file(path: Path, *, endings: Collection[str] = ()) -> None:
+    """Refuses a file that cannot be written: of an unknown ending, or in a folder that is not there."""
+    if endings and path.suffix.lower() not in endings:
+        *most, last = (f".{ending.removeprefix('.')}" for ending in endings)
+        hint = f"end it with {', '.join(most)} or {last}"
+        raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint=hint)
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file in it")
+    _check_place(path)
+
+
+def check_folder(path: Path) -> None:
+    """Refuses a folder that cannot be written into, nor made where it is not there yet."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file", hint="name a folder")
+    _check_place(path)
+
+
+def _check_place(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}", where=str(path), hint=f"make it: mkdir -p {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}: permission denied", hint="name another place")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What goes wrong with the file while it is written, as one kind of error."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
