@@ -14,6 +14,18 @@ CACHE_FOLDER = "STEELYARD_CACHE"
 
 STDIN = "-"
 """The path that stands for what is piped in."""
+PIPED = "stdin"
+"""How messages name it."""
+
+
+def is_stdin(path: Path) -> bool:
+    """Whether the path stands for what is piped in."""
+    return str(path) == STDIN
+
+
+def shown_path(path: Path) -> Path:
+    """The path as messages name it."""
+    return Path(PIPED) if is_stdin(path) else path
 
 
 def named_path(given: str | PathLike[str]) -> Path:

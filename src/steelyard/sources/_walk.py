@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.records.finding import Rejected
-from steelyard.settings import STDIN
+from steelyard.settings import PIPED, STDIN, is_stdin
 
 MOST_STDIN_BYTES = 8 << 30
 
@@ -34,10 +34,10 @@ def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Reject
     """The files, in a fixed order, each once; what is piped in is kept in the scratch folder."""
     seen: set[str] = set()
     for path in given:
-        if str(path) == STDIN:
+        if is_stdin(path):
             if STDIN not in seen:
                 seen.add(STDIN)
-                yield _piped(scratch / "stdin")
+                yield piped(scratch / PIPED)
         elif path.is_dir():
             for found in _below(path):
                 if found.shown not in seen:
@@ -53,7 +53,7 @@ def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Reject
             yield Rejected(path=str(path), reason=reason, code="unreadable_file")
 
 
-def _piped(kept: Path) -> Found | Rejected:
+def piped(kept: Path) -> Found | Rejected:
     """What is piped in, as a file."""
     size = 0
     with kept.open("wb") as file:
@@ -61,9 +61,9 @@ def _piped(kept: Path) -> Found | Rejected:
             size += len(chunk)
             if size > MOST_STDIN_BYTES:
                 reason = f"more than {MOST_STDIN_BYTES:,} bytes were piped in"
-                return Rejected(path="stdin", reason=reason, hint="write them to a file", code="unreadable_file")
+                return Rejected(path=PIPED, reason=reason, hint="write them to a file", code="unreadable_file")
             file.write(chunk)
-    return Found(kept, "stdin", size, named=True, depth=1)  # like an archive's: it is shown under another name
+    return Found(kept, PIPED, size, named=True, depth=1)  # like an archive's: it is shown under another name
 
 
 def files_unpacked(folder: Path, archive: Found, *, named: bool) -> Iterator[Found]:

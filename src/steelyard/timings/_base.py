@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Rejected
 from steelyard.records.run import Run, Snapshot, TestResults
 from steelyard.records.timing import Timing
+from steelyard.settings import is_stdin, shown_path
 
 MAX_BYTES = 256 * 1024 * 1024
 """Largest timing file that is read, after unpacking."""
@@ -60,10 +63,11 @@ class TimingSource:
 def read_text(path: Path) -> str:
     """The file's text, unpacked when it is gzip; refused when it is too large, cut off or not UTF-8."""
     try:
-        with path.open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if is_stdin(path) else path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise UnreadableFile(str(path), f"cannot be read: {error.strerror or error}") from error
+    path = shown_path(path)
     if content[:2] == b"\x1f\x8b":
         content = _unpacked(content, path)
     if len(content) > MAX_BYTES:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import steelyard.timings
 from steelyard.errors import UnreadableFile
+from steelyard.settings import shown_path
 from steelyard.timings._base import Opened, TimingFile, TimingSource, parse_json, read_text
 
 
@@ -24,6 +25,7 @@ def timing_sources() -> tuple[TimingSource, ...]:
 def open_timings(path: Path) -> tuple[Opened, TimingSource]:
     """The file and the source that recognises it; refused by name when none does."""
     text = read_text(path)
+    path = shown_path(path)
     for_json = text.lstrip()[:1] in ("{", "[") or not text.strip()
     source = _recognised(Opened(path, text, None))
     if source is not None:

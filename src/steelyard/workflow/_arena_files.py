@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,8 +23,10 @@ from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.records.submission import Submission, convert_submission, decode_submission, submission_from_run
 from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_task
+from steelyard.settings import PIPED, is_stdin, shown_path
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
+from steelyard.sources._walk import piped
 
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_FILE = 2**30
@@ -46,7 +51,7 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
         except ValueError as error:
             name = one.get("id") if isinstance(one, dict) else None
             shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
-            yield Rejected(path=str(path), reason=f"{shown}: {error}", code="bad_task")
+            yield Rejected(path=str(shown_path(path)), reason=f"{shown}: {error}", code="bad_task")
 
 
 def _with_own_tests(task: Task, folder: Path) -> Task:
@@ -75,16 +80,61 @@ def read_task_map(path: Path) -> dict[str, str]:
 
 def _document(path: Path) -> Any:  # Any: JSON or TOML values
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise UnreadableFile(str(path), "the file is too large")
-        text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        with nullcontext(sys.stdin.buffer) if is_stdin(path) else path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise UnreadableFile(str(shown_path(path)), "the file is too large")
+        text = content.decode("utf-8")
+        is_toml = _is_toml(text) if is_stdin(path) else path.suffix == ".toml"
+        return tomllib.loads(text) if is_toml else json.loads(text)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UnreadableFile(str(path), f"it cannot be read: {error}", hint="tasks are TOML or JSON") from error
+        raise UnreadableFile(
+            str(shown_path(path)), f"it cannot be read: {error}", hint="tasks are TOML or JSON"
+        ) from error
+
+
+def _is_toml(text: str) -> bool:
+    """What is piped in has no ending to tell by; the beginning of a list is also that of TOML's tables."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return not text.lstrip().startswith("{")
+    return False
 
 
 def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
-    """The submissions in a file: JSON lines, JSON, CSV or Parquet, by its ending."""
+    """The submissions in a file: JSON lines, JSON, CSV or Parquet, by its ending; piped in, by how they begin."""
+    if not is_stdin(path):
+        yield from _submissions(path)
+        return
+    with TemporaryDirectory(prefix="steelyard-") as folder:
+        kept = piped(Path(folder, PIPED))
+        if isinstance(kept, Rejected):
+            yield kept
+            return
+        named = kept.path.rename(kept.path.with_suffix(_ending(kept.path)))
+        for one in _submissions(named):
+            yield (msgspec.structs.replace(one, path=PIPED) if isinstance(one, Rejected) else one._replace(path=PIPED))
+
+
+def _ending(path: Path) -> str:
+    """The ending of the format that the file begins like."""
+    with path.open("rb") as file:
+        first = file.readline(LONGEST_LINE)
+        while not first.strip() and first:
+            first = file.readline(LONGEST_LINE)
+    if first.startswith(b"PAR1"):
+        return ".parquet"
+    if not first.lstrip(b"\xef\xbb\xbf \t").startswith((b"{", b"[")):
+        return ".csv"
+    try:
+        values = msgspec.json.decode(first)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return ".json"  # one document over many lines
+    return ".jsonl" if isinstance(values, dict) and "submissions" not in values else ".json"
+
+
+def _submissions(path: Path) -> Iterator[Placed | Rejected]:
     readers: dict[str, Callable[[Path], Iterator[Placed | Rejected]]] = {
         ".jsonl": _jsonl,
         ".ndjson": _jsonl,

@@ -11,7 +11,7 @@ from steelyard.errors import BadRecord, UnreadableFile, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records.decode import Refused, checked_run
 from steelyard.records.run import Run
-from steelyard.settings import STDIN, named_path
+from steelyard.settings import is_stdin, named_path
 from steelyard.sources._base import Entry, Source, head_of
 from steelyard.sources._catalog import source_named
 from steelyard.sources._gather import gather
@@ -50,7 +50,7 @@ def read_runs(
     if not found:
         raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
     for given in found:
-        if isinstance(given, Path) and not given.exists() and str(given) != STDIN:
+        if isinstance(given, Path) and not given.exists() and not is_stdin(given):
             raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
     return _table(found, prices, progress)
 

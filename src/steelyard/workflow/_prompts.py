@@ -17,6 +17,7 @@ from steelyard.errors import BadContract, SteelyardError, UnreadableFile, neares
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.identity import RunIds
 from steelyard.records.run import Run
+from steelyard.settings import is_stdin
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 
@@ -134,7 +135,9 @@ class _Reader:
 
     def add_path(self, path: Path) -> None:
         try:
-            if path.is_dir():
+            if is_stdin(path):
+                self._add_records(path)
+            elif path.is_dir():
                 self._add_folder(path)
             elif not path.exists():
                 raise UnreadableFile(str(path), "there is no such file")

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard.settings import named_path
+from steelyard.errors import UsageError
+from steelyard.settings import is_stdin, named_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,3 +42,6 @@ class TaskFiles:
         object.__setattr__(
             self, "logs", {key: [named_path(path) for path in paths] for key, paths in self.logs.items()}
         )
+        given = (self.nop, self.oracle, *self.agents.values(), self.nop_again, self.tests, self.snapshot, self.runs)
+        if sum(path is not None and is_stdin(path) for path in given) > 1:
+            raise UsageError("what is piped in can be one of the files only", hint="write the others to files")

@@ -17,6 +17,7 @@ from steelyard.records.facts import FACT_PARTS
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run, Snapshot, TestResults
+from steelyard.settings import shown_path
 from steelyard.speedups._sides import Side, side_of
 from steelyard.speedups._table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
 from steelyard.timings._base import TimingFile, amount, count, parse_json, read_text
@@ -263,6 +264,7 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: Reading) -> d
     if path is None:
         return {}
     text = read_text(path)
+    path = shown_path(path)
     values = log_block(text, path, block) or parse_json(text, path)
     if not isinstance(values, dict):
         raise UnreadableFile(str(path), "it must be one JSON object, by agent:model")

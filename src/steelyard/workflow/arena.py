@@ -23,6 +23,7 @@ from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import as_utc
 from steelyard.records.task import Task
 from steelyard.reports.places import check_file, writing
+from steelyard.settings import shown_path
 from steelyard.store import DEFAULT_STORE, open_store
 from steelyard.workflow._arena_files import (
     Placed,
@@ -102,7 +103,7 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> tuple[list[tuple[Task, boo
                 added.append((one, arena.add_task(one)))
             except UsageError as error:
                 reason = f"task {one.id!r}: {error.message}"
-                refused.append(Rejected(path=str(path), reason=reason, hint=error.hint, code="bad_task"))
+                refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
     return added, refused
 
 
@@ -128,7 +129,7 @@ def _or_refused(path: Path, found: Iterator[Placed | Rejected]) -> Iterator[Plac
     try:
         yield from found
     except UnreadableFile as error:
-        yield Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file")
+        yield Rejected(path=str(shown_path(path)), reason=error.message, hint=error.hint, code="unreadable_file")
 
 
 def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: Path | None) -> Submitted:
@@ -144,7 +145,7 @@ def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: 
                 rejected.append(msgspec.structs.replace(outcome, path=one.path, line=one.line, reason=reason))
             else:
                 rejected.append(one)
-    empty = () if receipts or rejected else (str(path),)
+    empty = () if receipts or rejected else (str(shown_path(path)),)
     return Submitted(receipts=tuple(receipts), rejected=tuple(rejected), empty=empty)
 
 

@@ -19,12 +19,15 @@ from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.reports.explanation import GroupsExplanation
 from steelyard.reports.measurement import json_number
-from steelyard.settings import named_path
+from steelyard.settings import is_stdin, named_path, shown_path
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.sources.opencode import SQLITE
 from steelyard.workflow._open import PathInput
 from steelyard.workflow.measure import MEASURED, check_profile, measure
+
+IDS_LOOKED_AT = 2_000
+"""Among so many the nearest is looked for when no run has the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +144,26 @@ def _not_of_runs(declared: Metric) -> UsageError:
 def _find(path: Path, wanted: str) -> tuple[Entry, str]:
     """The run with that id, or with the only id that begins with it."""
     starts: dict[str, Entry] = {}
+    some: list[str] = []
     for id_, entry in _with_ids(path):
         if id_ == wanted:
             return entry, id_
+        if len(some) < IDS_LOOKED_AT:
+            some.append(id_)
         if id_.startswith(wanted) and len(starts) < 10:
             starts[id_] = entry
     if len(starts) == 1:
         id_, entry = next(iter(starts.items()))
         return entry, id_
     if starts:
-        raise UsageError(f"several runs begin with {wanted!r}: {', '.join(sorted(starts))}", where=str(path))
-    some = [id_ for _, (id_, _) in zip(range(2_000), _with_ids(path), strict=False)]
-    raise UnknownName("run", wanted, some, where=str(path))
+        raise UsageError(
+            f"several runs begin with {wanted!r}: {', '.join(sorted(starts))}", where=str(shown_path(path))
+        )
+    raise UnknownName("run", wanted, some, where=str(shown_path(path)))
 
 
 def _with_ids(path: Path) -> Iterator[tuple[str, Entry]]:
-    if not path.exists():
+    if not path.exists() and not is_stdin(path):
         raise UnreadableFile(str(path), "there is no such file or folder")
     ids = RunIds()
     for entry in gather([path]):

@@ -49,7 +49,7 @@ def init(
 
 @task.command
 def add(
-    files: Annotated[Paths, Parameter(help="Tasks as TOML or JSON, one or several to a file.")],
+    files: Annotated[Paths, Parameter(help="Tasks as TOML or JSON, one or several to a file; - is stdin.")],
     /,
     *,
     store: StoreOption = "sqlite:///steelyard.db",
@@ -102,11 +102,13 @@ task.command(views.show_task, name="show")
 
 @arena.command
 def submit(
-    files: Annotated[Paths | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet.")] = None,
+    files: Annotated[Paths | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet; - is stdin.")] = None,
     /,
     *,
     store: StoreOption = "sqlite:///steelyard.db",
-    from_runs: Annotated[Paths | None, Parameter(help="Submit these run records, of any format that is read.")] = None,
+    from_runs: Annotated[
+        Paths | None, Parameter(help="Submit these run records, of any format that is read; - is stdin.")
+    ] = None,
     task_map: Annotated[
         OnePath | None, Parameter(help="TOML or JSON: the arena's task for each task of the runs.")
     ] = None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    file: Annotated[str, Parameter(help="Run records, logs, or the store of an arena (sqlite:///file).")],
+    file: Annotated[str, Parameter(help="Run records, logs (- is stdin), or the store of an arena (sqlite:///file).")],
     metric: Annotated[str, Parameter(help="The metric to explain (steelyard metrics).")],
     /,
     *,

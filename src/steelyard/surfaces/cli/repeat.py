@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Inputs = Annotated[
     Paths,
-    Parameter(help="Run records with output.text, folders of output files, or SKYT experiment files."),
+    Parameter(help="Run records with output.text (- is stdin), folders of output files, or SKYT experiment files."),
 ]
 
 

@@ -15,7 +15,9 @@ from steelyard.workflow.speedup import speedup as weigh
 
 
 def speedup(
-    inputs: Annotated[Paths | None, Parameter(help="A folder of tasks, or FC-Eval's results.json or log.")] = None,
+    inputs: Annotated[
+        Paths | None, Parameter(help="A folder of tasks, or FC-Eval's results.json or log; - is stdin.")
+    ] = None,
     /,
     *,
     nop: Annotated[OnePath | None, Parameter(help="Timings of the unchanged code.")] = None,
