@@ -14,6 +14,7 @@ from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
 from steelyard.standings.gating import Rule
 from steelyard.surfaces.cli import build_app, run
+from steelyard.workflow._moments import microseconds, moment_of
 from steelyard.workflow._samples import read_filter
 
 SAMPLES = Path(__file__).parent / "samples" / "repeatability"
@@ -130,6 +131,23 @@ def test_an_empty_text_is_not_the_current_folder(
     write(tmp_path / "runs.jsonl", sy.demo_runs())
     assert run(command) == 2
     assert "an empty text names no file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["read", "RUNS"], ["arena", "history"]])
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01"])
+def test_what_is_no_date_is_refused_in_the_same_words_everywhere(
+    command: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = write(tmp_path / "runs.jsonl", sy.demo_runs())
+    assert run([*(runs if word == "RUNS" else word for word in command), "--since", text]) == 2
+    assert f"--since {text!r} is not a date" in capsys.readouterr().err
+
+
+def test_microseconds_are_those_of_the_moment_before_1970_too() -> None:
+    half_a_second_before = moment_of("1969-12-31T23:59:59.5", option="--since")
+    assert microseconds(half_a_second_before) == -500_000
+    assert microseconds(moment_of("1970-01-01T02:00+02:00", option="--since")) == 0
 
 
 def test_reading_nothing_is_an_error_in_python_too() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import load_profile
 from steelyard.records.finding import Finding, Rejected
-from steelyard.records.run import as_utc
 from steelyard.records.task import Task
 from steelyard.reports.places import check_file, writing
 from steelyard.settings import shown_path
@@ -53,19 +51,6 @@ def policy_named(name: str) -> Policy:
     if name not in POLICIES:
         raise UnknownName("policy", name, POLICIES)
     return "current" if name == "current" else "as-submitted"
-
-
-def moment(text: str) -> int:
-    """A date or time as microseconds since 1970; without a zone it is UTC.
-
-    >>> moment("1970-01-02")
-    86400000000
-    """
-    try:
-        found = as_utc(datetime.fromisoformat(text))
-    except ValueError as error:
-        raise UsageError(f"{text!r} is not a date or time", hint="2026-11-15 or 2026-11-15T12:00") from error
-    return int(found.timestamp()) * 1_000_000 + found.microsecond
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -155,12 +155,3 @@ class Reading:
 
 def _format(entry: Entry) -> str:
     return entry.format or (entry.run.source and entry.run.source.format) or "runs"
-
-
-def moment_of(text: str, *, option: str) -> datetime:
-    """The time that an option names: a day, or a day and time; without a zone it is UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"{option} {text!r} is not a date", hint="write 2026-01-31 or 2026-01-31T12:00:00Z") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -214,13 +214,15 @@ def history(
     from steelyard.arena.history import history as past
     from steelyard.errors import UsageError
     from steelyard.surfaces.cli._arena_print import change_lines, history_lines
-    from steelyard.workflow.arena import arena_at, moment, plain
+    from steelyard.workflow._moments import microseconds, moment_of
+    from steelyard.workflow.arena import arena_at, plain
 
     if since is not None and submitter is not None:
         raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
+    asked = None if since is None else microseconds(moment_of(since, option="--since"))
     opened = arena_at(store)
-    if since is not None:
-        changed = changes(opened, since=moment(since), task_id=task)
+    if since is not None and asked is not None:
+        changed = changes(opened, since=asked, task_id=task)
         lines, shown = change_lines(changed, since), plain(changed)
     else:
         found = past(opened, task_id=task, submitter=submitter)

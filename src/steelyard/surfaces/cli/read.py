@@ -13,7 +13,8 @@ from steelyard.reports.places import check_file
 from steelyard.reports.runs import ENDINGS, write_runs
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, SkipBad
 from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow.read import Reading, moment_of
+from steelyard.workflow._moments import moment_of
+from steelyard.workflow.read import Reading
 
 if TYPE_CHECKING:
     from steelyard.sources._gather import Progress
@@ -47,8 +48,8 @@ def read(
     with _bytes_progress(shown=not quiet) as progress:
         reading = Reading(
             paths or [],
-            since=moment_of(since, option="--since") if since else None,
-            until=moment_of(until, option="--until") if until else None,
+            since=None if since is None else moment_of(since, option="--since"),
+            until=None if until is None else moment_of(until, option="--until"),
             format=format,
             prices=prices,
             progress=progress,
