@@ -22,6 +22,7 @@ from steelyard.records.finding import Rejected
 from steelyard.sources._archives import Limits, unpack
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
+from steelyard.workflow.read import Reading
 
 SAMPLES = Path(__file__).parent / "samples" / "sources"
 ROLLOUT = (SAMPLES / "codex" / "rollout.jsonl").read_bytes()
@@ -281,3 +282,36 @@ def test_hostile_files_take_little_memory(tmp_path: Path) -> None:
     status, megabytes = done.stderr.split()[-2:]
     assert status == "1"
     assert int(megabytes) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "archives"), [("a.tar", 1), ("a.tgz", 1), ("a.tar.zst", 1), ("a.gz", 1), ("a.zip", 2)]
+)
+def test_a_tar_and_its_packing_are_one_archive(tmp_path: Path, name: str, archives: int) -> None:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        entry = tarfile.TarInfo("rollout.jsonl")
+        entry.size = len(ROLLOUT)
+        tar.addfile(entry, io.BytesIO(ROLLOUT))
+    content = {
+        "a.tar": made.getvalue(),
+        "a.tgz": gzip.compress(made.getvalue()),
+        "a.tar.zst": zstandard.compress(made.getvalue()),
+        "a.gz": gzip.compress(ROLLOUT),
+    }
+    path = tmp_path / name
+    if name == "a.zip":
+        zipped(path, **{"inner.tgz": content["a.tgz"]})
+    else:
+        path.write_bytes(content[name])
+    reading = Reading([path])
+    assert len(list(reading)) == 1
+    assert reading.summary.archives == archives
+
+
+def test_packings_in_packings_are_bounded_too(tmp_path: Path) -> None:
+    content = ROLLOUT
+    for _ in range(3):
+        content = gzip.compress(content)
+    (tmp_path / "deep.gz").write_bytes(content)
+    assert "in more than 2 other archives" in refused(tmp_path / "deep.gz")

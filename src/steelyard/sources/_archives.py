@@ -91,10 +91,14 @@ class Meter:
         return UnreadableFile(self.path, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
 
 
-def holds_one_file(path: Path) -> bool:
-    """Whether the packing is of a single file, which is then the one that the user speaks of."""
+ONE_FILE = ("gz", "zst")
+"""Packings of a single file, which is then the one that the user speaks of."""
+
+
+def packing(path: Path) -> str | None:
+    """Which packing the file has."""
     with path.open("rb") as file:
-        return archive_kind(file.read(512)) in ("gz", "zst")
+        return archive_kind(file.read(512))
 
 
 def unpack(path: Path, shown: str, into: Path, *, limits: Limits = LIMITS) -> Rejected | None:
@@ -103,8 +107,7 @@ def unpack(path: Path, shown: str, into: Path, *, limits: Limits = LIMITS) -> Re
     `shown` is how the archive is named to the user. Of an archive that breaks off, what stands before the break is
     written and the place of the break given back.
     """
-    with path.open("rb") as file:
-        kind = archive_kind(file.read(512))
+    kind = packing(path)
     meter = Meter(shown, path.stat().st_size, limits)
     unpackers: dict[str, Callable[[Path, Path, Meter], Rejected | None]] = {
         "zip": _zip,

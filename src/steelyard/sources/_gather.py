@@ -14,7 +14,7 @@ import msgspec
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Origin, Run
-from steelyard.sources._archives import LIMITS, holds_one_file, unpack
+from steelyard.sources._archives import LIMITS, ONE_FILE, packing, unpack
 from steelyard.sources._assemble import assemble
 from steelyard.sources._base import Entry, Part
 from steelyard.sources._catalog import source_named
@@ -143,7 +143,7 @@ class _Round:
     def _count(self, result: FileResult, file: Found) -> None:
         if result.kind == "archive":
             self.archives.append(file)
-            self.tally.archives += 1
+            self.tally.archives += not file.alone
         elif result.kind == "unknown":
             self.tally.unknown.append(file.shown)
         elif result.format:
@@ -203,7 +203,9 @@ def _own(file: Found, name: str) -> Iterator[Gathered]:
 
 def _unpacked(archive: Found, folder: Path, found: list[Found]) -> Iterator[Rejected]:
     """Adds what the archive holds to what is to be read, or says why it is refused."""
-    if archive.depth >= LIMITS.depth:
+    kind = packing(archive.path)
+    depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
+    if depth >= LIMITS.depth:
         reason = f"archive refused: it lies in more than {LIMITS.depth} other archives"
         yield Rejected(path=archive.shown, reason=reason, code="unreadable_file")
         return
@@ -215,4 +217,4 @@ def _unpacked(archive: Found, folder: Path, found: list[Found]) -> Iterator[Reje
         return
     if broken_off is not None:
         yield broken_off
-    found.extend(files_unpacked(folder, archive, named=archive.named and holds_one_file(archive.path)))
+    found.extend(files_unpacked(folder, archive, depth=depth + 1, alone=kind in ONE_FILE))

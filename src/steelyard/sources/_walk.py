@@ -28,6 +28,8 @@ class Found:
     """Whether the user named this very file, so that it is an error when nothing can be made of it."""
     depth: int = 0
     """How many archives it lies in."""
+    alone: bool = False
+    """Whether it was packed alone (gz, zst): a tar and its packing are one archive to the user."""
 
 
 def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Rejected]:
@@ -66,11 +68,12 @@ def piped(kept: Path) -> Found | Rejected:
     return Found(kept, PIPED, size, named=True, depth=1)  # like an archive's: it is shown under another name
 
 
-def files_unpacked(folder: Path, archive: Found, *, named: bool) -> Iterator[Found]:
-    """The files that were unpacked from an archive; `named` when the user meant this very file."""
+def files_unpacked(folder: Path, archive: Found, *, depth: int, alone: bool) -> Iterator[Found]:
+    """The files that were unpacked from an archive; one that was packed alone is what the user meant by its name."""
     for found in _below(folder):
         inner = found.path.relative_to(folder).as_posix()
-        yield Found(found.path, f"{archive.shown}!/{inner}", found.size, named=named, depth=archive.depth + 1)
+        shown = f"{archive.shown}!/{inner}"
+        yield Found(found.path, shown, found.size, named=archive.named and alone, depth=depth, alone=alone)
 
 
 def _below(folder: Path) -> Iterator[Found]:
