@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 
 from steelyard.reports.measurement import Measurement
 from steelyard.reports.places import check_file, writing
+from steelyard.reports.plain import json_text
 
 ENDINGS = (".json", ".csv", ".parquet")
 
@@ -30,7 +30,7 @@ def write_measurement(result: Measurement, path: Path) -> None:
     ending = path.suffix.lower()
     with writing(path):
         if ending == ".json":
-            path.write_text(json.dumps(result.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n", "utf-8")
+            path.write_text(json_text(result.to_dict()) + "\n", "utf-8")
         elif ending == ".csv":
             path.write_text(csv_text(result), "utf-8")
         else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import SteelyardError
-from steelyard.reports.plain import clean
+from steelyard.reports.plain import clean, json_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +52,7 @@ def counted(count: int, noun: str) -> str:
 
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Strict JSON to stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(value) + "\n")
 
 
 def print_error(error: SteelyardError, *, as_json: bool) -> None:
