@@ -116,14 +116,6 @@ def _run(chance: Random, tier: str, task: str, ease: float, attempt: int) -> Run
     started = START + timedelta(hours=attempt, minutes=int(tier[1]) * 7)
     seconds = 40 + input_tokens / 900 + 60 * chance.random()
     failing = 0 if passed else 1 + int(3 * chance.random())
-    half = Usage(
-        input_tokens=input_tokens // 2,
-        output_tokens=output_tokens // 2,
-        cache_read_tokens=4 * input_tokens,
-        cache_write_5m_tokens=input_tokens // 4,
-        cache_write_1h_tokens=0,
-        reasoning_tokens=0,
-    )
     id_ = f"demo-{tier}-{task}-{attempt:02}"
     return Run(
         id=id_,
@@ -138,27 +130,46 @@ def _run(chance: Random, tier: str, task: str, ease: float, attempt: int) -> Run
         outcome="passed" if passed else "failed",
         passed=passed,
         judgments=_judgments(chance, quality, passed=passed),
-        calls=tuple(
-            Call(id=f"{id_}-{number}", model=MODEL, at=started + timedelta(seconds=number), usage=half)
-            for number in (1, 2)
-        ),
+        calls=_calls(id_, started, input_tokens, output_tokens),
         tool_calls=3 + int(12 * chance.random()),
         iterations=1 + int(6 * chance.random()),
         success=passed,
         files_created=(f"{task}.py",),
         tests=TestResults(passed=12 - failing, failed=failing, errors=0),
-        steps=Steps(
-            expected=STEPS, achieved=tuple(step.id for step in STEPS if chance.random() < 0.35 + 0.65 * quality)
-        ),
+        steps=_steps(chance, quality),
         actions=tuple(Action(goal_alignment=round(min(1.0, quality + 0.4 * chance.random()), 3)) for _ in range(5)),
-        changes=tuple(
-            Change(id=f"c{number}", failed=chance.random() > 0.7 + 0.3 * quality, reverted=chance.random() > 0.9)
-            for number in range(3)
-        ),
+        changes=_changes(chance, quality),
         components=components,
         output=Output(language="python", text=f"# synthetic answer to {task}\n"),
         provenance={"usage": "counted"},
         source=Origin(format="demo"),
+    )
+
+
+def _calls(run: str, started: datetime, input_tokens: int, output_tokens: int) -> tuple[Call, ...]:
+    """Two calls that share the run's tokens, with a cache that is read more than it is written."""
+    half = Usage(
+        input_tokens=input_tokens // 2,
+        output_tokens=output_tokens // 2,
+        cache_read_tokens=4 * input_tokens,
+        cache_write_5m_tokens=input_tokens // 4,
+        cache_write_1h_tokens=0,
+        reasoning_tokens=0,
+    )
+    return tuple(
+        Call(id=f"{run}-{number}", model=MODEL, at=started + timedelta(seconds=number), usage=half) for number in (1, 2)
+    )
+
+
+def _steps(chance: Random, quality: float) -> Steps:
+    achieved = tuple(step.id for step in STEPS if chance.random() < 0.35 + 0.65 * quality)
+    return Steps(expected=STEPS, achieved=achieved)
+
+
+def _changes(chance: Random, quality: float) -> tuple[Change, ...]:
+    return tuple(
+        Change(id=f"c{number}", failed=chance.random() > 0.7 + 0.3 * quality, reverted=chance.random() > 0.9)
+        for number in range(3)
     )
 
 

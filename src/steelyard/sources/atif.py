@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -73,6 +74,9 @@ class Trajectory(msgspec.Struct, kw_only=True):
     subagent_trajectories: list[Trajectory] | None = None
 
 
+_Placed: TypeAlias = tuple[str, Agent, Step]
+"""A step with whose it is: the trajectory's name and its agent."""
+
 _TRAJECTORY = msgspec.json.Decoder(Trajectory)
 
 
@@ -86,29 +90,12 @@ def read(path: Path) -> Iterator[Reading]:
     trajectory = document(path, _TRAJECTORY)
     name = str(path)
     steps = list(_steps(trajectory))
-    calls = tuple(
-        Call(
-            id=f"{owner} {step.step_id}",
-            model=label(step.model_name) or label(agent.model_name),
-            at=moment(step.timestamp),
-            usage=disjoint(
-                input_with_cache=step.metrics.prompt_tokens,
-                cache_read=step.metrics.cached_tokens,
-                output_with_reasoning=step.metrics.completion_tokens,
-            ),
-        )
-        for owner, agent, step in steps
-        if step.metrics is not None
-        and (step.metrics.prompt_tokens is not None or step.metrics.completion_tokens is not None)
-    )
+    calls = tuple(_calls(steps))
     totals = trajectory.final_metrics or Totals()
     usage, notes = _usage(totals, calls, name)
     if trajectory.subagent_trajectories and _leaves_out(totals, steps):
         usage = total_of(calls)
-    costs = [step.metrics.cost_usd for _, _, step in steps if step.metrics and step.metrics.cost_usd is not None]
-    cost, sure = stated_cost(
-        totals.total_cost_usd if totals.total_cost_usd is not None else sum(costs) if costs else None, usage
-    )
+    cost, sure = stated_cost(_cost(totals, steps), usage)
     tools = {call.tool_call_id or "" for _, _, step in steps for call in step.tool_calls or ()} - {""}
     turns = sum(
         1 if step.llm_call_count is None else step.llm_call_count for _, _, step in steps if step.source == "agent"
@@ -141,6 +128,31 @@ def read(path: Path) -> Iterator[Reading]:
     yield Part(run=run, path=name, role="session", tool_ids=tuple(sorted(tools)), notes=notes)
 
 
+def _calls(steps: Sequence[_Placed]) -> Iterator[Call]:
+    """A call for each step that states tokens."""
+    for owner, agent, step in steps:
+        tokens = step.metrics
+        if tokens is not None and (tokens.prompt_tokens is not None or tokens.completion_tokens is not None):
+            yield Call(
+                id=f"{owner} {step.step_id}",
+                model=label(step.model_name) or label(agent.model_name),
+                at=moment(step.timestamp),
+                usage=disjoint(
+                    input_with_cache=tokens.prompt_tokens,
+                    cache_read=tokens.cached_tokens,
+                    output_with_reasoning=tokens.completion_tokens,
+                ),
+            )
+
+
+def _cost(totals: Totals, steps: Sequence[_Placed]) -> float | None:
+    """The cost that is stated of the whole, else what the steps state together."""
+    if totals.total_cost_usd is not None:
+        return totals.total_cost_usd
+    costs = [step.metrics.cost_usd for _, _, step in steps if step.metrics and step.metrics.cost_usd is not None]
+    return sum(costs) if costs else None
+
+
 def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | None, tuple[Finding, ...]]:
     """The stated totals, else the steps' sum; without the uncached input where the counts contradict themselves."""
     usage = total_of(calls)
@@ -159,7 +171,7 @@ def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | 
     return usage, notes
 
 
-def _leaves_out(totals: Totals, steps: list[tuple[str, Agent, Step]]) -> bool:
+def _leaves_out(totals: Totals, steps: Sequence[_Placed]) -> bool:
     """Whether the stated totals are those of the main agent's steps alone; writers differ in what they add up."""
     stated = [step.metrics.prompt_tokens for _, _, step in steps if step.metrics and step.metrics.prompt_tokens]
     return totals.total_prompt_tokens is not None and sum(stated) > totals.total_prompt_tokens
@@ -171,7 +183,7 @@ def contradiction_in_steps(path: str) -> tuple[Finding, ...]:
     return (Finding(code="token_contradiction", message=message, where=path),)
 
 
-def _steps(trajectory: Trajectory, within: str = "") -> Iterator[tuple[str, Agent, Step]]:
+def _steps(trajectory: Trajectory, within: str = "") -> Iterator[_Placed]:
     """Steps that happened here, subagents' too; what was copied from an earlier context is left out.
 
     A subagent may share its parent's session, but never its parent's place.

@@ -61,8 +61,7 @@ def compare(
         for label, one, mask in zip(_labels(filters), filters, masks, strict=True)
     ]
     found = [[difference(samples, masks[0], mask, name, options=judging) for name in names] for mask in masks[1:]]
-    # a metric that nobody asked for and no run has is no comparison
-    if not metrics:
+    if not metrics:  # a metric that nobody asked for and no run has is no comparison
         found = [[one for one in row if one.tasks] or row for row in found]
     pairs, tests = _judged(samples, sides, masks, found, correction)
     return Comparison(

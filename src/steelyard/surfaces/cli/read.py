@@ -11,12 +11,13 @@ from cyclopts import Parameter
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.reports.places import check_file
 from steelyard.reports.runs import ENDINGS, write_runs
-from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, SkipBad
+from steelyard.surfaces.cli._options import SHOWING, OnePath, Paths, PricesOption, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 from steelyard.workflow._moments import moment_of
 from steelyard.workflow.read import Reading
 
 if TYPE_CHECKING:
+    from steelyard.reports.reading import ReadSummary
     from steelyard.sources._gather import Progress
 
 
@@ -33,9 +34,7 @@ def read(
     until: Annotated[str | None, Parameter(help="Only runs that started before this day (or time).")] = None,
     format: Annotated[str | None, Parameter(help="Only this format (steelyard sources lists them).")] = None,  # noqa: A002
     prices: PricesOption = DEFAULT_BOOK,
-    json: Json = False,
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
+    showing: Showing = SHOWING,
 ) -> int:
     """Read what agents, harnesses and test runners left behind, and say how sure each number is.
 
@@ -45,7 +44,7 @@ def read(
     """
     if out is not None:
         check_file(out, endings=ENDINGS)
-    with _bytes_progress(shown=not quiet) as progress:
+    with _bytes_progress(shown=not showing.quiet) as progress:
         reading = Reading(
             paths or [],
             since=None if since is None else moment_of(since, option="--since"),
@@ -54,7 +53,7 @@ def read(
             prices=prices,
             progress=progress,
         )
-        if not quiet:
+        if not showing.quiet:
             for place in reading.summary.looked_in:
                 sys.stderr.write(f"looking in {place}\n")
         if out is not None:
@@ -62,18 +61,21 @@ def read(
         else:
             deque(reading, maxlen=0)
     summary = reading.summary
+    _show(summary, json=showing.json)
+    if not showing.quiet:
+        print_findings(summary.findings)
+    return showing.status(summary.set_aside.count, useless=summary.total.runs == 0)
+
+
+def _show(summary: ReadSummary, *, json: bool) -> None:
     if json:
         print_json(summary.to_dict())
-    else:
-        from steelyard.reports.reading_tables import reading_tables  # brings rich
+        return
+    from steelyard.reports.reading_tables import reading_tables  # brings rich
 
-        terminal = console()
-        for table in reading_tables(summary):
-            terminal.print(table)
-    if not quiet:
-        print_findings(summary.findings)
-    nothing = summary.total.runs == 0
-    return 1 if nothing or (summary.set_aside.count and not skip_bad) else 0
+    terminal = console()
+    for table in reading_tables(summary):
+        terminal.print(table)
 
 
 @contextmanager
