@@ -16,7 +16,7 @@ from steelyard._version import __version__
 
 if TYPE_CHECKING:
     from steelyard.arena.arena import Arena
-    from steelyard.arena.standings import standings
+    from steelyard.arena.standings import standings as task_standings
     from steelyard.demo import demo_runs
     from steelyard.errors import SteelyardError
     from steelyard.profiles import Profile, load_profile
@@ -64,7 +64,7 @@ _HOMES = {
     "read": "steelyard.workflow._open:read_runs",
     "repeat": "steelyard.workflow.repeat:repeat",
     "speedup": "steelyard.workflow.speedup:speedup",
-    "standings": "steelyard.arena.standings:standings",
+    "task_standings": "steelyard.arena.standings:standings",
 }
 """Where each public name lives; it is imported when it is first used, so `import steelyard` costs nothing."""
 
@@ -95,7 +95,7 @@ __all__ = [
     "read",
     "repeat",
     "speedup",
-    "standings",
+    "task_standings",
 ]
 
 

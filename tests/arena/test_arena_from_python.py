@@ -41,7 +41,7 @@ def test_what_is_no_submission_is_refused_in_its_place(store: Store, one: Any, r
     assert isinstance(last, Receipt)
     assert isinstance(refused, Rejected)
     assert refused.reason == reason
-    assert sy.standings(arena, "task").n == 2
+    assert sy.task_standings(arena, "task").n == 2
 
 
 def test_plain_values_are_what_a_submission_says(store: Store) -> None:

@@ -90,3 +90,5 @@ def test_a_moment_that_utc_cannot_hold_is_refused(
     assert "outside the years 1 to 9999" in said.err
     assert "1 accepted" in said.out
     assert run(["arena", "standings", "task", *filled]) == 0
+    assert run(["arena", "history", "--since", moment, *filled]) == 2
+    assert "is not a date" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import msgspec
 from steelyard.arena.board import Board, KnownTask
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.records.finding import Rejected
-from steelyard.records.run import as_utc
+from steelyard.records.run import microseconds_of
 from steelyard.records.submission import Submission
 
 AS_GIVEN = (
@@ -53,7 +53,7 @@ def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, list[Any]]:
     entries = [entry for _, group in arrivals for entry in group]
     given = [entry.submission for entry in entries]
     columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), given)) for name in AS_GIVEN}  # Any: as above
-    columns["submitted_at"] = [now if one.submitted_at is None else _microseconds(one) for one in given]
+    columns["submitted_at"] = [now if one.submitted_at is None else microseconds_of(one.submitted_at) for one in given]
     columns["accepted_at"] = [now] * len(given)
     columns["digest"] = list(map(attrgetter("digest"), entries))
     columns |= _checked_columns(entries)
@@ -82,12 +82,6 @@ def _checked_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:  # Any: 
     )
     columns["details"] = [_details(entry) for entry in entries] if has_more else [None] * count
     return columns
-
-
-def _microseconds(one: Submission) -> int:
-    assert one.submitted_at is not None  # the caller has looked
-    moment = as_utc(one.submitted_at)
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
 def _details(entry: Entry) -> str | None:

@@ -89,8 +89,7 @@ def _print_task(
     console().print(
         f"{counted(found.n, 'submission')}, mean score within {interval.low:.2f} and {interval.high:.2f}"
         f" ({interval.level:.0%}, {interval.method}); {found.profile}, policy {found.policy},"
-        f" baseline version {found.baseline_version}{trust}",
-        markup=False,
+        f" baseline version {found.baseline_version}{trust}"
     )
     return 0
 
@@ -213,13 +212,14 @@ def history(
     from steelyard.arena.history import changes  # brings SQLAlchemy
     from steelyard.arena.history import history as past
     from steelyard.errors import UsageError
+    from steelyard.records.run import microseconds_of
     from steelyard.surfaces.cli._arena_print import change_lines, history_lines
-    from steelyard.workflow._moments import microseconds, moment_of
+    from steelyard.workflow._moments import moment_of
     from steelyard.workflow.arena import arena_at, plain
 
     if since is not None and submitter is not None:
         raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
-    asked = None if since is None else microseconds(moment_of(since, option="--since"))
+    asked = None if since is None else microseconds_of(moment_of(since, option="--since"))
     opened = arena_at(store)
     if since is not None and asked is not None:
         changed = changes(opened, since=asked, task_id=task)

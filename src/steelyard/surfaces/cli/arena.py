@@ -43,7 +43,7 @@ def init(
     if json:
         print_json({"store": made.store.address, "profile": made.rules.name, "policy": made.policy})
     else:
-        console().print(f"{made.store.address}: an arena under {made.rules.name}, policy {made.policy}", markup=False)
+        console().print(f"{made.store.address}: an arena under {made.rules.name}, policy {made.policy}")
     return 0
 
 
@@ -188,9 +188,7 @@ def rescore(
     if json:
         print_json({"rescored": count, "profile": opened.rules.name, "policy": opened.policy})
     else:
-        console().print(
-            f"{counted(count, 'submission')} scored by {opened.rules.name}, policy {opened.policy}", markup=False
-        )
+        console().print(f"{counted(count, 'submission')} scored by {opened.rules.name}, policy {opened.policy}")
     return 0
 
 
@@ -220,7 +218,7 @@ def export(
     if json:
         print_json({"standings": count, "file": str(out)})
     else:
-        console(stderr=True).print(f"{counted(count, 'standing')} written to {out}", markup=False)
+        console(stderr=True).print(f"{counted(count, 'standing')} written to {out}")
     return 0
 
 
@@ -252,7 +250,7 @@ def notify(
         elif once or done.sent or done.failed:
             console().print(f"{done.sent:,} sent, {done.failed:,} failed, {done.waiting:,} waiting")
         for error in done.errors:
-            console(stderr=True).print(error, markup=False)
+            console(stderr=True).print(error)
         if once:
             return 1 if done.failed else 0
         time.sleep(every)

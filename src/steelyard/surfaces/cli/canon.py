@@ -32,12 +32,12 @@ def canon(
         return 0
     terminal = console()
     if not found:
-        terminal.print(f"{store} holds no canon in force", markup=False)
+        terminal.print(f"{store} holds no canon in force")
     for one in found:
         state = "in force" if one["retired_at"] is None else f"retired {one['retired_at']}"
-        terminal.print(f"{one['prompt']}  {one['signature']}  {state}", markup=False)
+        terminal.print(f"{one['prompt']}  {one['signature']}  {state}")
         for name in ("set_at", "origin", "normalisation_version", "oracle_version", "distance_version"):
-            terminal.print(f"  {name}: {one[name]}", markup=False)
+            terminal.print(f"  {name}: {one[name]}")
         if prompt is not None:
-            terminal.print(str(one["code"]), markup=False)
+            terminal.print(str(one["code"]))
     return 0

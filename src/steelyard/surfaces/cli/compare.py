@@ -54,7 +54,7 @@ def _show(result: Comparison) -> None:
 
     terminal = console()
     for line in comparison_lines(result):
-        terminal.print(line, markup=False, soft_wrap=True)
+        terminal.print(line, soft_wrap=True)
     terminal.print()
     for table in comparison_tables(result):
         terminal.print(table)

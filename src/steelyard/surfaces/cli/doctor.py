@@ -15,5 +15,5 @@ def doctor(*, json: Json = False) -> int:
         print_json(as_dicts(found))
     else:
         for one in found:
-            console().print(f"{one.status:<7} {one.what:<26} {one.detail}", markup=False)
+            console().print(f"{one.status:<7} {one.what:<26} {one.detail}")
     return 1 if any(one.status == "broken" for one in found) else 0

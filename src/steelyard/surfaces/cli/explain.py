@@ -68,7 +68,7 @@ def _show_groups(found: GroupsExplanation, *, json: bool) -> None:
 
     terminal = console()
     for line in explanation_lines(found):
-        terminal.print(line, markup=False, soft_wrap=True)
+        terminal.print(line, soft_wrap=True)
     terminal.print()
     for table in explanation_tables(found):
         terminal.print(table)

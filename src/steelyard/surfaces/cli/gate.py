@@ -58,7 +58,7 @@ def _show(result: Gate) -> None:
     terminal = console()
     terminal.print(gate_table(result))
     for check in result.checks:
-        terminal.print(clean(check.sentence), markup=False, soft_wrap=True)
+        terminal.print(clean(check.sentence), soft_wrap=True)
 
 
 def _add_summary(result: Gate, path: Path) -> None:

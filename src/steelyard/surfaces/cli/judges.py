@@ -38,7 +38,7 @@ def _show(result: Judges) -> None:
 
     terminal = console()
     for line in judge_lines(result):
-        terminal.print(line, markup=False, soft_wrap=True)
+        terminal.print(line, soft_wrap=True)
     terminal.print()
     for table in judge_tables(result):
         terminal.print(table)

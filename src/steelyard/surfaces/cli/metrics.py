@@ -34,7 +34,7 @@ def metrics(
     terminal = console()
     if name:
         for key, value in metric_dict(chosen[0]).items():
-            terminal.print(f"{key:>12}  {value}", markup=False)
+            terminal.print(f"{key:>12}  {value}")
         return 0
     from rich.table import Table  # only a terminal needs it
 

@@ -35,5 +35,5 @@ def profiles(
         print_json([{"name": one.name, "specification": one.spec, "title": one.title} for one in loaded])
         return 0
     for one in loaded:
-        console().print(f"{one.name:<20} {one.title}", markup=False)
+        console().print(f"{one.name:<20} {one.title}")
     return 0

@@ -57,4 +57,4 @@ def _show(result: Ranking) -> None:
     for table in ranking_tables(result):
         terminal.print(table)
     for line in ranking_lines(result):
-        terminal.print(line, markup=False, soft_wrap=True)
+        terminal.print(line, soft_wrap=True)

@@ -117,4 +117,4 @@ def _show(results: Sequence[PromptResult]) -> None:
     for result in results:
         if result.canon is not None and len(results) <= MOST_BARS:
             for line in distance_bars(result):
-                terminal.print(line, markup=False)
+                terminal.print(line)

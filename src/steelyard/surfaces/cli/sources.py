@@ -21,5 +21,5 @@ def sources(*, json: Json = False) -> int:
         table.add_column(heading, overflow="fold")
     for one in known:
         table.add_row(one.name, one.title, ", ".join(one.yields))
-    console().print(table, markup=False)
+    console().print(table)
     return 0
