@@ -11,7 +11,7 @@ import msgspec
 from steelyard.arena.board import Board, KnownTask
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.records.finding import Rejected
-from steelyard.records.run import microseconds_of
+from steelyard.records.moments import microseconds_of
 from steelyard.records.submission import Submission
 
 AS_GIVEN = (

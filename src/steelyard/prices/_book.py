@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import astuple
 
 from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, Usage, as_utc
+from steelyard.records.moments import as_utc
+from steelyard.records.run import TOKEN_KINDS, Usage
 
 Priced: TypeAlias = float | Missing
 """A cost in USD, or why there is none."""

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from steelyard.records.missing import Missing
+from steelyard.records.moments import as_utc
 from steelyard.records.run import (
     TOKEN_KINDS,
     Action,
@@ -24,7 +25,6 @@ from steelyard.records.run import (
     TestResults,
     Usage,
     add_usage,
-    as_utc,
 )
 
 Kind = Literal["text", "flag", "count", "amount"]

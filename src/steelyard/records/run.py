@@ -7,12 +7,13 @@ Format history (the version that `steelyard schema run` prints):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from steelyard.records.moments import as_utc
 from steelyard.records.tiers import DEFAULT_SCHEME, tier_problem
 
 FORMAT_VERSION = 1
@@ -391,20 +392,3 @@ def add_usage(usages: Sequence[Usage]) -> Usage | None:
         if known:
             sums[kind] = sum(known)
     return Usage(**sums)
-
-
-def as_utc(moment: datetime) -> datetime:
-    """The moment with a zone; one without is taken as UTC."""
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def microseconds_of(moment: datetime) -> int:
-    """The moment as stores keep it: whole microseconds since 1970, one without a zone taken as UTC.
-
-    >>> microseconds_of(datetime(1969, 12, 31, 23, 59, 59, 500_000))
-    -500000
-    """
-    return (as_utc(moment) - _BEGINNING) // timedelta(microseconds=1)

@@ -13,7 +13,8 @@ import msgspec
 
 from steelyard.errors import nearest
 from steelyard.records.decode import Refused
-from steelyard.records.run import Judgment, Name, Record, Run, as_utc
+from steelyard.records.moments import as_utc
+from steelyard.records.run import Judgment, Name, Record, Run
 
 MOST = 2**53
 """The largest count that a float holds exactly; more is no count of anything here."""

@@ -13,7 +13,8 @@ from steelyard.prices import MOST_TOKENS, PriceBook, Span, price_columns, price_
 from steelyard.records.decode import content_digest
 from steelyard.records.facts import FACT_PARTS, KEY_PARTS, VALUE_PARTS, Part, component_column
 from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, ComponentType, Run, Usage, as_utc
+from steelyard.records.moments import as_utc
+from steelyard.records.run import TOKEN_KINDS, ComponentType, Run, Usage
 from steelyard.sources._base import Entry
 from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS, column_type
 from steelyard.tables._unpriced import Unpriced, number_column

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from steelyard.errors import UnreadableFile
 from steelyard.records.missing import Missing
-from steelyard.records.run import Usage, as_utc
+from steelyard.records.moments import as_utc
+from steelyard.records.run import Usage
 from steelyard.timings._base import count, parse_json, read_text
 
 Origin = Literal["stated", "json_log", "cast_input"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from steelyard.errors import UsageError
-from steelyard.records.run import as_utc
+from steelyard.records.moments import as_utc
 
 
 def moment_of(text: str, *, option: str) -> datetime:

@@ -14,7 +14,8 @@ from steelyard.prices import DEFAULT_BOOK, open_book, price_run
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.identity import RunIds
 from steelyard.records.missing import Missing
-from steelyard.records.run import Run, as_utc
+from steelyard.records.moments import as_utc
+from steelyard.records.run import Run
 from steelyard.reports.reading import FormatCount, ReadSummary
 from steelyard.settings import named_path
 from steelyard.sources._base import Entry

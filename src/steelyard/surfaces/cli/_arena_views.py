@@ -212,7 +212,7 @@ def history(
     from steelyard.arena.history import changes  # brings SQLAlchemy
     from steelyard.arena.history import history as past
     from steelyard.errors import UsageError
-    from steelyard.records.run import microseconds_of
+    from steelyard.records.moments import microseconds_of
     from steelyard.surfaces.cli._arena_print import change_lines, history_lines
     from steelyard.workflow._moments import moment_of
     from steelyard.workflow.arena import arena_at, plain

@@ -1,0 +1,21 @@
+"""Moments as records and stores hold them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The moment with a zone; one without is taken as UTC."""
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def microseconds_of(moment: datetime) -> int:
+    """The moment as stores keep it: whole microseconds since 1970, one without a zone taken as UTC.
+
+    >>> microseconds_of(datetime(1969, 12, 31, 23, 59, 59, 500_000))
+    -500000
+    """
+    return (as_utc(moment) - _BEGINNING) // timedelta(microseconds=1)
