@@ -88,6 +88,7 @@ def profiles_page() -> str:
     ]
     lines += [
         "`steelyard profiles show outcome-1 > mine.toml`, change its name and values, and pass `--profile mine.toml`.",
+        "Every number must be finite.",
         "",
     ]
     for name in shipped_profiles():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -57,6 +58,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """From where on a difference is mentioned."""
     grades: tuple[Grade, ...] = ()
     """Letters from the highest threshold down."""
+
+    def __post_init__(self) -> None:
+        _refuse_endless(msgspec.structs.asdict(self), self.name)
 
     def constant(self, name: str, default: float) -> float:
         """The profile's value of a constant, else the declared default."""
@@ -120,6 +124,7 @@ def _parse(text: str, where: str) -> Profile:
         if parent not in shipped_profiles():
             raise UnknownName("profile to extend", str(parent), shipped_profiles(), where=where)
         values = _merged(tomllib.loads(profile_text(parent)), values)
+    _refuse_endless(values, where)
     try:
         profile = msgspec.convert(values, Profile)
     except msgspec.ValidationError as error:
@@ -128,6 +133,29 @@ def _parse(text: str, where: str) -> Profile:
     if thresholds != sorted(thresholds, reverse=True):
         raise BadProfile("grades must stand from the highest threshold down", where=where)
     return profile
+
+
+def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or the fields of a profile
+    """Refuse a number that is none or has no end: no formula has a use for it, and JSON would keep it as null."""
+    waiting: list[tuple[str, Any]] = [("", values)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, msgspec.Struct):
+            value = msgspec.structs.asdict(value)
+        if isinstance(value, dict):
+            waiting += [(f"{name}.{key}".lstrip("."), inner) for key, inner in value.items()]
+        elif isinstance(value, (list, tuple)):
+            waiting += [(f"{name}[{place}]", inner) for place, inner in enumerate(value, 1)]
+        elif isinstance(value, (int, float)) and not _is_finite(value):
+            shown = f"{value}" if isinstance(value, float) else "an integer that no float can hold"
+            raise BadProfile(f"{name} is {shown}, not a finite number", where=where, hint="write a number")
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:  # Any: TOML values

@@ -12,7 +12,7 @@ import msgspec
 from steelyard.arena.arena import Arena, create_arena, open_arena
 from steelyard.arena.known import Policy
 from steelyard.arena.receipts import Receipt
-from steelyard.arena.rules import DEFAULT_PROFILE
+from steelyard.arena.rules import DEFAULT_PROFILE, read_rules
 from steelyard.arena.settings import POLICIES
 from steelyard.arena.standings import Standing, Standings
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
@@ -38,7 +38,9 @@ AT_ONCE = 100_000
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:
     """Make an arena in the store, or open the one that is there under the same rules."""
-    return create_arena(open_store(address), load_profile(profile), policy=policy_named(policy))
+    chosen, kept = load_profile(profile), policy_named(policy)
+    read_rules(chosen)  # what cannot be used is refused before there is a file
+    return create_arena(open_store(address), chosen, policy=kept)
 
 
 def arena_at(address: str = DEFAULT_STORE) -> Arena:
