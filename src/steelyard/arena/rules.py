@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -11,12 +12,26 @@ from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
 from steelyard.profiles._read import Profile
 from steelyard.records.finding import Finding
-from steelyard.records.task import ScoreWeights, Task
+from steelyard.records.run import Share
+from steelyard.records.submission import MOST
+from steelyard.records.task import WEIGHTS_TOLERANCE, ScoreWeights, Task
 
 DEFAULT_PROFILE = "arena-1"
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-Part = Annotated[float, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+Part = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+Factor = Annotated[float, msgspec.Meta(gt=0, le=MOST)]
+Score = Annotated[float, msgspec.Meta(ge=0, le=100)]
+
+RANGES: dict[str, Any] = {  # Any: a type with its limits
+    "weight": Share,
+    "step": Annotated[float, msgspec.Meta(ge=0)],
+    "floor": Score,
+    "score": Score,
+    "exponent": Annotated[float, msgspec.Meta(gt=0)],
+    "factor": Factor,
+}
+"""What a constant of the scores may be, by the last word of its name; within these no score leaves 0 to 100."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,20 +56,26 @@ class BaselineTable(Table, frozen=True, kw_only=True):
     max_cost: Part
     median_iterations: Part
 
+    def __post_init__(self) -> None:
+        for name in ("tokens", "tool_calls", "execution_time", "cost"):
+            low, middle, high = (getattr(self, f"{which}_{name}") for which in ("min", "median", "max"))
+            if not low <= middle <= high:
+                raise ValueError(f"min_{name}, median_{name} and max_{name} do not stand in that order")
+
 
 class OutlierTable(Table, frozen=True, kw_only=True):
     """From where on a submission looks too good."""
 
-    token_share_of_median: Part
+    token_share_of_median: Share
     fast_seconds: Part
-    few_tool_calls: int
+    few_tool_calls: Annotated[int, msgspec.Meta(ge=0, le=MOST)]
     flags_for_review: Positive
 
 
 class ValidationTable(Table, frozen=True, kw_only=True):
     """From where on an evaluation looks suspicious."""
 
-    high_score: Part
+    high_score: Score
     low_tokens: Part
 
 
@@ -62,10 +83,11 @@ class IntervalTable(Table, frozen=True, kw_only=True):
     """The interval of a task's scores, as the specification makes it at its own level."""
 
     level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
-    least_scores: Positive
+    least_scores: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
+    """A deviation needs two."""
     large_from: Positive
-    small_multiplier: Part
-    large_multiplier: Part
+    small_multiplier: Factor
+    large_multiplier: Factor
 
 
 class StandingsTable(Table, frozen=True, kw_only=True):
@@ -82,7 +104,7 @@ class Rules(Table, frozen=True, kw_only=True):
     constants: dict[str, float]
     """Constants of the score formulas."""
     category_weights: dict[str, ScoreWeights]
-    difficulty_factors: dict[str, Part]
+    difficulty_factors: dict[str, Factor]
     baseline: BaselineTable
     outliers: OutlierTable
     validation: ValidationTable
@@ -139,7 +161,7 @@ def score_metrics() -> list[Metric]:
 
 
 def read_rules(profile: Profile) -> Rules:
-    """The profile as rules of an arena; every name in it is checked."""
+    """The profile as rules of an arena; every name and number in it is checked."""
     if profile.spec != "arena":
         raise BadProfile(
             f"this is a profile of the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
@@ -148,13 +170,31 @@ def read_rules(profile: Profile) -> Rules:
     for one in score_metrics():
         declared |= one.constants
     tables = set(Rules.__struct_fields__) - {"name", "constants"}
+    known = (declared.keys() | tables) - {"difficulty_factor"}  # a task's own, by the table of factors
     for name in profile.constants:
-        if name not in declared and name not in tables:
-            raise UnknownName("constant of an arena", name, [*declared, *tables], where=profile.name)
+        if name not in known:
+            raise UnknownName("constant of an arena", name, known, where=profile.name)
     values: dict[str, Any] = {name: profile.constants.get(name) for name in tables}  # Any: TOML values
     values["name"] = profile.name
     values["constants"] = {name: profile.constant(name, default) for name, default in declared.items()}
+    _check_constants(values["constants"], profile.name)
     try:
         return msgspec.convert(values, Rules)
     except msgspec.ValidationError as error:
         raise BadProfile(str(error).replace("`", "'"), where=profile.name) from error
+
+
+def _check_constants(constants: Mapping[str, float], where: str) -> None:
+    """Refuse constants by which a score could leave 0 to 100."""
+    for name, value in constants.items():
+        try:
+            msgspec.convert(value, RANGES[name.rsplit("_", 1)[-1]])
+        except msgspec.ValidationError as error:
+            reason = f"{error}".replace("`", "").removeprefix("Expected ")
+            raise BadProfile(f"{name} is {value:g}, expected {reason}", where=where) from error
+    for one in score_metrics():
+        weights = [name for name in one.constants if name.endswith("_weight")]
+        total = sum(constants[name] for name in weights)
+        if weights and abs(total - 1) > WEIGHTS_TOLERANCE:
+            hint = ", ".join(f"{name} {constants[name]:g}" for name in weights)
+            raise BadProfile(f"the weights of {one.name} add up to {total:g}, not to 1", where=where, hint=hint)

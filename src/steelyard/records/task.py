@@ -89,6 +89,10 @@ CRITERION_TYPES = tuple(
 )
 
 
+WEIGHTS_TOLERANCE = 1e-9
+"""How far weights may add up to something else than 1: thirds are written with a few digits."""
+
+
 class ScoreWeights(Record, frozen=True, kw_only=True):
     """A task's own weights of the four scores; they must add up to 1, so that scores stay within 0 and 100."""
 
@@ -103,7 +107,7 @@ class ScoreWeights(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         total = self.efficiency + self.speed + self.cost + self.correctness
-        if abs(total - 1) > 1e-9:
+        if abs(total - 1) > WEIGHTS_TOLERANCE:
             raise ValueError(f"the four weights add up to {total:g}, not to 1")
 
 
