@@ -19,7 +19,7 @@ from steelyard.arena.scoring import FACTS, KEPT, RANKED, cents_columns, score, s
 from steelyard.arena.suspicion import validate
 from steelyard.errors import UsageError
 from steelyard.profiles import Profile, load_profile
-from steelyard.records.submission import MOST
+from steelyard.records.finite import MOST
 from steelyard.records.task import Task
 from steelyard.surfaces.cli import run
 from steelyard.workflow.arena import arena_at

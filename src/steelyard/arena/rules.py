@@ -12,8 +12,8 @@ from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
 from steelyard.profiles._read import Profile
 from steelyard.records.finding import Finding
+from steelyard.records.finite import MOST
 from steelyard.records.run import Share
-from steelyard.records.submission import MOST
 from steelyard.records.task import WEIGHTS_TOLERANCE, ScoreWeights, Task
 
 DEFAULT_PROFILE = "arena-1"

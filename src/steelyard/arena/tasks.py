@@ -13,7 +13,7 @@ from steelyard.arena.baseline import default_bounds
 from steelyard.arena.board import KnownTask
 from steelyard.arena.rules import Rules
 from steelyard.errors import UnknownName, UsageError
-from steelyard.records.task import Task, convert_task
+from steelyard.records.task import Task, check_task, convert_task
 from steelyard.store.migrations.m0001_arena import baselines, states, tasks
 
 FIRST_VERSION = 1
@@ -24,8 +24,11 @@ _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 
 def add_task(connection: Connection, task: Task, *, rules: Rules, now: int) -> bool:
     """Add the task; False when the very same one is there. One of that id with another definition is refused."""
+    try:
+        definition = check_task(task)
+    except ValueError as error:
+        raise UsageError(str(error), where=str(task.id)[:200]) from error
     rules.check_task(task)
-    definition = msgspec.json.encode(task, order="deterministic").decode()
     held = connection.execute(select(tasks.c.definition).where(tasks.c.id == task.id)).scalar()
     if held == definition:
         return False

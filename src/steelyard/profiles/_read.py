@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -12,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.errors import BadProfile, UnknownName
+from steelyard.records.finite import endless_number
 
 DEFAULT = "outcome-1"
 
@@ -60,7 +60,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Letters from the highest threshold down."""
 
     def __post_init__(self) -> None:
-        _refuse_endless(msgspec.structs.asdict(self), self.name)
+        _refuse_endless(self, self.name)
 
     def constant(self, name: str, default: float) -> float:
         """The profile's value of a constant, else the declared default."""
@@ -135,27 +135,10 @@ def _parse(text: str, where: str) -> Profile:
     return profile
 
 
-def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or the fields of a profile
-    """Refuse a number that is none or has no end: no formula has a use for it, and JSON would keep it as null."""
-    waiting: list[tuple[str, Any]] = [("", values)]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, msgspec.Struct):
-            value = msgspec.structs.asdict(value)
-        if isinstance(value, dict):
-            waiting += [(f"{name}.{key}".lstrip("."), inner) for key, inner in value.items()]
-        elif isinstance(value, (list, tuple)):
-            waiting += [(f"{name}[{place}]", inner) for place, inner in enumerate(value, 1)]
-        elif isinstance(value, (int, float)) and not _is_finite(value):
-            shown = f"{value}" if isinstance(value, float) else "an integer that no float can hold"
-            raise BadProfile(f"{name} is {shown}, not a finite number", where=where, hint="write a number")
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer of hundreds of digits
-        return False
+def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or a profile
+    found = endless_number(values)
+    if found is not None:
+        raise BadProfile(f"{found[0]} is {found[1]}, not a finite number", where=where, hint="write a number")
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:  # Any: TOML values

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from steelyard.errors import nearest
+from steelyard.records.finite import endless_number
 from steelyard.records.run import ComponentType, FailureCause, Outcome, Provenance, Record, Run
 
 _DECODER = msgspec.json.Decoder(Run)
@@ -85,15 +85,9 @@ def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a reco
 
 def _refuse_infinite(run: Run) -> None:
     """Refuse numbers that JSON cannot hold; it would write null for them."""
-    waiting: list[tuple[str, Any]] = [("", msgspec.to_builtins(run))]
-    while waiting:
-        place, value = waiting.pop()
-        if isinstance(value, float) and not math.isfinite(value):
-            raise Refused(f"{place}: the number {value} is not finite", "leave out what is not known")
-        if isinstance(value, dict):
-            waiting += [(f"{place}.{key}".lstrip("."), inner) for key, inner in value.items()]
-        elif isinstance(value, list | tuple):
-            waiting += [(f"{place}[...]", inner) for inner in value]
+    found = endless_number(msgspec.to_builtins(run))
+    if found is not None:
+        raise Refused(f"{found[0]}: the number {found[1]} is not finite", "leave out what is not known")
 
 
 def encode_run(run: Run) -> bytes:

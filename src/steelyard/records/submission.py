@@ -13,11 +13,9 @@ import msgspec
 
 from steelyard.errors import nearest
 from steelyard.records.decode import Refused
+from steelyard.records.finite import MOST
 from steelyard.records.moments import as_utc
 from steelyard.records.run import Judgment, Name, Record, Run
-
-MOST = 2**53
-"""The largest count that a float holds exactly; more is no count of anything here."""
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]

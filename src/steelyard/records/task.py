@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import msgspec
 
 from steelyard.errors import nearest
-from steelyard.records.run import Amount, Name, Record, Share, Step
+from steelyard.records.finite import MOST, endless_number
+from steelyard.records.run import Name, Record, Share, Step
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 CommandLine = Annotated[tuple[Argument, ...], msgspec.Meta(min_length=1, max_length=256)]
 RelativePath = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+Bound = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
 
 
 class FileExists(Record, frozen=True, kw_only=True, tag_field="type", tag="file_exists"):
@@ -57,7 +59,7 @@ class CommandSucceeds(Record, frozen=True, kw_only=True, tag_field="type", tag="
 
     command: CommandLine
     """Program and arguments; no shell."""
-    exit_status: int = 0
+    exit_status: Annotated[int, msgspec.Meta(ge=0, le=255)] = 0
     """The status that counts as met."""
     seconds: Seconds = 60.0
     """Time after which it has failed."""
@@ -114,19 +116,25 @@ class ScoreWeights(Record, frozen=True, kw_only=True):
 class BaselineDefaults(Record, frozen=True, kw_only=True):
     """A task's own numbers in place of the profile's default baseline; None keeps the profile's."""
 
-    median_tokens: Amount | None = None
-    min_tokens: Amount | None = None
-    max_tokens: Amount | None = None
-    median_tool_calls: Amount | None = None
-    min_tool_calls: Amount | None = None
-    max_tool_calls: Amount | None = None
-    median_execution_time: Amount | None = None
-    min_execution_time: Amount | None = None
-    max_execution_time: Amount | None = None
-    median_cost: Amount | None = None
-    min_cost: Amount | None = None
-    max_cost: Amount | None = None
-    median_iterations: Amount | None = None
+    median_tokens: Bound | None = None
+    min_tokens: Bound | None = None
+    max_tokens: Bound | None = None
+    median_tool_calls: Bound | None = None
+    min_tool_calls: Bound | None = None
+    max_tool_calls: Bound | None = None
+    median_execution_time: Bound | None = None
+    min_execution_time: Bound | None = None
+    max_execution_time: Bound | None = None
+    median_cost: Bound | None = None
+    min_cost: Bound | None = None
+    max_cost: Bound | None = None
+    median_iterations: Bound | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "tool_calls", "execution_time", "cost"):
+            low, high = getattr(self, f"min_{name}"), getattr(self, f"max_{name}")
+            if low is not None and high is not None and low > high:
+                raise ValueError(f"min_{name} is above max_{name}")
 
 
 class Task(Record, frozen=True, kw_only=True):
@@ -169,9 +177,25 @@ def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
             raise ValueError(f"success criterion {number + 1} has the unknown type {kind!r} ({advice})")
         if kind == "min_functionality" and "command" not in criterion:
             raise ValueError(f"success criterion {number + 1} (min_functionality) needs a command")
+    endless = endless_number(values)
+    if endless is not None:
+        raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
     try:
         return msgspec.convert(values, Task)
     except msgspec.ValidationError as error:
         unknown = re.search(r"unknown field `(.*?)`", str(error))
         close = nearest(unknown[1], Task.__struct_fields__) if unknown else None
         raise ValueError(str(error).replace("`", "'") + (f" (did you mean {close!r}?)" if close else "")) from error
+
+
+def check_task(task: Task) -> str:
+    """The task as JSON; one made by a program is held against all the rules that a read one has met."""
+    endless = endless_number(task)
+    if endless is not None:
+        raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
+    try:
+        definition = msgspec.json.encode(task, order="deterministic")
+    except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
+        raise ValueError(f"a value cannot stand in a task: {error}") from error
+    convert_task(msgspec.json.decode(definition))
+    return definition.decode()
