@@ -92,6 +92,28 @@ def test_every_view_answers_in_text_and_in_json(filled: tuple[str, str], capsys:
         output(capsys, *arguments, *filled)
 
 
+def test_the_largest_numbers_are_shown_in_every_view(
+    at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "task.toml").write_text('id = "t"\n')
+    most = 2**53
+    numbers = ("total_tokens", "tool_calls", "iterations", "execution_time", "estimated_cost")
+    rows = [
+        {"id": f"s{n}", "task_id": "t", "agent": "ant"} | dict.fromkeys(numbers, most if n % 2 else most - 1)
+        for n in range(8)
+    ]
+    beyond = {**rows[0], "id": "beyond", "execution_time": 1.7e308}
+    (tmp_path / "given.json").write_text(json.dumps([*rows, beyond]))
+    run(["arena", "init", *at])
+    run(["arena", "task", "add", str(tmp_path / "task.toml"), *at])
+    capsys.readouterr()
+    (refused,) = output(capsys, "submit", str(tmp_path / "given.json"), *at, status=1)["refused"]
+    assert "execution_time: expected float <= 9007199254740992.0" in refused["message"]
+    assert output(capsys, "task", "show", "t", *at)["baseline"]["median_execution_time"] == most - 0.5
+    for arguments in (["standings", "t"], ["show", "s1"], ["standings"], ["history", "--task", "t"], ["bias"]):
+        output(capsys, *arguments, *at)
+
+
 def test_an_evaluation_shows_its_numbers(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     found = output(capsys, "show", "ant-1", *filled)
     scores = {one["name"]: one for one in found["scores"]}

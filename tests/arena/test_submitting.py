@@ -58,6 +58,14 @@ BAD: list[tuple[bytes, str]] = [
     (b'{"id": "a", "task_id": "task", "total_tokens": 1e99, "tool_calls": 1}', "total_tokens"),
     (b'{"id": "a", "task_id": "task", "total_tokens": 99999999999999999999, "tool_calls": 1}', "total_tokens"),
     (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 1e999}', "execution_time"),
+    (
+        b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 1.7e308}',
+        "execution_time: expected float <= 9007199254740992.0",
+    ),
+    (
+        b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "estimated_cost": 1.7e308}',
+        "estimated_cost: expected float <= 9007199254740992.0",
+    ),
     (b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1', "not JSON"),
     (b'{"id": "a", "tusk": "task", "total_tokens": 1,', "not JSON"),
     (b'{"id": "a", "total_tokens": -1} {', "not JSON"),

@@ -18,6 +18,7 @@ from steelyard.records.moments import as_utc
 from steelyard.records.run import Judgment, Name, Record, Run
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
@@ -34,9 +35,9 @@ class Submission(Record, frozen=True, kw_only=True):
     """How many tools were called."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=MOST)] | None = None
     """How many turns were taken; None is scored as one and listed as defaulted."""
-    execution_time: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    execution_time: BoundedAmount | None = None
     """Seconds; None and 0 are unknown, scored 50 and listed as defaulted."""
-    estimated_cost: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    estimated_cost: BoundedAmount | None = None
     """US dollars; None and 0 are unknown, scored 50 and listed as defaulted."""
     success: bool | None = None
     """The submitter's claim; None counts as true and is listed as defaulted."""
