@@ -12,6 +12,7 @@ import pytest
 from cyclopts import App
 
 from commands import Done, steelyard
+from steelyard.profiles import profile_text
 from steelyard.surfaces.cli import run
 from steelyard.surfaces.cli.arena import arena as arena_app
 
@@ -320,6 +321,24 @@ def test_a_category_without_weights_is_pointed_out(
     (doubt,) = found["findings"]
     assert (doubt["code"], doubt["where"]) == ("unknown_category", "a")
     assert "did you mean 'debugging'?" in doubt["message"]
+
+
+def test_a_profile_without_a_task_s_category_is_pointed_out(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "few.toml"
+    text = profile_text("arena-1").replace('name = "arena-1"', 'name = "few"')
+    path.write_text("".join(line for line in text.splitlines(keepends=True) if not line.startswith("debugging =")))
+    compared = output(capsys, "compare-profiles", "arena-1", str(path), *filled)
+    rescored = output(capsys, "rescore", "--profile", str(path), *filled)
+    for (doubt,) in (compared["findings"], rescored["findings"]):
+        assert (doubt["code"], doubt["where"]) == ("unknown_category", "fix-race")
+        assert "category 'debugging' has no weights in few" in doubt["message"]
+    assert run(["arena", "compare-profiles", "arena-1", str(path), *filled]) == 0
+    assert "[unknown_category]" in capsys.readouterr().err
+    assert run(["arena", "rescore", "fix-race", *filled]) == 0
+    assert "[unknown_category]" in capsys.readouterr().err
+    assert output(capsys, "rescore", "--profile", "arena-1", *filled)["findings"] == []
 
 
 def test_one_submission_is_not_many(at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

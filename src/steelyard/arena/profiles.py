@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,8 @@ from steelyard.arena.standings import ranked
 from steelyard.arena.tasks import known_task, load_tasks
 from steelyard.arena.view import view_task
 from steelyard.profiles._read import Profile
+from steelyard.records.finding import Finding
+from steelyard.records.task import Task
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,6 +59,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskComparison, ...]
     movers: tuple[Mover, ...]
     """The largest moves, largest first."""
+    findings: tuple[Finding, ...] = ()
+    """Tasks whose category has no weights in one of the profiles."""
 
 
 def compare_profiles(
@@ -67,9 +72,9 @@ def compare_profiles(
     moved: list[Mover] = []
     with arena.read() as connection:
         if task_id is not None:
-            chosen = [known_task(connection, task_id, arena.rules).task.id]
+            chosen = {task_id: known_task(connection, task_id, arena.rules)}
         else:
-            chosen = list(load_tasks(connection, arena.rules))
+            chosen = load_tasks(connection, arena.rules)
         for name in chosen:
             one, other = (_under(connection, name, rules) for rules in pair)
             if not len(one):
@@ -86,7 +91,13 @@ def compare_profiles(
         mean_kendall_tau=sum(taus) / len(taus) if taus else None,
         tasks=tuple(compared),
         movers=tuple(moved[:movers]),
+        findings=_findings(pair, [known.task for known in chosen.values()]),
     )
+
+
+def _findings(pair: tuple[Rules, Rules], tasks: Sequence[Task]) -> tuple[Finding, ...]:
+    different = pair if pair[0] != pair[1] else pair[:1]
+    return tuple(doubt for task in tasks for rules in different if (doubt := rules.finding_about(task)) is not None)
 
 
 def _under(connection: Connection, task_id: str, rules: Rules) -> pl.DataFrame:

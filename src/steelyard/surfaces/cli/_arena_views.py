@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from steelyard.reports.plain import clean
 from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
 from steelyard.surfaces.cli._options import FromOne, FromZero, Json, Seconds, split_names
-from steelyard.surfaces.cli._print import console, counted, print_json, print_lines
+from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -287,6 +287,7 @@ def compare_profiles(
         print_json(plain(found))
         return 0
     print_lines(comparison_lines(found))
+    print_findings(found.findings)
     return 0
 
 

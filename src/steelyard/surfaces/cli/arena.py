@@ -177,7 +177,7 @@ def rescore(
     Example: steelyard arena rescore --profile mine.toml
     """
     from steelyard.profiles import load_profile
-    from steelyard.workflow.arena import arena_at, policy_named  # brings SQLAlchemy
+    from steelyard.workflow.arena import arena_at, plain, policy_named  # brings SQLAlchemy
 
     opened = arena_at(store)
     count = opened.rescore(
@@ -185,10 +185,14 @@ def rescore(
         profile=load_profile(profile) if profile else None,
         policy=policy_named(policy) if policy else None,
     )
+    scored = [one for one in opened.tasks() if not tasks or one.id in tasks]
+    doubts = [doubt for one in scored if (doubt := opened.rules.finding_about(one)) is not None]
     if json:
-        print_json({"rescored": count, "profile": opened.rules.name, "policy": opened.policy})
+        shown = {"rescored": count, "profile": opened.rules.name, "policy": opened.policy}
+        print_json({**shown, "findings": plain(doubts)})
     else:
         console().print(f"{counted(count, 'submission')} scored by {opened.rules.name}, policy {opened.policy}")
+    print_findings(doubts)
     return 0
 
 
