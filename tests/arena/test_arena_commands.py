@@ -293,13 +293,39 @@ def test_run_records_are_shown_the_way_in(
         assert "--from-runs" in found["message"]
 
 
-def test_a_file_without_submissions_says_so(
-    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("empty.jsonl", ""), ("blank.jsonl", "\n \n\n"), ("empty.json", "[]"), ("head.csv", "id,task_id\n")],
+)
+def test_a_file_without_submissions_says_so_and_is_no_success(
+    filled: tuple[str, str], tmp_path: Path, name: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "empty.jsonl"
-    path.write_text("")
-    assert run(["arena", "submit", str(path), *filled]) == 0
+    path = tmp_path / name
+    path.write_text(text)
+    assert run(["arena", "submit", str(path), *filled]) == 1
     assert f"{path}: the file holds no submissions" in capsys.readouterr().err
+    found = output(capsys, "submit", str(path), "--skip-bad", *filled, status=1)
+    assert [one["code"] for one in found["findings"]] == ["no_records"]
+    assert run(["arena", "submit", str(path), str(SAMPLES / "submissions.jsonl"), *filled]) == 0
+
+
+def test_a_file_of_which_nothing_can_be_used_is_no_success(filled: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"id": "a"}\n')
+    assert run(["arena", "submit", str(path), "--skip-bad", *filled]) == 1
+    (tmp_path / "folder").mkdir()
+    assert run(["arena", "submit", "--from-runs", str(tmp_path / "folder"), *filled]) == 1
+
+
+@pytest.mark.parametrize("text", ['{"tasks": []}', "[]"])
+def test_a_file_without_tasks_says_so_and_is_no_success(
+    filled: tuple[str, str], tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none.json"
+    path.write_text(text)
+    assert run(["arena", "task", "add", str(path), *filled]) == 1
+    assert f"{path}: the file holds no tasks" in capsys.readouterr().err
+    assert output(capsys, "task", "add", str(path), "--skip-bad", *filled, status=1)["tasks"] == []
 
 
 def test_a_category_without_weights_is_pointed_out(

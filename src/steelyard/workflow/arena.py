@@ -60,8 +60,8 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
 
     receipts: tuple[Receipt, ...]
     rejected: tuple[Rejected, ...]
-    empty: tuple[str, ...] = ()
-    """Files that held nothing."""
+    notes: tuple[Finding, ...] = ()
+    """A finding for each file that held nothing."""
 
     @property
     def accepted(self) -> int:
@@ -71,17 +71,26 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def findings(self) -> list[Finding]:
         """A finding for each that was refused, and for each file that held nothing."""
-        nothing = [
-            Finding(code="no_records", message="the file holds no submissions", where=path) for path in self.empty
-        ]
-        return [*(one.as_finding() for one in self.rejected), *nothing]
+        return [*(one.as_finding() for one in self.rejected), *self.notes]
 
 
-def add_tasks(arena: Arena, paths: Sequence[Path]) -> tuple[list[tuple[Task, bool]], list[Rejected]]:
-    """Each task of the files with whether it is new, and those that were refused."""
+class Added(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the tasks of some files."""
+
+    tasks: tuple[tuple[Task, bool], ...]
+    """Each task that is in the arena now, and whether it is new."""
+    rejected: tuple[Rejected, ...]
+    notes: tuple[Finding, ...]
+    """A finding for each file that held nothing, and for each category without weights."""
+
+
+def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
+    """Add the tasks of the files; a bad one is refused with its reason, the others are added."""
     added: list[tuple[Task, bool]] = []
     refused: list[Rejected] = []
+    notes: list[Finding] = []
     for path in paths:
+        before = len(added) + len(refused)
         for one in read_tasks(path):
             if isinstance(one, Rejected):
                 refused.append(one)
@@ -91,14 +100,21 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> tuple[list[tuple[Task, boo
             except UsageError as error:
                 reason = f"task {one.id!r}: {error.message}"
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
-    return added, refused
+        if len(added) + len(refused) == before:
+            notes.append(_holds_no("tasks", path))
+    notes += [doubt for one, _ in added if (doubt := arena.rules.finding_about(one)) is not None]
+    return Added(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
+
+
+def _holds_no(what: str, path: Path) -> Finding:
+    kind = "folder" if path.is_dir() else "file"
+    return Finding(code="no_records", message=f"the {kind} holds no {what}", where=str(shown_path(path)))
 
 
 def submit_files(arena: Arena, paths: Sequence[Path], *, artifacts: Path | None = None) -> Submitted:
     """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
-    return _joined(
-        [_submit(arena, path, _or_refused(path, read_submissions(path)), artifacts or path.parent) for path in paths]
-    )
+    found = ((path, _or_refused(path, read_submissions(path))) for path in paths)
+    return _joined([_submit(arena, path, one, artifacts or path.parent, what="submissions") for path, one in found])
 
 
 def submit_runs(
@@ -108,7 +124,7 @@ def submit_runs(
     known = read_task_map(task_map) if task_map is not None else None
     book = open_book(prices)
     found = ((path, _or_refused(path, submissions_from_runs(path, task_map=known, book=book))) for path in paths)
-    return _joined([_submit(arena, path, one, None) for path, one in found])
+    return _joined([_submit(arena, path, one, None, what="runs") for path, one in found])
 
 
 def _or_refused(path: Path, found: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
@@ -119,7 +135,7 @@ def _or_refused(path: Path, found: Iterator[Placed | Rejected]) -> Iterator[Plac
         yield Rejected(path=str(shown_path(path)), reason=error.message, hint=error.hint, code="unreadable_file")
 
 
-def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: Path | None) -> Submitted:
+def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: Path | None, *, what: str) -> Submitted:
     receipts: list[Receipt] = []
     rejected: list[Rejected] = []
     while portion := list(islice(found, AT_ONCE)):
@@ -132,8 +148,8 @@ def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: 
                 rejected.append(msgspec.structs.replace(outcome, path=one.path, line=one.line, reason=reason))
             else:
                 rejected.append(one)
-    empty = () if receipts or rejected else (str(shown_path(path)),)
-    return Submitted(receipts=tuple(receipts), rejected=tuple(rejected), empty=empty)
+    notes = () if receipts or rejected else (_holds_no(what, path),)
+    return Submitted(receipts=tuple(receipts), rejected=tuple(rejected), notes=notes)
 
 
 def _joined(parts: Iterable[Submitted]) -> Submitted:
@@ -141,7 +157,7 @@ def _joined(parts: Iterable[Submitted]) -> Submitted:
     return Submitted(
         receipts=tuple(receipt for part in held for receipt in part.receipts),
         rejected=tuple(one for part in held for one in part.rejected),
-        empty=tuple(path for part in held for path in part.empty),
+        notes=tuple(note for part in held for note in part.notes),
     )
 
 

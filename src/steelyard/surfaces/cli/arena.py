@@ -62,18 +62,15 @@ def add(
     """
     from steelyard.workflow.arena import add_tasks, arena_at, plain  # brings SQLAlchemy
 
-    opened = arena_at(store)
-    added, refused = add_tasks(opened, list(files))
-    doubts = [doubt for one, _ in added if (doubt := opened.rules.finding_about(one)) is not None]
+    done = add_tasks(arena_at(store), list(files))
+    refused = [one.as_finding() for one in done.rejected]
     if json:
-        shown = [{"id": one.id, "new": new} for one, new in added]
-        refusals = plain([one.as_finding() for one in refused])
-        print_json({"tasks": shown, "refused": refusals, "findings": plain(doubts)})
+        shown = [{"id": one.id, "new": new} for one, new in done.tasks]
+        print_json({"tasks": shown, "refused": plain(refused), "findings": plain(done.notes)})
     else:
-        for one, new in added:
-            print_lines([f"{one.id}  {'added' if new else 'is there already'}"])
-    print_findings([*(one.as_finding() for one in refused), *doubts])
-    return 1 if refused and not skip_bad else 0
+        print_lines(f"{one.id}  {'added' if new else 'is there already'}" for one, new in done.tasks)
+    print_findings([*refused, *done.notes])
+    return 1 if not done.tasks or (refused and not skip_bad) else 0
 
 
 @task.command(name="list")
@@ -141,12 +138,12 @@ def submit(
         done = submit_runs(opened, list(from_runs or ()), task_map=task_map, prices=prices)
     if json:
         refused = plain([one.as_finding() for one in done.rejected])
-        print_json({"receipts": plain(done.receipts), "refused": refused})
+        print_json({"receipts": plain(done.receipts), "refused": refused, "findings": plain(done.notes)})
     else:
         _print_receipts(done)
     if not quiet:
         print_findings(done.findings)
-    return 1 if done.rejected and not skip_bad else 0
+    return 1 if not done.receipts or (done.rejected and not skip_bad) else 0
 
 
 def _print_receipts(done: Submitted) -> None:
