@@ -175,6 +175,25 @@ def test_submissions_are_read_from_every_format(
     assert output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *at)["refused"] == []  # the very same content
 
 
+def test_submissions_without_an_id_have_the_same_one_in_every_format(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"task_id": "fix-race", "total_tokens": 9000, "tool_calls": 4, "execution_time": 77, "agent": "ant"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
+    (tmp_path / "b.json").write_text(json.dumps([row]))
+    (tmp_path / "c.csv").write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+    (tmp_path / "d.csv").write_text(f"id,{','.join(row)}\n,{','.join(map(str, row.values()))}\n")
+    pl.DataFrame([row]).write_parquet(tmp_path / "e.parquet")
+    first = output(capsys, "submit", str(tmp_path / "a.jsonl"), *filled)["receipts"]
+    assert [receipt["status"] for receipt in first] == ["accepted", "known"]
+    files = [str(tmp_path / name) for name in ("b.json", "c.csv", "d.csv", "e.parquet")]
+    again = output(capsys, "submit", *files, *filled)["receipts"]
+    assert [receipt["status"] for receipt in again] == ["known"] * 4
+    assert {receipt["submission_id"] for receipt in again} == {first[0]["submission_id"]}
+    assert run(["schema", "submission"]) == 0
+    assert "id" not in json.loads(capsys.readouterr().out)["$defs"]["Submission"]["required"]
+
+
 def test_runs_are_submitted_through_a_task_map(
     at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,13 @@ from steelyard.profiles import Profile, load_profile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Rejected
 from steelyard.records.run import Judgment, Run, Usage
-from steelyard.records.submission import Submission, decode_submission, submission_from_run
+from steelyard.records.submission import (
+    Submission,
+    check_submission,
+    convert_submission,
+    decode_submission,
+    submission_from_run,
+)
 from steelyard.store import Store
 from steelyard.store.migrations.m0001_arena import submissions
 
@@ -82,6 +89,20 @@ def test_a_bad_submission_is_refused_with_a_short_reason(line: bytes, reason: st
     assert len(caught.value.reason) < 300
 
 
+def test_a_submission_without_an_id_is_named_by_its_content() -> None:
+    said = b'"task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 5'
+    named = decode_submission(b"{" + said + b"}")
+    assert re.fullmatch("[0-9a-f]{64}", named.id)
+    assert decode_submission(b'{"id": null, ' + said + b"}") == named
+    assert decode_submission(b'{"execution_time": 5.0, "tool_calls": 1, "total_tokens": 1, "task_id": "task"}') == named
+    assert as_submission({"task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 5}) == named
+    assert decode_submission(b"{" + said.replace(b"5", b"6") + b"}").id != named.id
+    with pytest.raises(Refused, match="total_tokens is missing"):
+        decode_submission(b'{"task_id": "task", "tool_calls": 1}')
+    with pytest.raises(Refused, match="half a character"):
+        convert_submission({"task_id": "task", "total_tokens": 1, "tool_calls": 1, "agent": "\ud800"})
+
+
 def test_a_submission_made_by_a_program_is_held_to_the_same_rules(arena: Arena) -> None:
     good = one("good")
     bad = Submission(id="bad", task_id="task", total_tokens=-5, tool_calls=1)
@@ -89,6 +110,8 @@ def test_a_submission_made_by_a_program_is_held_to_the_same_rules(arena: Arena) 
     half = Submission(id="\ud800", task_id="task", total_tokens=5, tool_calls=1)
     outcomes = arena.submit([bad, good, nul, half])
     assert [type(outcome) for outcome in outcomes] == [Rejected, Receipt, Rejected, Rejected]
+    with pytest.raises(Refused):
+        check_submission(Submission(id=None, task_id="task", total_tokens=5, tool_calls=1))  # type: ignore[arg-type]
 
 
 def test_the_rest_of_a_batch_lands(arena: Arena) -> None:

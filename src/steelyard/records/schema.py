@@ -22,6 +22,8 @@ def json_schema(record: type[Record]) -> dict[str, Any]:  # Any: a JSON Schema
     schema = msgspec.json.schema(record)
     definitions: dict[str, Any] = schema.get("$defs", {})
     sentences = _sentences(record.__module__) | _sentences(Run.__module__)
+    if record is Submission:
+        definitions[record.__name__]["required"].remove("id")  # read from a file, one without is named by its content
     for name, definition in definitions.items():
         properties: dict[str, Any] = definition.get("properties", {})
         for field, sentence in sentences.get(name, {}).items():

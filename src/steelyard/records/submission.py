@@ -26,7 +26,7 @@ class Submission(Record, frozen=True, kw_only=True):
     """One entry for one task of an arena."""
 
     id: Name
-    """A unique name; it is accepted once."""
+    """A unique name; it is accepted once. A record without one gets it from its content."""
     task_id: Name
     """The task it is for."""
     total_tokens: BoundedCount
@@ -76,17 +76,34 @@ class Submission(Record, frozen=True, kw_only=True):
 
 
 ONE_OBJECT = "each line must be one JSON object"
+_NAMELESS = "-"
+"""What stands for the id while the content of a submission without one is read."""
+_NO_ID = ("Object missing required field `id`", "Expected `str`, got `null` - at `$.id`")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _DECODER = msgspec.json.Decoder(Submission)
 _LINES = msgspec.json.Encoder()
 
 
+class _NoId(Refused):
+    """A submission that is sound so far but does not state its id."""
+
+
 def decode_submission(line: bytes) -> Submission:
-    """The submission in one JSON object; Refused says what is wrong with it."""
+    """The submission in one JSON object, named by its content if it has no id; Refused says what is wrong with it."""
+    try:
+        return _decoded(line)
+    except _NoId:
+        return convert_submission(msgspec.json.decode(line))
+
+
+def _decoded(line: bytes) -> Submission:
     try:
         found = _DECODER.decode(line)
     except msgspec.ValidationError as error:
-        raise _not_json(line) or _explained(error) from error
+        refusal = _not_json(line)
+        if refusal is None and str(error) in _NO_ID:
+            raise _NoId("id is missing", "add 'id'") from error
+        raise refusal or _explained(error) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Refused(f"not JSON: {problem}", ONE_OBJECT) from error
@@ -106,13 +123,27 @@ def _not_json(line: bytes) -> Refused | None:
 
 
 def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  # Any: JSON or CSV values
-    """The submission in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
+    """The submission in plain values; with `from_text`, numbers and flags may be given as text, as in CSV.
+
+    One without `id` is named by its content, so the same submission has the same name whenever and wherever it is read.
+    """
+    nameless = _states_no_id(values)
     try:
-        return _checked(msgspec.convert(values, Submission, strict=not from_text))
+        found = msgspec.convert({**values, "id": _NAMELESS} if nameless else values, Submission, strict=not from_text)
+        return _named_by_content(_checked(found)) if nameless else _checked(found)
     except msgspec.ValidationError as error:
         raise _explained(error) from error
     except RecursionError as error:
         raise Refused("the values are nested too deeply") from error
+
+
+def _states_no_id(values: Any) -> bool:  # Any: JSON or CSV values
+    return isinstance(values, dict) and values.get("id") is None
+
+
+def _named_by_content(submission: Submission) -> Submission:
+    """The submission under the SHA-256 of all it says."""
+    return msgspec.structs.replace(submission, id=hashlib.sha256(msgspec.json.encode(submission)).hexdigest())
 
 
 def check_submission(submission: Submission) -> bytes:
@@ -121,7 +152,7 @@ def check_submission(submission: Submission) -> bytes:
         encoded = msgspec.json.encode(submission)
     except (TypeError, OverflowError, UnicodeEncodeError) as error:
         raise Refused(f"not a submission: {error}") from error
-    decode_submission(encoded)
+    _decoded(encoded)
     return encoded
 
 
