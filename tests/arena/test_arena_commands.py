@@ -347,6 +347,24 @@ def test_a_file_without_tasks_says_so_and_is_no_success(
     assert output(capsys, "task", "add", str(path), "--skip-bad", *filled, status=1)["tasks"] == []
 
 
+def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
+    at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("g1", 'id = "one"'), ("bad", "id = "), ("g2", 'id = "two"')):
+        (tmp_path / f"{name}.toml").write_text(text)
+    files = [str(tmp_path / f"{name}.toml") for name in ("g1", "bad", "gone", "g2")]
+    run(["arena", "init", *at])
+    capsys.readouterr()
+    assert run(["arena", "task", "add", *files, *at]) == 1
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["one", "two"]
+    assert f"error: {files[1]}: it cannot be read" in shown.err
+    assert f"error: {files[2]}: it cannot be read" in shown.err
+    found = output(capsys, "task", "add", *files, "--skip-bad", *at)
+    assert [task["id"] for task in found["tasks"]] == ["one", "two"]
+    assert [one["where"] for one in found["refused"]] == files[1:3]
+
+
 def test_a_category_without_weights_is_pointed_out(
     at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,8 @@ from steelyard.workflow._arena_files import (
     read_tasks,
     submissions_from_runs,
 )
+
+Found = TypeVar("Found", Placed, Task)
 
 EXPORTED = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 AT_ONCE = 100_000
@@ -91,7 +93,7 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
     notes: list[Finding] = []
     for path in paths:
         before = len(added) + len(refused)
-        for one in read_tasks(path):
+        for one in _or_refused(path, read_tasks(path)):
             if isinstance(one, Rejected):
                 refused.append(one)
                 continue
@@ -127,7 +129,7 @@ def submit_runs(
     return _joined([_submit(arena, path, one, None, what="runs") for path, one in found])
 
 
-def _or_refused(path: Path, found: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
+def _or_refused(path: Path, found: Iterator[Found | Rejected]) -> Iterator[Found | Rejected]:
     """The same, with a file that breaks off as one refusal."""
     try:
         yield from found
