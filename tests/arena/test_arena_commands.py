@@ -216,6 +216,32 @@ def test_runs_are_submitted_through_a_task_map(
     assert output(capsys, "standings", "fix-race", *at)[0]["total_tokens"] == 1520  # all kinds added
 
 
+def test_a_lower_bound_is_no_number_to_win_with(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    sound = {"task": "fix-race", "agent": "ant", "tool_calls": 3, "cost_usd": 0.5}
+    bounds = [
+        {"usage": usage, "provenance": {"usage": "lower_bound"}},
+        {"usage": usage, "provenance": {"usage": "counted", "usage.output_tokens": "lower_bound"}},
+        {"calls": [{"usage": usage}, {}]},
+        {"calls": [{"usage": usage}, {"usage": {"input_tokens": 1}}]},
+        {"usage": usage, "provenance": {"tool_calls": "lower_bound"}},
+        {"usage": usage, "iterations": 1, "provenance": {"iterations": "lower_bound"}},
+        {"usage": usage, "provenance": {"cost_usd": "lower_bound"}},
+        {"usage": usage, "provenance": {"cost_usd": "reported", "usage": "counted"}},
+    ]
+    runs = [{"id": f"r{number}", **sound, **more} for number, more in enumerate(bounds)]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in runs))
+    found = output(capsys, "submit", "--from-runs", str(tmp_path / "runs.jsonl"), *filled, status=1)
+    reasons = [one["message"].split(" (")[0].rpartition(" of its ")[2] for one in found["refused"]]
+    assert reasons == ["tokens"] * 4 + ["tool calls", "iterations"]
+    assert "the run states only a lower bound of its tokens (an arena scores" in found["refused"][0]["message"]
+    cost, known = found["receipts"]
+    assert ("estimated_cost" in cost["defaulted"], cost["cost_score"]) == (True, 50.0)
+    assert "estimated_cost" not in known["defaulted"]
+
+
 @pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
 def test_standings_are_exported(
     filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]

@@ -181,7 +181,7 @@ def submission_digest(submission: Submission, artifacts_digest: str | None) -> s
 
 
 def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None) -> Submission:
-    """The run as a submission; Refused where it lacks what a submission must state."""
+    """The run as a submission; Refused where it lacks what a submission must state, or states only a part of it."""
     usage = run.total_usage
     tokens = [count for name in usage.__struct_fields__ if (count := getattr(usage, name)) is not None] if usage else []
     if usage is not None and (usage.input_tokens is None or usage.output_tokens is None):
@@ -203,8 +203,26 @@ def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None)
     }
     for name in ("id", "total_tokens", "tool_calls"):
         if values[name] is None:
-            raise Refused(f"the run does not state {name}", "an arena scores only what is known")
+            raise Refused(f"the run does not state {name}", _ONLY_KNOWN)
+    bound = _lower_bound(run)
+    if bound is not None:
+        raise Refused(f"the run states only a lower bound of its {bound}", _ONLY_KNOWN)
     return convert_submission(msgspec.to_builtins({key: value for key, value in values.items() if value is not None}))
+
+
+_ONLY_KNOWN = "an arena scores only what is known"
+
+
+def _lower_bound(run: Run) -> str | None:
+    """Of which count the run had more than it states, if any: it would win for what nobody wrote down."""
+    marked = {name.partition(".")[0] for name, how in (run.provenance or {}).items() if how == "lower_bound"}
+    if run.usage is None and any(
+        call.usage is None or call.usage.input_tokens is None or call.usage.output_tokens is None
+        for call in run.calls or ()
+    ):
+        marked.add("usage")
+    words = {"usage": "tokens", "tool_calls": "tool calls", "iterations": "iterations"}
+    return next((word for name, word in words.items() if name in marked), None)
 
 
 def _checked(submission: Submission) -> Submission:

@@ -251,7 +251,9 @@ def _placed_run(
 
 def _as_submission(run: Run, task_id: str, book: PriceBook) -> Submission:
     cost = run.cost_usd
-    if cost is None:
+    if (run.provenance or {}).get("cost_usd") == "lower_bound":
+        cost = None  # what is missing from it would win
+    elif cost is None:
         priced = price_run(run, book)
         cost = None if isinstance(priced, Missing) else priced
     return submission_from_run(run, task_id=task_id, estimated_cost=cost)
