@@ -20,7 +20,7 @@ from steelyard.errors import BadStore, UnknownName, UsageError
 from steelyard.profiles import Profile, load_profile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Rejected
-from steelyard.records.run import Judgment, Run, Usage
+from steelyard.records.run import Failure, Judgment, Run, Usage
 from steelyard.records.submission import (
     Submission,
     check_submission,
@@ -330,6 +330,27 @@ def test_each_tool_and_model_has_a_baseline_beside_the_overall_one(arena: Arena)
 def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:
     with pytest.raises(UnknownName, match="did you mean 'task'"):
         standings(arena, "tassk")
+
+
+@pytest.mark.parametrize(
+    ("said", "success"),
+    [
+        ({}, None),
+        ({"outcome": "not_scored"}, None),
+        ({"outcome": "errored"}, False),
+        ({"failure": Failure(cause="agent", message="timed out")}, False),
+        ({"failure": Failure(cause="infrastructure"), "outcome": "not_scored"}, False),
+        ({"outcome": "failed"}, False),
+        ({"outcome": "passed"}, True),
+        ({"passed": True, "failure": Failure(cause="unknown")}, True),
+        ({"passed": False}, False),
+        ({"success": True, "outcome": "errored"}, True),
+        ({"success": False, "passed": True}, False),
+    ],
+)
+def test_a_run_that_broke_off_did_not_succeed(said: dict[str, Any], success: bool | None) -> None:
+    run = Run(id="r", task="t", usage=Usage(input_tokens=1, output_tokens=2), tool_calls=3, **said)
+    assert submission_from_run(run, task_id="t", estimated_cost=None).success is success
 
 
 def test_a_run_becomes_a_submission_with_all_its_tokens() -> None:

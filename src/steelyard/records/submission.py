@@ -194,7 +194,7 @@ def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None)
         "iterations": run.iterations,
         "execution_time": run.elapsed_seconds,
         "estimated_cost": estimated_cost,
-        "success": run.success if run.success is not None else run.stated_pass,
+        "success": _success(run),
         "files_created": run.files_created,
         "agent": run.agent,
         "model": run.model,
@@ -211,6 +211,14 @@ def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None)
 
 
 _ONLY_KNOWN = "an arena scores only what is known"
+
+
+def _success(run: Run) -> bool | None:
+    """The agent's claim, else the verdict as stated; a run that broke off without either did not succeed."""
+    if run.success is not None:
+        return run.success
+    broke_off = run.outcome == "errored" or run.failure is not None
+    return run.stated_pass if run.stated_pass is not None or not broke_off else False
 
 
 def _lower_bound(run: Run) -> str | None:
