@@ -209,11 +209,14 @@ def test_runs_are_submitted_through_a_task_map(
     (tmp_path / "map.toml").write_text('race = "fix-race"\n')
     capsys.readouterr()
     arguments = ["--from-runs", str(tmp_path / "runs.jsonl"), "--task-map", str(tmp_path / "map.toml"), *at]
+    arguments += ["--submitter", "ada"]
     found = output(capsys, "submit", *arguments, status=1)
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["r1"]
     assert "task map does not name" in found["refused"][0]["message"]
     assert "does not state tool_calls" in found["refused"][1]["message"]
-    assert output(capsys, "standings", "fix-race", *at)[0]["total_tokens"] == 1520  # all kinds added
+    (standing,) = output(capsys, "standings", "fix-race", *at)
+    assert standing["total_tokens"] == 1520  # all kinds added
+    assert standing["submitter"] == "ada"
 
 
 def test_a_lower_bound_is_no_number_to_win_with(
@@ -284,6 +287,7 @@ def test_notify_needs_targets_and_tells_what_failed(
         (["history", "--since", "2026-11-01", "--submitter", "ada"], 2),
         (["submit", "s.jsonl", "--task-map", "m.toml"], 2),
         (["submit", "s.jsonl", "--prices", "seed"], 2),
+        (["submit", "s.jsonl", "--submitter", "ada"], 2),
         (["submit", "--from-runs", "r.jsonl", "--artifacts", "."], 2),
         (["show", "ant-9"], 2),
         (["show", "ant-1", "sped_score"], 2),

@@ -180,7 +180,9 @@ def submission_digest(submission: Submission, artifacts_digest: str | None) -> s
     return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
 
 
-def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None) -> Submission:
+def submission_from_run(
+    run: Run, *, task_id: str, estimated_cost: float | None, submitter: str | None = None
+) -> Submission:
     """The run as a submission; Refused where it lacks what a submission must state, or states only a part of it."""
     usage = run.total_usage
     tokens = [count for name in usage.__struct_fields__ if (count := getattr(usage, name)) is not None] if usage else []
@@ -198,6 +200,7 @@ def submission_from_run(run: Run, *, task_id: str, estimated_cost: float | None)
         "files_created": run.files_created,
         "agent": run.agent,
         "model": run.model,
+        "submitter": submitter,
         "submitted_at": run.ended_at,
         "judgments": run.judgments,
     }

@@ -221,39 +221,43 @@ def _parquet(path: Path) -> Iterator[Placed | Rejected]:
         yield _placed(path, number, partial(convert_submission, values), record=values)
 
 
-def submissions_from_runs(
-    path: Path, *, task_map: Mapping[str, str] | None, book: PriceBook
-) -> Iterator[Placed | Rejected]:
+class FromRuns(NamedTuple):
+    """What a submission takes from elsewhere than its run."""
+
+    task_map: Mapping[str, str] | None
+    book: PriceBook
+    submitter: str | None
+
+
+def submissions_from_runs(path: Path, given: FromRuns) -> Iterator[Placed | Rejected]:
     """The runs in a file or folder of any format that `read` knows, as submissions."""
     seen: dict[tuple[str, bytes], int] = {}
     for entry in gather([path]):
         if isinstance(entry, Rejected):
             yield entry
         elif isinstance(entry, Entry):
-            yield _placed_run(entry, task_map, book, seen)
+            yield _placed_run(entry, given, seen)
 
 
-def _placed_run(
-    entry: Entry, task_map: Mapping[str, str] | None, book: PriceBook, seen: dict[tuple[str, bytes], int]
-) -> Placed | Rejected:
+def _placed_run(entry: Entry, given: FromRuns, seen: dict[tuple[str, bytes], int]) -> Placed | Rejected:
     run = entry.run
     if run.id is None:
         digest = content_digest(run)
         occurrence = seen.get((entry.path, digest), 0)
         seen[entry.path, digest] = occurrence + 1
         run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
-    if task_map is not None and run.task not in task_map:
+    if given.task_map is not None and run.task not in given.task_map:
         reason = f"the task map does not name the run's task {run.task[:200]!r}"
         return Rejected(path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task")
-    task_id = task_map[run.task] if task_map is not None else run.task
-    return _placed(Path(entry.path), entry.line, lambda: _as_submission(run, task_id, book))
+    task_id = given.task_map[run.task] if given.task_map is not None else run.task
+    return _placed(Path(entry.path), entry.line, lambda: _as_submission(run, task_id, given))
 
 
-def _as_submission(run: Run, task_id: str, book: PriceBook) -> Submission:
+def _as_submission(run: Run, task_id: str, given: FromRuns) -> Submission:
     cost = run.cost_usd
     if (run.provenance or {}).get("cost_usd") == "lower_bound":
         cost = None  # what is missing from it would win
     elif cost is None:
-        priced = price_run(run, book)
+        priced = price_run(run, given.book)
         cost = None if isinstance(priced, Missing) else priced
-    return submission_from_run(run, task_id=task_id, estimated_cost=cost)
+    return submission_from_run(run, task_id=task_id, estimated_cost=cost, submitter=given.submitter)

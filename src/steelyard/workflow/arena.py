@@ -24,6 +24,7 @@ from steelyard.reports.places import check_file, writing
 from steelyard.settings import shown_path
 from steelyard.store import DEFAULT_STORE, open_store
 from steelyard.workflow._arena_files import (
+    FromRuns,
     Placed,
     read_submissions,
     read_task_map,
@@ -120,12 +121,17 @@ def submit_files(arena: Arena, paths: Sequence[Path], *, artifacts: Path | None 
 
 
 def submit_runs(
-    arena: Arena, paths: Sequence[Path], *, task_map: Path | None = None, prices: str = DEFAULT_BOOK
+    arena: Arena,
+    paths: Sequence[Path],
+    *,
+    task_map: Path | None = None,
+    prices: str = DEFAULT_BOOK,
+    submitter: str | None = None,
 ) -> Submitted:
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     known = read_task_map(task_map) if task_map is not None else None
-    book = open_book(prices)
-    found = ((path, _or_refused(path, submissions_from_runs(path, task_map=known, book=book))) for path in paths)
+    given = FromRuns(known, open_book(prices), submitter)
+    found = ((path, _or_refused(path, submissions_from_runs(path, given))) for path in paths)
     return _joined([_submit(arena, path, one, None, what="runs") for path, one in found])
 
 

@@ -113,6 +113,7 @@ def submit(
         OnePath | None, Parameter(help="The folder in which artifacts lie; beside the file by default.")
     ] = None,
     prices: PricesOption = DEFAULT_BOOK,
+    submitter: Annotated[str | None, Parameter(help="Who submits the run records.")] = None,
     skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -127,15 +128,16 @@ def submit(
 
     if bool(files) == bool(from_runs):
         raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
-    if files and (task_map is not None or prices != DEFAULT_BOOK):
-        raise UsageError("--task-map and --prices are for run records", hint="--from-runs RUNS, or leave them out")
+    if files and (task_map is not None or prices != DEFAULT_BOOK or submitter is not None):
+        hint = "--from-runs RUNS, or leave them out"
+        raise UsageError("--task-map, --prices and --submitter are for run records", hint=hint)
     if from_runs and artifacts is not None:
         raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
     opened = arena_at(store)
     if files:
         done = submit_files(opened, list(files), artifacts=artifacts)
     else:
-        done = submit_runs(opened, list(from_runs or ()), task_map=task_map, prices=prices)
+        done = submit_runs(opened, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter)
     if json:
         refused = plain([one.as_finding() for one in done.rejected])
         print_json({"receipts": plain(done.receipts), "refused": refused, "findings": plain(done.notes)})
