@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+import zstandard
 from cyclopts import App
 
 from commands import Done, steelyard
@@ -173,6 +176,43 @@ def test_submissions_are_read_from_every_format(
     assert run(["arena", "submit", str(path), *at]) == 0
     capsys.readouterr()
     assert output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *at)["refused"] == []  # the very same content
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv"])
+def test_a_byte_order_mark_costs_no_submission(
+    filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"id": "marked", "task_id": "fix-race", "total_tokens": 1, "tool_calls": 1}
+    cells = f"{','.join(row)}\n{','.join(map(str, row.values()))}\n"
+    path = tmp_path / f"marked.{ending}"
+    path.write_text(cells if ending == "csv" else json.dumps(row), encoding="utf-8-sig")
+    (receipt,) = output(capsys, "submit", str(path), *filled)["receipts"]
+    assert receipt["submission_id"] == "marked"
+
+
+@pytest.mark.parametrize("packing", ["gz", "zst"])
+def test_packed_submissions_are_read_up_to_where_they_break_off(
+    at: tuple[str, str], tmp_path: Path, packing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["arena", "init", *at])
+    run(["arena", "task", "add", str(SAMPLES / "tasks.toml"), *at])
+    pack = gzip.compress if packing == "gz" else zstandard.ZstdCompressor().compress
+    lines = (SAMPLES / "submissions.jsonl").read_bytes().splitlines(keepends=True)
+    packed = pack(b"".join(lines[:2]) + b"{}\n")
+    path, broken, other = (tmp_path / f"{name}.jsonl.{packing}" for name in ("given", "broken", "other"))
+    path.write_bytes(packed)
+    capsys.readouterr()
+    found = output(capsys, "submit", str(path), *at, status=1)
+    assert len(found["receipts"]) == 2
+    assert [one["where"] for one in found["refused"]] == [f"{path}:3"]
+    rng = random.Random(1)
+    noise = json.dumps({"id": "big", "task_id": "fix-race", "agent": rng.randbytes(200_000).hex()}).encode()
+    broken.write_bytes(pack(b"".join(lines) + noise)[:-1000])
+    assert "cut_off" in [one["code"] for one in output(capsys, "submit", str(broken), *at, status=1)["refused"]]
+    other.write_bytes(b"not packed")
+    (refused,) = output(capsys, "submit", str(other), *at, status=1)["refused"]
+    assert (refused["code"], refused["where"]) == ("unreadable_file", str(other))
+    assert run(["arena", "submit", f"no-such-file.jsonl.{packing}", *at]) == 1
 
 
 def test_submissions_without_an_id_have_the_same_one_in_every_format(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import sys
@@ -24,12 +25,14 @@ from steelyard.records.run import Run
 from steelyard.records.submission import Submission, convert_submission, decode_submission, submission_from_run
 from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_task
 from steelyard.settings import PIPED, is_stdin, shown_path
+from steelyard.sources._archives import archive_kind, holds_one_file, unpack
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.sources._walk import piped
 
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_FILE = 2**30
+PACKED = ("gz", "zst")
 FROM_RUNS = "this looks like a run record: steelyard arena submit --from-runs submits those"
 
 
@@ -84,7 +87,7 @@ def _document(path: Path) -> Any:  # Any: JSON or TOML values
             content = file.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
             raise UnreadableFile(str(shown_path(path)), "the file is too large")
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
         is_toml = _is_toml(text) if is_stdin(path) else path.suffix == ".toml"
         return tomllib.loads(text) if is_toml else json.loads(text)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
@@ -103,7 +106,7 @@ def _is_toml(text: str) -> bool:
 
 
 def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
-    """The submissions in a file: JSON lines, JSON, CSV or Parquet, by its ending; piped in, by how they begin."""
+    """The submissions in a file: JSON lines, JSON, CSV or Parquet, packed or not, by its ending; piped in, by its start."""
     if not is_stdin(path):
         yield from _submissions(path)
         return
@@ -120,12 +123,15 @@ def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
 def _ending(path: Path) -> str:
     """The ending of the format that the file begins like."""
     with path.open("rb") as file:
-        first = file.readline(LONGEST_LINE)
+        first = file.readline(LONGEST_LINE).removeprefix(codecs.BOM_UTF8)
         while not first.strip() and first:
             first = file.readline(LONGEST_LINE)
+    packing = archive_kind(first)
+    if packing in PACKED:
+        return f".{packing}"
     if first.startswith(b"PAR1"):
         return ".parquet"
-    if not first.lstrip(b"\xef\xbb\xbf \t").startswith((b"{", b"[")):
+    if not first.lstrip(b" \t").startswith((b"{", b"[")):
         return ".csv"
     try:
         values = msgspec.json.decode(first)
@@ -135,6 +141,9 @@ def _ending(path: Path) -> str:
 
 
 def _submissions(path: Path) -> Iterator[Placed | Rejected]:
+    if path.suffix.removeprefix(".") in PACKED:
+        yield from _unpacked(path)
+        return
     readers: dict[str, Callable[[Path], Iterator[Placed | Rejected]]] = {
         ".jsonl": _jsonl,
         ".ndjson": _jsonl,
@@ -143,11 +152,35 @@ def _submissions(path: Path) -> Iterator[Placed | Rejected]:
         ".parquet": _parquet,
     }
     if path.suffix not in readers:
-        raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet")
+        raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
     try:
         yield from readers[path.suffix](path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
+
+
+def _unpacked(path: Path) -> Iterator[Placed | Rejected]:
+    """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
+    with TemporaryDirectory(prefix="steelyard-") as folder:
+        try:
+            if not holds_one_file(path):
+                raise UnreadableFile(str(path), "it is packed neither with gz nor with zst, as its name says")
+            broken = unpack(path, str(path), Path(folder))
+        except OSError as error:
+            raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
+        (inside,) = Path(folder).iterdir()
+        if not inside.suffix:
+            inside = inside.rename(inside.with_suffix(_ending(inside)))
+        if inside.suffix.removeprefix(".") in PACKED:
+            raise UnreadableFile(str(path), "what it holds is packed again", hint="unpack it once")
+        try:
+            for one in _submissions(inside):
+                shown = {"path": str(path)}
+                yield one._replace(**shown) if isinstance(one, Placed) else msgspec.structs.replace(one, **shown)
+        except UnreadableFile as error:
+            raise UnreadableFile(str(path), error.message, hint=error.hint) from error
+        if broken is not None:
+            yield broken
 
 
 def _placed(
@@ -175,6 +208,8 @@ def _jsonl(path: Path) -> Iterator[Placed | Rejected]:
         number = 0
         while line := file.readline(LONGEST_LINE):
             number += 1
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
             if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                 while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                     pass

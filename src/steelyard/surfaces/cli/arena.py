@@ -99,7 +99,9 @@ task.command(views.show_task, name="show")
 
 @arena.command
 def submit(
-    files: Annotated[Paths | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet; - is stdin.")] = None,
+    files: Annotated[
+        Paths | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet, also in gz or zst; - is stdin.")
+    ] = None,
     /,
     *,
     store: StoreOption = "sqlite:///steelyard.db",
