@@ -178,6 +178,20 @@ def test_submissions_are_read_from_every_format(
     assert output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *at)["refused"] == []  # the very same content
 
 
+def test_a_place_in_a_list_is_not_called_a_line(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = {"id": "new", "task_id": "fix-race", "total_tokens": 1, "tool_calls": 1}
+    rows = [good, {**good, "id": "x", "total_tokens": -1}, {**good, "id": "y", "task_id": "nowhere"}]
+    listed, table = tmp_path / "arr.json", tmp_path / "arr.parquet"
+    listed.write_text(json.dumps(rows, indent=2))
+    pl.DataFrame(rows).write_parquet(table)
+    found = output(capsys, "submit", str(listed), str(table), *filled, status=1)
+    assert [one["where"] for one in found["refused"]] == [
+        f"{path}, item {n}" for path in (listed, table) for n in (2, 3)
+    ]
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv"])
 def test_a_byte_order_mark_costs_no_submission(
     filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]

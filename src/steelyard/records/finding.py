@@ -47,10 +47,14 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     hint: str | None = None
     code: str = "bad_record"
+    item: int | None = None
+    """Its number from 1 in a list or table, where lines have no meaning."""
 
     @property
     def where(self) -> str:
-        """File and line, the line left out where it has no meaning."""
+        """File and line, or the item's number where lines have no meaning."""
+        if self.item is not None:
+            return f"{self.path}, item {self.item}"
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
     @property

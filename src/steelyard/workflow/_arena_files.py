@@ -42,6 +42,8 @@ class Placed(NamedTuple):
     path: str
     line: int | None
     submission: Submission
+    item: int | None = None
+    """Its number where lines have no meaning."""
 
 
 def read_tasks(path: Path) -> Iterator[Task | Rejected]:
@@ -106,7 +108,7 @@ def _is_toml(text: str) -> bool:
 
 
 def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
-    """The submissions in a file: JSON lines, JSON, CSV or Parquet, packed or not, by its ending; piped in, by its start."""
+    """The submissions in a file: JSON lines, JSON, CSV or Parquet, also packed, by its ending; piped in, by its start."""
     if not is_stdin(path):
         yield from _submissions(path)
         return
@@ -175,8 +177,10 @@ def _unpacked(path: Path) -> Iterator[Placed | Rejected]:
             raise UnreadableFile(str(path), "what it holds is packed again", hint="unpack it once")
         try:
             for one in _submissions(inside):
-                shown = {"path": str(path)}
-                yield one._replace(**shown) if isinstance(one, Placed) else msgspec.structs.replace(one, **shown)
+                if isinstance(one, Placed):
+                    yield one._replace(path=str(path))
+                else:
+                    yield msgspec.structs.replace(one, path=str(path))
         except UnreadableFile as error:
             raise UnreadableFile(str(path), error.message, hint=error.hint) from error
         if broken is not None:
@@ -184,13 +188,13 @@ def _unpacked(path: Path) -> Iterator[Placed | Rejected]:
 
 
 def _placed(
-    path: Path, line: int | None, make: Callable[[], Submission], *, record: Any = None
+    path: Path, line: int | None, make: Callable[[], Submission], *, record: Any = None, item: int | None = None
 ) -> Placed | Rejected:  # Any: what the submission is made from
     try:
-        return Placed(str(path), line, make())
+        return Placed(str(path), line, make(), item)
     except Refused as error:
         hint = FROM_RUNS if _is_run(record) else error.hint
-        return Rejected(path=str(path), line=line, reason=error.reason, hint=hint, code="bad_submission")
+        return Rejected(path=str(path), line=line, item=item, reason=error.reason, hint=hint, code="bad_submission")
 
 
 def _is_run(record: Any) -> bool:  # Any: as above
@@ -222,7 +226,7 @@ def _json(path: Path) -> Iterator[Placed | Rejected]:
     values = _document(path)
     found = values.get("submissions", values) if isinstance(values, dict) else values
     for number, one in enumerate(found if isinstance(found, list) else [found], 1):
-        yield _placed(path, number, partial(convert_submission, one), record=one)
+        yield _placed(path, None, partial(convert_submission, one), record=one, item=number)
 
 
 def _csv(path: Path) -> Iterator[Placed | Rejected]:
@@ -253,7 +257,7 @@ def _parquet(path: Path) -> Iterator[Placed | Rejected]:
         raise UnreadableFile(str(path), f"it is not Parquet: {error}") from error
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         values = {name: value for name, value in row.items() if value is not None}
-        yield _placed(path, number, partial(convert_submission, values), record=values)
+        yield _placed(path, None, partial(convert_submission, values), record=values, item=number)
 
 
 class FromRuns(NamedTuple):

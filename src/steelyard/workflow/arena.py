@@ -153,7 +153,8 @@ def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: 
                 receipts.append(outcome)
             elif isinstance(one, Placed):
                 reason = f"submission {one.submission.id[:200]!r}: {outcome.reason}"
-                rejected.append(msgspec.structs.replace(outcome, path=one.path, line=one.line, reason=reason))
+                place = {"path": one.path, "line": one.line, "item": one.item}
+                rejected.append(msgspec.structs.replace(outcome, **place, reason=reason))
             else:
                 rejected.append(one)
     notes = () if receipts or rejected else (_holds_no(what, path),)
