@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,49 @@ def criterion(**values: Any) -> dict[str, Any]:
 def test_a_number_that_a_task_has_no_use_for_is_refused(values: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason.replace("[", r"\[").replace(".", r"\.")):
         convert_task({"id": "t", **values})
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"baseline": {"foo": 1}}, "unknown field 'foo' in baseline (known: max_cost,"),
+        ({"baseline": {"max_token": 1}}, "unknown field 'max_token' in baseline (did you mean 'max_tokens'?)"),
+        ({"weights": EVEN | {"sped": 1}}, "unknown field 'sped' in weights (did you mean 'speed'?)"),
+        (criterion(type="command", second=1), "in success_criteria[0] (did you mean 'seconds'?)"),
+        ({"titel": "x"}, "unknown field 'titel' (did you mean 'title'?)"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest_of_its_place(values: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        convert_task({"id": "t", **values})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [
+        ("given.jsonl", '{"id": "a", "task_id": "t"}', "steelyard arena submit takes submissions"),
+        ("given.json", '[{"id": "a", "task_id": "t"}]', "this looks like a submission"),
+        ("given.toml", "id = ", "tasks are TOML or JSON"),
+    ],
+)
+def test_what_is_no_file_of_tasks_is_shown_the_way(
+    store_address: str, tmp_path: Path, name: str, text: str, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    run(["arena", "init", "--store", store_address])
+    assert run(["arena", "task", "add", str(tmp_path / name), "--store", store_address]) == 1
+    assert advice in capsys.readouterr().err
+
+
+def test_a_bad_task_map_is_not_called_a_task(
+    store_address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "map.toml").write_text("a = ")
+    (tmp_path / "runs.jsonl").write_text('{"task": "t"}\n')
+    run(["arena", "init", "--store", store_address])
+    given = ["--from-runs", str(tmp_path / "runs.jsonl"), "--task-map", str(tmp_path / "map.toml")]
+    assert run(["arena", "submit", *given, "--store", store_address]) == 1
+    assert "a task map is TOML or JSON" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,24 @@ def test_a_bad_submission_is_refused_with_a_short_reason(line: bytes, reason: st
     assert len(caught.value.reason) < 300
 
 
+@pytest.mark.parametrize(
+    ("more", "reason", "hint"),
+    [
+        ({"judgments": [{"score": 1}]}, "unknown field 'score' in judgments[0]", "did you mean 'weighted_score'?"),
+        (
+            {"judgments": [{"weighted_score": 1, "criteria": [{"wieght": 1}]}]},
+            "unknown field 'wieght' in judgments[0].criteria[0]",
+            "did you mean 'weight'?",
+        ),
+        ({"tokens": 1}, "unknown field 'tokens'", "did you mean 'total_tokens'?"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest_of_its_place(more: dict[str, Any], reason: str, hint: str) -> None:
+    with pytest.raises(Refused) as caught:
+        one("a", **more)
+    assert (caught.value.reason, caught.value.hint) == (reason, hint)
+
+
 def test_a_submission_without_an_id_is_named_by_its_content() -> None:
     said = b'"task_id": "task", "total_tokens": 1, "tool_calls": 1, "execution_time": 5'
     named = decode_submission(b"{" + said + b"}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, get_args
 
 import msgspec
 
 from steelyard.errors import nearest
 from steelyard.records.finite import endless_number
-from steelyard.records.run import ComponentType, FailureCause, Outcome, Provenance, Record, Run
+from steelyard.records.places import fields_at
+from steelyard.records.run import ComponentType, FailureCause, Outcome, Provenance, Run
 
 _DECODER = msgspec.json.Decoder(Run)
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
@@ -157,28 +157,7 @@ def _known_values(place: str, text: str) -> str | None:
 
 def _unknown_key(name: str, path: str | None) -> Refused:
     place = (path or "$").removeprefix("$").strip(".")
-    leaf = re.sub(r"\[.*?\]", "", place).rsplit(".", 1)[-1]
-    fields = _fields_by_place().get(leaf, ())
-    close = nearest(name, fields)
+    close = nearest(name, fields_at(Run, place) - {"x_"})
     within = f" in {place}" if place else ""
     own = "keys of your own begin with x_" + (" and stand at the top of the record" if place else "")
     return Refused(f"unknown key {name!r}{within}", f"did you mean {close!r}?" if close else own)
-
-
-@cache
-def _fields_by_place() -> dict[str, tuple[str, ...]]:
-    """The known keys of each nested record, by the name of the field that holds it; "" is the Run itself."""
-    found: dict[str, tuple[str, ...]] = {}
-    waiting: list[tuple[str, type[Record]]] = [("", Run)]
-    while waiting:
-        place, record = waiting.pop()
-        found[place] = tuple(name for name in record.__struct_encode_fields__ if name != "x_")
-        for field in msgspec.structs.fields(record):
-            waiting += [(field.name, inner) for inner in _records_in(field.type) if field.name not in found]
-    return found
-
-
-def _records_in(hint: Any) -> list[type[Record]]:  # Any: a type annotation
-    if isinstance(hint, type) and get_origin(hint) is None:
-        return [hint] if issubclass(hint, Record) else []
-    return [record for inner in get_args(hint) for record in _records_in(inner)]

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from steelyard.errors import nearest
 from steelyard.records.decode import Refused
 from steelyard.records.finite import MOST
 from steelyard.records.moments import as_utc
+from steelyard.records.places import unknown_field
 from steelyard.records.run import Judgment, Name, Record, Run
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
@@ -253,10 +253,9 @@ def _holds_forbidden(value: object) -> bool:
 
 def _explained(error: msgspec.ValidationError) -> Refused:
     text = str(error)
-    unknown = re.search(r"unknown field `(.*?)`", text)
-    if unknown:
-        close = nearest(unknown[1][:100], Submission.__struct_fields__)
-        return Refused(f"unknown field {unknown[1][:100]!r}", f"did you mean {close!r}?" if close else None)
+    unknown = unknown_field(error, Submission)
+    if unknown is not None:
+        return Refused(*unknown)
     absent = re.search(r"missing required field `(.*?)`", text)
     if absent:
         return Refused(f"{absent[1]} is missing", f"add {absent[1]!r}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 import msgspec
 
 from steelyard.errors import nearest
 from steelyard.records.finite import MOST, endless_number
+from steelyard.records.places import unknown_field
 from steelyard.records.run import Name, Record, Share, Step
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -183,9 +183,9 @@ def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
     try:
         return msgspec.convert(values, Task)
     except msgspec.ValidationError as error:
-        unknown = re.search(r"unknown field `(.*?)`", str(error))
-        close = nearest(unknown[1], Task.__struct_fields__) if unknown else None
-        raise ValueError(str(error).replace("`", "'") + (f" (did you mean {close!r}?)" if close else "")) from error
+        unknown = unknown_field(error, Task)
+        reason = f"{unknown[0]} ({unknown[1]})" if unknown is not None else str(error).replace("`", "'")
+        raise ValueError(reason) from error
 
 
 def check_task(task: Task) -> str:

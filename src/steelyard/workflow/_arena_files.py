@@ -33,6 +33,7 @@ from steelyard.sources._walk import piped
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_FILE = 2**30
 PACKED = ("gz", "zst")
+TO_SUBMIT = "this looks like a submission: steelyard arena submit takes those"
 FROM_RUNS = "this looks like a run record: steelyard arena submit --from-runs submits those"
 
 
@@ -48,7 +49,10 @@ class Placed(NamedTuple):
 
 def read_tasks(path: Path) -> Iterator[Task | Rejected]:
     """The tasks in a TOML or JSON file: one task, or several under `tasks`."""
-    values = _document(path)
+    if path.suffix in READERS.keys() - {".json"}:
+        hint = "steelyard arena submit takes submissions"
+        raise UnreadableFile(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
+    values = _document(path, hint="tasks are TOML or JSON")
     found = values.get("tasks", values) if isinstance(values, dict) else values
     for number, one in enumerate(found if isinstance(found, list) else [found], 1):
         try:
@@ -56,7 +60,8 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
         except ValueError as error:
             name = one.get("id") if isinstance(one, dict) else None
             shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
-            yield Rejected(path=str(shown_path(path)), reason=f"{shown}: {error}", code="bad_task")
+            way = TO_SUBMIT if isinstance(one, dict) and "task_id" in one else None
+            yield Rejected(path=str(shown_path(path)), reason=f"{shown}: {error}", hint=way, code="bad_task")
 
 
 def _with_own_tests(task: Task, folder: Path) -> Task:
@@ -75,7 +80,7 @@ def _with_own_tests(task: Task, folder: Path) -> Task:
 
 def read_task_map(path: Path) -> dict[str, str]:
     """Which task of the arena a run's task is: a table of names in a TOML or JSON file."""
-    found = _document(path)
+    found = _document(path, hint="a task map is TOML or JSON")
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise UsageError(
             "a task map is a table of names", where=str(path), hint='"task of the run" = "task of the arena"'
@@ -83,7 +88,7 @@ def read_task_map(path: Path) -> dict[str, str]:
     return found
 
 
-def _document(path: Path) -> Any:  # Any: JSON or TOML values
+def _document(path: Path, *, hint: str) -> Any:  # Any: JSON or TOML values
     try:
         with nullcontext(sys.stdin.buffer) if is_stdin(path) else path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
@@ -93,9 +98,7 @@ def _document(path: Path) -> Any:  # Any: JSON or TOML values
         is_toml = _is_toml(text) if is_stdin(path) else path.suffix == ".toml"
         return tomllib.loads(text) if is_toml else json.loads(text)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UnreadableFile(
-            str(shown_path(path)), f"it cannot be read: {error}", hint="tasks are TOML or JSON"
-        ) from error
+        raise UnreadableFile(str(shown_path(path)), f"it cannot be read: {error}", hint=hint) from error
 
 
 def _is_toml(text: str) -> bool:
@@ -108,7 +111,7 @@ def _is_toml(text: str) -> bool:
 
 
 def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
-    """The submissions in a file: JSON lines, JSON, CSV or Parquet, also packed, by its ending; piped in, by its start."""
+    """The submissions in a file: JSON lines, JSON, CSV, Parquet, also packed, by its ending; piped in, by its start."""
     if not is_stdin(path):
         yield from _submissions(path)
         return
@@ -146,17 +149,10 @@ def _submissions(path: Path) -> Iterator[Placed | Rejected]:
     if path.suffix.removeprefix(".") in PACKED:
         yield from _unpacked(path)
         return
-    readers: dict[str, Callable[[Path], Iterator[Placed | Rejected]]] = {
-        ".jsonl": _jsonl,
-        ".ndjson": _jsonl,
-        ".json": _json,
-        ".csv": _csv,
-        ".parquet": _parquet,
-    }
-    if path.suffix not in readers:
+    if path.suffix not in READERS:
         raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
     try:
-        yield from readers[path.suffix](path)
+        yield from READERS[path.suffix](path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
 
@@ -223,7 +219,7 @@ def _jsonl(path: Path) -> Iterator[Placed | Rejected]:
 
 
 def _json(path: Path) -> Iterator[Placed | Rejected]:
-    values = _document(path)
+    values = _document(path, hint="one submission a line is .jsonl")
     found = values.get("submissions", values) if isinstance(values, dict) else values
     for number, one in enumerate(found if isinstance(found, list) else [found], 1):
         yield _placed(path, None, partial(convert_submission, one), record=one, item=number)
@@ -258,6 +254,16 @@ def _parquet(path: Path) -> Iterator[Placed | Rejected]:
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         values = {name: value for name, value in row.items() if value is not None}
         yield _placed(path, None, partial(convert_submission, values), record=values, item=number)
+
+
+READERS: dict[str, Callable[[Path], Iterator[Placed | Rejected]]] = {
+    ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
+"""What reads submissions, by the file's ending."""
 
 
 class FromRuns(NamedTuple):
