@@ -17,6 +17,7 @@ from steelyard.records.run import Step
 from steelyard.records.task import BaselineDefaults, CommandSucceeds, Task, convert_task
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
+from steelyard.workflow.arena import arena_at
 
 INF, NAN = float("inf"), float("nan")
 EVEN = {"efficiency": 0.25, "speed": 0.25, "cost": 0.25, "correctness": 0.25}
@@ -82,6 +83,25 @@ def test_what_is_no_file_of_tasks_is_shown_the_way(
     run(["arena", "init", "--store", store_address])
     assert run(["arena", "task", "add", str(tmp_path / name), "--store", store_address]) == 1
     assert advice in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "reason"),
+    [
+        (["task", "add"], '{"id": "t", "tools": []}', "tools is empty, so that nobody could take part"),
+        (["task", "add"], '{"id": "t", "models": []}', "models is empty"),
+        (["task", "add"], '{"tasks": [{"id": "m1"}], "id": "m2"}', "'id' stands beside 'tasks'"),
+        (["submit"], '{"submissions": [], "task_id": "t"}', "'task_id' stands beside 'submissions'"),
+    ],
+)
+def test_nothing_of_a_file_is_dropped_silently(
+    store_address: str, tmp_path: Path, command: list[str], text: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "given.json").write_text(text)
+    run(["arena", "init", "--store", store_address])
+    assert run(["arena", *command, str(tmp_path / "given.json"), "--store", store_address]) == 1
+    assert reason in capsys.readouterr().err
+    assert arena_at(store_address).tasks() == []
 
 
 def test_a_bad_task_map_is_not_called_a_task(

@@ -193,6 +193,10 @@ def check_task(task: Task) -> str:
     endless = endless_number(task)
     if endless is not None:
         raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
+    for name in ("tools", "models"):
+        admitted = getattr(task, name)
+        if admitted is not None and not admitted:
+            raise ValueError(f"{name} is empty, so that nobody could take part (leave it out to admit all)")
     try:
         definition = msgspec.json.encode(task, order="deterministic")
     except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:

@@ -53,8 +53,7 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
         hint = "steelyard arena submit takes submissions"
         raise UnreadableFile(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
     values = _document(path, hint="tasks are TOML or JSON")
-    found = values.get("tasks", values) if isinstance(values, dict) else values
-    for number, one in enumerate(found if isinstance(found, list) else [found], 1):
+    for number, one in enumerate(_listed(path, values, "tasks"), 1):
         try:
             yield _with_own_tests(convert_task(one), path.parent)
         except ValueError as error:
@@ -62,6 +61,17 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
             shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
             way = TO_SUBMIT if isinstance(one, dict) and "task_id" in one else None
             yield Rejected(path=str(shown_path(path)), reason=f"{shown}: {error}", hint=way, code="bad_task")
+
+
+def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TOML values
+    """What a document lists: itself, or what stands under the name, beside which nothing may stand."""
+    found = values
+    if isinstance(values, dict) and name in values:
+        found = values[name]
+        for other in sorted(values.keys() - {name}):
+            reason = f"{other[:200]!r} stands beside {name!r} and belongs to none of them"
+            raise UnreadableFile(str(path), reason, hint=f"move it into the list of {name}, or take it out")
+    return found if isinstance(found, list) else [found]
 
 
 def _with_own_tests(task: Task, folder: Path) -> Task:
@@ -220,8 +230,7 @@ def _jsonl(path: Path) -> Iterator[Placed | Rejected]:
 
 def _json(path: Path) -> Iterator[Placed | Rejected]:
     values = _document(path, hint="one submission a line is .jsonl")
-    found = values.get("submissions", values) if isinstance(values, dict) else values
-    for number, one in enumerate(found if isinstance(found, list) else [found], 1):
+    for number, one in enumerate(_listed(path, values, "submissions"), 1):
         yield _placed(path, None, partial(convert_submission, one), record=one, item=number)
 
 
