@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,11 @@ BAD: list[tuple[bytes, str]] = [
     (b'{"id": "a", "tusk": "task", "total_tokens": 1,', "not JSON"),
     (b'{"id": "a", "total_tokens": -1} {', "not JSON"),
     (b"[" * 100_000, "expected object, got array"),
+    (b'{"id": null, "judgments": ' + b"[" * 100_000, "nested too deeply"),
+    (
+        b'{"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1, "submitted_at": "2026-02-30"}',
+        "submitted_at: invalid RFC3339",
+    ),
     (b"\xff", "not JSON"),
 ]
 
@@ -119,6 +126,17 @@ def test_a_submission_without_an_id_is_named_by_its_content() -> None:
         decode_submission(b'{"task_id": "task", "tool_calls": 1}')
     with pytest.raises(Refused, match="half a character"):
         convert_submission({"task_id": "task", "total_tokens": 1, "tool_calls": 1, "agent": "\ud800"})
+
+
+def test_a_day_alone_is_its_midnight() -> None:
+    said = {"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 1}
+    midnight = datetime(2026, 11, 15, tzinfo=UTC)
+    assert decode_submission(json.dumps({**said, "submitted_at": "2026-11-15"}).encode()).submitted_at == midnight
+    assert convert_submission({**said, "submitted_at": "2026-11-15"}, from_text=True).submitted_at == midnight
+    assert convert_submission({**said, "submitted_at": date(2026, 11, 15)}).submitted_at == midnight
+    with pytest.raises(Refused) as caught:
+        decode_submission(json.dumps({**said, "submitted_at": "yesterday"}).encode())
+    assert caught.value.hint == "2026-11-15 or 2026-11-15T12:00:00Z"
 
 
 def test_a_submission_made_by_a_program_is_held_to_the_same_rules(arena: Arena) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -50,7 +50,7 @@ class Submission(Record, frozen=True, kw_only=True):
     submitter: Name | None = None
     """Who submits."""
     submitted_at: datetime | None = None
-    """When; a time without a zone is read as UTC, None is the moment of acceptance."""
+    """When; a time without a zone is read as UTC, a day alone as its midnight, None is the moment of acceptance."""
     artifacts: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)] | None = None
     """A folder or archive (tar, zip) with what was made; None leaves only claims to go by."""
     judgments: Annotated[tuple[Judgment, ...], msgspec.Meta(max_length=1000)] | None = None
@@ -78,32 +78,41 @@ class Submission(Record, frozen=True, kw_only=True):
 ONE_OBJECT = "each line must be one JSON object"
 _NAMELESS = "-"
 """What stands for the id while the content of a submission without one is read."""
-_NO_ID = ("Object missing required field `id`", "Expected `str`, got `null` - at `$.id`")
+_TO_COMPLETE = (
+    "Object missing required field `id`",
+    "Expected `str`, got `null` - at `$.id`",
+    "Invalid RFC3339 encoded datetime - at `$.submitted_at`",
+)
+"""What msgspec says of a submission that may lack only what can be made out: its name, or the time of a day."""
+_A_TIME = "2026-11-15 or 2026-11-15T12:00:00Z"
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _DECODER = msgspec.json.Decoder(Submission)
 _LINES = msgspec.json.Encoder()
 
 
-class _NoId(Refused):
-    """A submission that is sound so far but does not state its id."""
+class _Incomplete(Refused):
+    """A submission that is sound so far, but for what can be made out."""
 
 
 def decode_submission(line: bytes) -> Submission:
     """The submission in one JSON object, named by its content if it has no id; Refused says what is wrong with it."""
     try:
         return _decoded(line)
-    except _NoId:
-        return convert_submission(msgspec.json.decode(line))
+    except _Incomplete:
+        try:
+            return convert_submission(msgspec.json.decode(line))
+        except RecursionError as error:
+            raise Refused("not JSON: nested too deeply", ONE_OBJECT) from error
 
 
 def _decoded(line: bytes) -> Submission:
     try:
         found = _DECODER.decode(line)
     except msgspec.ValidationError as error:
-        refusal = _not_json(line)
-        if refusal is None and str(error) in _NO_ID:
-            raise _NoId("id is missing", "add 'id'") from error
-        raise refusal or _explained(error) from error
+        refusal = _not_json(line) or _explained(error)
+        if str(error) in _TO_COMPLETE and not refusal.reason.startswith("not JSON"):
+            raise _Incomplete(refusal.reason, refusal.hint) from error
+        raise refusal from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Refused(f"not JSON: {problem}", ONE_OBJECT) from error
@@ -126,10 +135,12 @@ def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  
     """The submission in plain values; with `from_text`, numbers and flags may be given as text, as in CSV.
 
     One without `id` is named by its content, so the same submission has the same name whenever and wherever it is read.
+    A day alone is its midnight in UTC.
     """
     nameless = _states_no_id(values)
     try:
-        found = msgspec.convert({**values, "id": _NAMELESS} if nameless else values, Submission, strict=not from_text)
+        whole = _at_midnight({**values, "id": _NAMELESS} if nameless else values)
+        found = msgspec.convert(whole, Submission, strict=not from_text)
         return _named_by_content(_checked(found)) if nameless else _checked(found)
     except msgspec.ValidationError as error:
         raise _explained(error) from error
@@ -139,6 +150,14 @@ def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  
 
 def _states_no_id(values: Any) -> bool:  # Any: JSON or CSV values
     return isinstance(values, dict) and values.get("id") is None
+
+
+def _at_midnight(values: Any) -> Any:  # Any: as above
+    stated = values.get("submitted_at") if isinstance(values, dict) else None
+    if type(stated) is date:
+        return {**values, "submitted_at": datetime(stated.year, stated.month, stated.day, tzinfo=UTC)}
+    is_day = isinstance(stated, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", stated, re.ASCII)
+    return {**values, "submitted_at": f"{stated}T00:00:00Z"} if is_day else values
 
 
 def _named_by_content(submission: Submission) -> Submission:
@@ -262,4 +281,5 @@ def _explained(error: msgspec.ValidationError) -> Refused:
     at = re.search(r" - at `\$\.?(.*)`$", text)
     place = f"{at[1]}: " if at and at[1] else ""
     reason = (text[: at.start()] if at else text).replace("`", "")
-    return Refused(place + reason[:1].lower() + reason[1:])
+    hint = _A_TIME if "datetime" in reason else None
+    return Refused(place + reason[:1].lower() + reason[1:], hint)

@@ -68,8 +68,9 @@ def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TO
     found = values
     if isinstance(values, dict) and name in values:
         found = values[name]
-        for other in sorted(values.keys() - {name}):
-            reason = f"{other[:200]!r} stands beside {name!r} and belongs to none of them"
+        others = sorted(values.keys() - {name})
+        if others:
+            reason = f"{others[0][:200]!r} stands beside {name!r} and belongs to none of them"
             raise UnreadableFile(str(path), reason, hint=f"move it into the list of {name}, or take it out")
     return found if isinstance(found, list) else [found]
 
