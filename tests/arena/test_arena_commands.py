@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,19 @@ def test_submissions_are_read_from_every_format(
     assert run(["arena", "submit", str(path), *at]) == 0
     capsys.readouterr()
     assert output(capsys, "submit", str(SAMPLES / "submissions.jsonl"), *at)["refused"] == []  # the very same content
+
+
+def test_every_refusal_is_told_where_nobody_watches(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text("{}\n" * 52)
+    run(["arena", "submit", str(path), *filled])
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in told] == [f"{path}:{number}" for number in range(1, 53)]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run(["arena", "submit", str(path), *filled])
+    assert capsys.readouterr().err.splitlines()[-1] == "... and 40 more findings; --json lists them"
 
 
 def test_a_place_in_a_list_is_not_called_a_line(

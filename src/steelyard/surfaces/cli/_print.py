@@ -65,8 +65,11 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
         sys.stderr.write(clean(f"  try: {error.hint}") + "\n")
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
-    """Findings to stderr, the gravest first: infos of one kind on one line, then a count of what is not shown."""
+def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = False) -> None:
+    """Findings to stderr, the gravest first: infos of one kind on one line, then a count of what is not shown.
+
+    With `whole_off_terminal`, all of them where stderr is no terminal: for what is not asked a second time.
+    """
     order = {"error": 0, "warning": 1, "info": 2}
     infos: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -75,9 +78,10 @@ def print_findings(findings: Sequence[Finding]) -> None:
     grave = sorted((one for one in findings if one.severity != "info"), key=lambda one: order[one.severity])
     lines = [_line(finding, 0) for finding in grave]
     lines += [_line(alike[0], sum(one.stands_for for one in alike[1:])) for alike in infos.values()]
-    for line in lines[:FINDINGS_SHOWN]:
+    shown = len(lines) if whole_off_terminal and not sys.stderr.isatty() else FINDINGS_SHOWN
+    for line in lines[:shown]:
         sys.stderr.write(clean(line) + "\n")
-    rest = len(lines) - FINDINGS_SHOWN + sum(one.stands_for - 1 for one in grave[FINDINGS_SHOWN:])
+    rest = len(lines) - shown + sum(one.stands_for - 1 for one in grave[shown:])
     if rest > 0:
         sys.stderr.write(f"... and {rest:,} more {'finding' if rest == 1 else 'findings'}; --json lists them\n")
 

@@ -69,7 +69,7 @@ def add(
         print_json({"tasks": shown, "refused": plain(refused), "findings": plain(done.notes)})
     else:
         print_lines(f"{one.id}  {'added' if new else 'is there already'}" for one, new in done.tasks)
-    print_findings([*refused, *done.notes])
+    print_findings([*refused, *done.notes], whole_off_terminal=True)
     return 1 if not done.tasks or (refused and not skip_bad) else 0
 
 
@@ -146,7 +146,7 @@ def submit(
     else:
         _print_receipts(done)
     if not quiet:
-        print_findings(done.findings)
+        print_findings(done.findings, whole_off_terminal=True)
     return 1 if not done.receipts or (done.rejected and not skip_bad) else 0
 
 
