@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import random
 import sys
@@ -208,7 +209,11 @@ def test_a_place_in_a_list_is_not_called_a_line(
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv"])
 def test_a_byte_order_mark_costs_no_submission(
-    filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
+    filled: tuple[str, str],
+    tmp_path: Path,
+    ending: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = {"id": "marked", "task_id": "fix-race", "total_tokens": 1, "tool_calls": 1}
     cells = f"{','.join(row)}\n{','.join(map(str, row.values()))}\n"
@@ -216,11 +221,18 @@ def test_a_byte_order_mark_costs_no_submission(
     path.write_text(cells if ending == "csv" else json.dumps(row), encoding="utf-8-sig")
     (receipt,) = output(capsys, "submit", str(path), *filled)["receipts"]
     assert receipt["submission_id"] == "marked"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    (receipt,) = output(capsys, "submit", "-", *filled)["receipts"]
+    assert receipt["status"] == "known"
 
 
 @pytest.mark.parametrize("packing", ["gz", "zst"])
 def test_packed_submissions_are_read_up_to_where_they_break_off(
-    at: tuple[str, str], tmp_path: Path, packing: str, capsys: pytest.CaptureFixture[str]
+    at: tuple[str, str],
+    tmp_path: Path,
+    packing: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(["arena", "init", *at])
     run(["arena", "task", "add", str(SAMPLES / "tasks.toml"), *at])
@@ -241,6 +253,15 @@ def test_packed_submissions_are_read_up_to_where_they_break_off(
     (refused,) = output(capsys, "submit", str(other), *at, status=1)["refused"]
     assert (refused["code"], refused["where"]) == ("unreadable_file", str(other))
     assert run(["arena", "submit", f"no-such-file.jsonl.{packing}", *at]) == 1
+    capsys.readouterr()
+    twice = tmp_path / f"twice.{packing}"
+    twice.write_bytes(pack(packed))
+    (refused,) = output(capsys, "submit", str(twice), *at, status=1)["refused"]
+    assert "packed again" in refused["message"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
+    piped = output(capsys, "submit", "-", *at, status=1)
+    assert [receipt["status"] for receipt in piped["receipts"]] == ["known", "known"]
+    assert [one["where"] for one in piped["refused"]] == ["stdin:3"]
 
 
 def test_submissions_without_an_id_have_the_same_one_in_every_format(

@@ -25,7 +25,7 @@ from steelyard.records.run import Run
 from steelyard.records.submission import Submission, convert_submission, decode_submission, submission_from_run
 from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_task
 from steelyard.settings import PIPED, is_stdin, shown_path
-from steelyard.sources._archives import archive_kind, holds_one_file, unpack
+from steelyard.sources._archives import packing, unpack
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.sources._walk import piped
@@ -138,13 +138,13 @@ def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
 
 def _ending(path: Path) -> str:
     """The ending of the format that the file begins like."""
+    packed = packing(path)
+    if packed in PACKED:
+        return f".{packed}"
     with path.open("rb") as file:
         first = file.readline(LONGEST_LINE).removeprefix(codecs.BOM_UTF8)
         while not first.strip() and first:
             first = file.readline(LONGEST_LINE)
-    packing = archive_kind(first)
-    if packing in PACKED:
-        return f".{packing}"
     if first.startswith(b"PAR1"):
         return ".parquet"
     if not first.lstrip(b" \t").startswith((b"{", b"[")):
@@ -172,7 +172,7 @@ def _unpacked(path: Path) -> Iterator[Placed | Rejected]:
     """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
     with TemporaryDirectory(prefix="steelyard-") as folder:
         try:
-            if not holds_one_file(path):
+            if packing(path) not in PACKED:
                 raise UnreadableFile(str(path), "it is packed neither with gz nor with zst, as its name says")
             broken = unpack(path, str(path), Path(folder))
         except OSError as error:
