@@ -12,9 +12,10 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
+from steelyard.records.moments import microseconds_of
 from steelyard.standings.gating import Rule
 from steelyard.surfaces.cli import build_app, run
-from steelyard.workflow._moments import microseconds, moment_of
+from steelyard.workflow._moments import moment_of
 from steelyard.workflow._samples import read_filter
 
 SAMPLES = Path(__file__).parent / "samples" / "repeatability"
@@ -146,8 +147,8 @@ def test_what_is_no_date_is_refused_in_the_same_words_everywhere(
 
 def test_microseconds_are_those_of_the_moment_before_1970_too() -> None:
     half_a_second_before = moment_of("1969-12-31T23:59:59.5", option="--since")
-    assert microseconds(half_a_second_before) == -500_000
-    assert microseconds(moment_of("1970-01-01T02:00+02:00", option="--since")) == 0
+    assert microseconds_of(half_a_second_before) == -500_000
+    assert microseconds_of(moment_of("1970-01-01T02:00+02:00", option="--since")) == 0
 
 
 def test_reading_nothing_is_an_error_in_python_too() -> None:

@@ -104,3 +104,20 @@ def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(BadStore, match="another program"):
         open_store(f"sqlite:///{tmp_path}/other.db")
     assert (tmp_path / "other.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE arena_settings SET value = replace(value, '0.35', '9.5') WHERE name = 'rules'",
+        "UPDATE arena_settings SET value = '{' WHERE name = 'rules'",
+        """UPDATE arena_tasks SET definition = '{"id":"task","titel":"x"}'""",
+    ],
+)
+def test_what_an_older_version_should_have_refused_is_named(store: Store, damage: str) -> None:
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task"}))
+    with store.write() as connection:
+        connection.execute(text(damage.replace(":", "\\:")))
+    with pytest.raises(BadStore, match="cannot be used"):
+        open_arena(store).submit([GOOD])

@@ -54,4 +54,10 @@ def settings_at(connection: Connection, until: int) -> tuple[Rules, Policy]:
 
 
 def _decoded(rules: str, policy: str) -> tuple[Rules, Policy]:
-    return msgspec.json.decode(rules, type=Rules), "current" if policy == "current" else "as-submitted"
+    try:
+        found = msgspec.json.decode(rules, type=Rules)
+    except msgspec.MsgspecError as error:  # an older version kept rules that it should have refused
+        raise BadStore(
+            f"the arena's rules cannot be used: {error}", hint="make a new arena and submit again"
+        ) from error
+    return found, "current" if policy == "current" else "as-submitted"

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.baseline import default_bounds
 from steelyard.arena.board import KnownTask
 from steelyard.arena.rules import Rules
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import BadStore, UnknownName, UsageError
 from steelyard.records.task import Task, check_task, convert_task
 from steelyard.store.migrations.m0001_arena import baselines, states, tasks
 
@@ -73,6 +73,9 @@ def known_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask:
 
 
 def _known(key: int, definition: str, rules: Rules) -> KnownTask:
-    task = convert_task(msgspec.json.decode(definition))
+    try:
+        task = convert_task(msgspec.json.decode(definition))
+    except ValueError as error:  # an older version kept a task that it should have refused
+        raise BadStore(f"a task of the arena cannot be used: {error}", hint="make a new arena, submit again") from error
     asks_nothing = not task.success_criteria and task.tools is None and task.models is None
     return KnownTask(key, task, rules.constants_of(task), rules.defaults_of(task), asks_nothing)
