@@ -16,6 +16,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
 ├── BadDeclaration             a metric that contradicts itself or the catalogue (a programming error, found at import)
+├── Interrupted                the work was broken off from outside, as by Ctrl-C (exit 130)
 ├── NoIsolation                nothing on this machine can isolate code that is not trusted (exit 2)
 └── MissingExtra               an optional library is not installed (exit 2)
 """
@@ -117,6 +118,13 @@ class NoIsolation(UsageError):
     def __init__(self, reason: str) -> None:
         hint = "install bubblewrap, or say --unsafe to run the code with limits only"
         super().__init__(f"code that is not trusted cannot be isolated: {reason}", hint=hint)
+
+
+class Interrupted(SteelyardError):
+    """The work was broken off from outside, as by Ctrl-C."""
+
+    kind = "interrupted"
+    exit_code = 130
 
 
 class BadInput(SteelyardError):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +14,9 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.board import KnownTask, load_boards, save_boards
+from steelyard.arena.checking import Waiting, in_pieces
 from steelyard.arena.collector import collector_resting
-from steelyard.arena.criteria import check_all
 from steelyard.arena.entries import Entry, Outcome
 from steelyard.arena.known import Policy
 from steelyard.arena.pipeline import accept, known_digests
@@ -27,6 +24,7 @@ from steelyard.arena.rescoring import count_scores, tally_scores
 from steelyard.arena.rules import Rules, read_rules
 from steelyard.arena.scoring import FACTS
 from steelyard.arena.settings import POLICIES, hold_settings, read_settings, write_settings
+from steelyard.arena.settling import Settling, Told, interrupt_held_back
 from steelyard.arena.small import pack, write_packed
 from steelyard.arena.tallies import add_to_tallies, forget_scores
 from steelyard.arena.tasks import add_task, find_tasks, known_task, load_tasks
@@ -34,7 +32,7 @@ from steelyard.errors import UnknownName, UsageError, nearest
 from steelyard.profiles._read import Profile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Rejected
-from steelyard.records.submission import Submission, check_submissions, convert_submission, submission_digest
+from steelyard.records.submission import Submission, check_submissions, convert_submission
 from steelyard.records.task import Task, convert_task
 from steelyard.store import Store
 from steelyard.store.migrations.m0001_arena import settings, submissions, tasks
@@ -117,19 +115,24 @@ class Arena:
             return [known.task for known in load_tasks(connection, self.rules).values()]
 
     def submit(
-        self, given: Iterable[Submission | Mapping[str, Any] | Rejected], *, artifacts_root: Path | None = None
+        self,
+        given: Iterable[Submission | Mapping[str, Any] | Rejected],
+        *,
+        artifacts_root: Path | None = None,
+        told: Told | None = None,
     ) -> list[Outcome]:  # Any: the submission's fields as JSON has them
         """What became of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
 
         Submissions are grouped by task and written in transactions of many rows; the standings are the same as if each
-        had come alone.
+        had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
+        each as soon as it is settled: what it has heard of stays, also when the work is interrupted.
         """
         held = [one if isinstance(one, (Submission, Rejected)) else _converted(one) for one in given]
         with collector_resting() if len(held) >= MANY else nullcontext():
-            return self._submit(held, artifacts_root)
+            return self._submit(held, artifacts_root, told)
 
-    def _submit(self, given: Sequence[Submission | Rejected], root: Path | None) -> list[Outcome]:
-        outcomes: list[Outcome | None] = [one if isinstance(one, Rejected) else None for one in given]
+    def _submit(self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None) -> list[Outcome]:
+        settling = Settling(given, told)
         groups = list(_portions(given))
         read: dict[int, Portion] = {}
 
@@ -139,14 +142,12 @@ class Arena:
 
         for place in range(len(groups)):
             read_ahead(place)
-            checked = self._checked(read.pop(place), outcomes, root)
-            if checked.entries:
-                self._accept(checked, outcomes, meanwhile=partial(read_ahead, place + 1))
-        return [outcome for outcome in outcomes if outcome is not None]  # every one has come to something
+            with closing(self._checked(read.pop(place), settling, root)) as pieces:
+                for checked in pieces:
+                    self._accept(checked, settling, meanwhile=partial(read_ahead, place + 1))
+        return [outcome for outcome in settling.outcomes if outcome is not None]  # every one has come to something
 
-    def _accept(
-        self, checked: Checked, outcomes: list[Outcome | None], *, meanwhile: Callable[[], None] | None = None
-    ) -> None:
+    def _accept(self, checked: Checked, settling: Settling, *, meanwhile: Callable[[], None] | None = None) -> None:
         """Write these entries in one transaction. An id that comes twice waits until its first is written."""
         first_of: dict[str, int] = {}
         for place, entry in enumerate(checked.entries):
@@ -162,12 +163,12 @@ class Arena:
             now_ = now_microseconds()
             return accept(connection, coming, rules=known.rules, policy=self.policy, now=now_, meanwhile=meanwhile)
 
-        for place, outcome in zip(now, self.store.in_transaction(work), strict=True):
-            outcomes[checked.numbers[place]] = outcome
+        with interrupt_held_back():
+            settling.settle([checked.numbers[place] for place in now], self.store.in_transaction(work))
         if len(now) < len(checked.entries):
             later = sorted(set(range(len(checked.entries))) - set(now))
             again = [checked.numbers[place] for place in later], [checked.entries[place] for place in later]
-            self._accept(Checked(*again, checked.rules), outcomes)
+            self._accept(Checked(*again, checked.rules), settling)
 
     @staticmethod
     def _under_present_rules(connection: Connection, known: Known, entry: Entry) -> Entry:
@@ -177,11 +178,12 @@ class Arena:
             known.tasks[name] = known_task(connection, name, known.rules)
         return msgspec.structs.replace(entry, known=known.tasks[name])
 
-    def _checked(self, portion: Portion, outcomes: list[Outcome | None], root: Path | None) -> Checked:
-        """The submissions that can be accepted, each with its criteria checked; the refused go to `outcomes`."""
+    def _checked(self, portion: Portion, settling: Settling, root: Path | None) -> Generator[Checked, None, None]:
+        """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
         known = self._known
         found: dict[int, Entry] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
+        refused: dict[int, Rejected] = {}
         with self.store.read() as connection:
             wanted = {one.task_id for one, text in zip(portion.given, portion.said, strict=True) if type(text) is bytes}
             known.tasks.update(find_tasks(connection, wanted - known.tasks.keys(), known.rules))
@@ -193,31 +195,23 @@ class Arena:
                         continue
                 problem = self._problem(connection, known, one, text)
                 if problem is not None:
-                    outcomes[number] = problem
+                    refused[number] = problem
                 elif isinstance(text, bytes):
                     todo[number] = one, text
             held = known_digests(connection, [one.id for one, _ in todo.values() if one.artifacts is not None])
-        for number, entry in zip(todo, self._check_all(known, list(todo.values()), held, root), strict=True):
-            if isinstance(entry, Rejected):
-                outcomes[number] = entry
-            else:
-                found[number] = entry
-        ordered = found if not todo else {number: found[number] for number in portion.numbers if number in found}
-        return Checked(list(ordered), list(ordered.values()), known.rules)
-
-    def _check_all(
-        self, known: Known, todo: Sequence[tuple[Submission, bytes]], held: Container[str], root: Path | None
-    ) -> list[Entry | Rejected]:
-        """Check the criteria of each; those with artifacts beside each other, since commands may take long."""
-
-        def check(given: tuple[Submission, bytes]) -> Entry | Rejected:
-            one, said = given
-            return _check(known.tasks[one.task_id], one, said, root, is_known=one.id in held)
-
-        if sum(one.artifacts is not None for one, _ in todo) < 2:
-            return [check(one) for one in todo]
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            return list(pool.map(check, todo))
+        settling.settle(list(refused), list(refused.values()))
+        if not todo:
+            yield from [Checked(list(found), list(found.values()), known.rules)] if found else []
+            return
+        waiting = {
+            number: Waiting(one, said, known.tasks[one.task_id], one.id in held) for number, (one, said) in todo.items()
+        }
+        for piece in in_pieces(portion.numbers, found, waiting, root):
+            entries = {number: one for number, one in piece.items() if isinstance(one, Entry)}
+            bad = {number: one for number, one in piece.items() if isinstance(one, Rejected)}
+            settling.settle(list(bad), list(bad.values()))
+            if entries:
+                yield Checked(list(entries), list(entries.values()), known.rules)
 
     @staticmethod
     def _problem(connection: Connection, known: Known, one: Submission, said: bytes | Refused) -> Rejected | None:
@@ -304,22 +298,6 @@ def _rescore(connection: Connection, task_ids: Sequence[str] | None, *, rules: R
     small = {key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed}
     write_packed(connection, small)
     return sum(board.n for board in boards.values())
-
-
-def _check(known: KnownTask, one: Submission, said: bytes, root: Path | None, *, is_known: bool) -> Entry | Rejected:
-    """The submission with its criteria checked, unless it is in the store already."""
-    criteria = () if is_known else known.task.success_criteria
-    if one.artifacts is None:
-        results = check_all(criteria, one, None) if criteria else ()
-        return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
-    try:
-        if root is None:
-            raise BadArtifacts("no folder was named in which artifacts may lie")
-        with staged(locate(one.artifacts, root)) as found:
-            digest = submission_digest(one, found.sha256)
-            return Entry(one, known, digest, check_all(criteria, one, found), found.sha256)
-    except BadArtifacts as error:
-        return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
 
 
 def _converted(given: object) -> Submission | Rejected:

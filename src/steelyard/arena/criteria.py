@@ -6,7 +6,8 @@ import json
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from threading import Event
+from typing import Any, NamedTuple, TypeVar
 
 from steelyard import sandbox
 from steelyard.arena.artifacts import Staged
@@ -53,16 +54,52 @@ sys.exit(0 if count else 'there is no Python file among the artifacts')
 """
 
 
+class Bench(NamedTuple):
+    """Where a submission's artifacts lie, and commands are run on copies of them."""
+
+    folder: Path
+    stop: Event | None
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float,
+        files: dict[str, bytes] | None = None,
+        stdin: bytes = b"",
+        collect: Sequence[str] = (),
+    ) -> sandbox.SandboxResult:
+        """How the command ended, run in the sandbox; `python` is an interpreter that is there."""
+        return sandbox.run(
+            [_python() if command[0] in ("python", "python3") else command[0], *command[1:]],
+            files=files,
+            copy=self.folder,
+            stdin=stdin,
+            limits=sandbox.Limits(wall_seconds=seconds, cpu_seconds=max(1, round(seconds))),
+            collect=collect,
+            stop=self.stop,
+        )
+
+
 def check_all(
-    criteria: Sequence[SuccessCriterion], submission: Submission, artifacts: Staged | None
+    criteria: Sequence[SuccessCriterion], submission: Submission, artifacts: Staged | None, *, stop: Event | None = None
 ) -> tuple[CriterionResult, ...]:
-    """The result of each criterion, in order. Nothing passes by default."""
-    return tuple(_check(criterion, submission, artifacts) for criterion in criteria)
+    """The result of each criterion, in order. Nothing passes by default. `stop`, once set, ends what runs."""
+    bench = None if artifacts is None else Bench(artifacts.folder, stop)
+    return tuple(_check(criterion, submission, bench) for criterion in criteria)
 
 
-def _check(criterion: SuccessCriterion, submission: Submission, artifacts: Staged | None) -> CriterionResult:
+def runs_commands(criteria: Sequence[SuccessCriterion]) -> bool:
+    """Whether something is run to check these on artifacts, so that it may take long."""
+    return any(
+        not isinstance(one, FileExists | NoErrors) and not (isinstance(one, JudgeThreshold) and one.command is None)
+        for one in criteria
+    )
+
+
+def _check(criterion: SuccessCriterion, submission: Submission, bench: Bench | None) -> CriterionResult:
     kind = str(criterion.__struct_config__.tag)
-    met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, artifacts)
+    met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, bench)
     return CriterionResult(type=kind, met=met, claimed=claimed, reason=reason)
 
 
@@ -70,21 +107,21 @@ Verdict = tuple[bool, bool, str]
 Kind = TypeVar("Kind", bound=SuccessCriterion)
 
 
-def _file_exists(criterion: FileExists, submission: Submission, artifacts: Staged | None) -> Verdict:
+def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | None) -> Verdict:
     name = criterion.file_path
-    if artifacts is None:
+    if bench is None:
         met = name in (submission.files_created or ())
         return met, True, f"files_created {'names' if met else 'does not name'} {name!r}"
-    path = artifacts.folder / name
-    inside = path.resolve().is_relative_to(artifacts.folder.resolve())
+    path = bench.folder / name
+    inside = path.resolve().is_relative_to(bench.folder.resolve())
     met = inside and path.is_file()
     return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
 
 
-def _no_errors(criterion: NoErrors, submission: Submission, artifacts: Staged | None) -> Verdict:
-    if artifacts is not None and criterion.error_log is not None:
-        log = artifacts.folder / criterion.error_log
-        inside = log.resolve().is_relative_to(artifacts.folder.resolve())
+def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None) -> Verdict:
+    if bench is not None and criterion.error_log is not None:
+        log = bench.folder / criterion.error_log
+        inside = log.resolve().is_relative_to(bench.folder.resolve())
         has_errors = not inside or (log.is_file() and log.stat().st_size > 0)
         return (
             not has_errors,
@@ -96,20 +133,19 @@ def _no_errors(criterion: NoErrors, submission: Submission, artifacts: Staged | 
     return submission.success, True, f"success is stated as {str(submission.success).lower()}"
 
 
-def _tests_pass(criterion: TestsPass, _submission: Submission, artifacts: Staged | None) -> Verdict:
-    if artifacts is None:
+def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | None) -> Verdict:
+    if bench is None:
         return False, False, NO_ARTIFACTS
     files = _task_files(criterion.tests)
     if criterion.command is not None:
-        result = _run(criterion.command, artifacts, seconds=criterion.seconds, files=files)
+        result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
         return result.ok, False, f"the tests' command: {result.ending}"
     nonce, place = secrets.token_hex(16), f"{secrets.token_hex(8)}.json"
-    result = sandbox.run(
-        [_python(), "-c", _RUN_TESTS],
+    result = bench.run(
+        ["python", "-c", _RUN_TESTS],
+        seconds=criterion.seconds,
         files=files,
-        copy=artifacts.folder,
         stdin=f"{nonce} {place}".encode(),
-        limits=_limits(criterion.seconds),
         collect=[place],
     )
     record = _record(result.collected.get(place))
@@ -119,26 +155,26 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, artifacts: Staged
     return ran > 0 and bad == 0, False, f"{ran} tests ran, {bad} did not pass"
 
 
-def _code_compiles(criterion: CodeCompiles, _submission: Submission, artifacts: Staged | None) -> Verdict:
-    if artifacts is None:
+def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Bench | None) -> Verdict:
+    if bench is None:
         return False, False, NO_ARTIFACTS
-    command = criterion.command or (_python(), "-c", _COMPILE_ALL)
-    result = _run(command, artifacts, seconds=criterion.seconds)
+    command = criterion.command or ("python", "-c", _COMPILE_ALL)
+    result = bench.run(command, seconds=criterion.seconds)
     said = "" if result.ok or criterion.command else f": {_last_line(result.stderr)}"
     return result.ok, False, f"compiling: {result.ending}{said}"
 
 
-def _command(criterion: CommandSucceeds, _submission: Submission, artifacts: Staged | None) -> Verdict:
-    if artifacts is None:
+def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench | None) -> Verdict:
+    if bench is None:
         return False, False, NO_ARTIFACTS
-    result = _run(criterion.command, artifacts, seconds=criterion.seconds)
+    result = bench.run(criterion.command, seconds=criterion.seconds)
     met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
     return met, False, f"{criterion.command[0]}: {result.ending}"
 
 
-def _judge(criterion: JudgeThreshold, submission: Submission, artifacts: Staged | None) -> Verdict:
+def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | None) -> Verdict:
     if criterion.command is not None:
-        return _judge_command(criterion, criterion.command, artifacts)
+        return _judge_command(criterion, criterion.command, bench)
     given = submission.judgments or ()
     scores = [one.score for one in given if criterion.judge is None or one.judge == criterion.judge]
     if not scores:
@@ -148,10 +184,10 @@ def _judge(criterion: JudgeThreshold, submission: Submission, artifacts: Staged 
     return mean >= criterion.threshold, True, f"judged {mean:g}, {criterion.threshold:g} is needed"
 
 
-def _judge_command(criterion: JudgeThreshold, command: Sequence[str], artifacts: Staged | None) -> Verdict:
-    if artifacts is None:
+def _judge_command(criterion: JudgeThreshold, command: Sequence[str], bench: Bench | None) -> Verdict:
+    if bench is None:
         return False, False, NO_ARTIFACTS
-    result = _run(command, artifacts, seconds=criterion.seconds)
+    result = bench.run(command, seconds=criterion.seconds)
     try:
         score = float(_last_line(result.stdout)) if result.ok else None
     except ValueError:
@@ -162,7 +198,7 @@ def _judge_command(criterion: JudgeThreshold, command: Sequence[str], artifacts:
 
 
 # Any: each check takes its own criterion class, and the table is looked up by that class
-_CHECKS: dict[type[Any], Callable[[Any, Submission, Staged | None], Verdict]] = {
+_CHECKS: dict[type[Any], Callable[[Any, Submission, Bench | None], Verdict]] = {
     FileExists: _file_exists,
     NoErrors: _no_errors,
     TestsPass: _tests_pass,
@@ -170,17 +206,6 @@ _CHECKS: dict[type[Any], Callable[[Any, Submission, Staged | None], Verdict]] = 
     JudgeThreshold: _judge,
     **dict.fromkeys((CommandSucceeds, *CommandSucceeds.__subclasses__()), _command),
 }
-
-
-def _run(
-    command: Sequence[str], artifacts: Staged, *, seconds: float, files: dict[str, bytes] | None = None
-) -> sandbox.SandboxResult:
-    line = [_python() if command[0] in ("python", "python3") else command[0], *command[1:]]
-    return sandbox.run(line, files=files, copy=artifacts.folder, limits=_limits(seconds))
-
-
-def _limits(seconds: float) -> sandbox.Limits:
-    return sandbox.Limits(wall_seconds=seconds, cpu_seconds=max(1, round(seconds)))
 
 
 def _python() -> str:

@@ -16,8 +16,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
-from steelyard.errors import NoIsolation, UsageError
+from steelyard.errors import Interrupted, NoIsolation, UsageError
 from steelyard.sandbox.isolation import (
     BOX_IN_BUBBLEWRAP,
     LAUNCHER,
@@ -48,13 +49,15 @@ def run(
     collect: Sequence[str] = (),
     unsafe: bool = False,
     isolation: Isolation | None = None,
+    stop: Event | None = None,
 ) -> SandboxResult:
     """How the command ended, run in a folder of its own.
 
     The folder starts with a copy of the folder `copy` and with `files` (relative path to content), and is gone
     afterwards save for the files named in `collect`. The command sees the system's programs and `readable`, no network,
     no environment but PATH, HOME, TMPDIR and LANG, and never runs as root. Where nothing can isolate it is refused
-    (NoIsolation) unless `unsafe` is set; then the limits still hold. Thread-safe: batches may run in parallel.
+    (NoIsolation) unless `unsafe` is set; then the limits still hold. Thread-safe: batches may run in parallel, and
+    `stop`, once set, ends the command at once (Interrupted).
     """
     chosen = isolation or active_isolation()
     if chosen.name == "none" and not unsafe:
@@ -68,6 +71,7 @@ def run(
         readable=readable,
         collect=collect,
         isolation=chosen,
+        stop=stop,
     )
 
 
@@ -81,6 +85,7 @@ def attempt(
     limits: Limits | None = None,
     readable: Sequence[Path] = (),
     collect: Sequence[str] = (),
+    stop: Event | None = None,
 ) -> SandboxResult:
     """The same without asking whether the isolation is enough; for `run`, and for trying what this machine can do."""
     bounds = limits or Limits()
@@ -92,7 +97,7 @@ def attempt(
             Path(outer).chmod(0o711)
             _give(box, uid)
         job = _Job(tuple(command), box, bounds, isolation, uid, [os.path.realpath(path) for path in readable])
-        result = _supervise(job, stdin)
+        result = _supervise(job, stdin, stop)
         collected = _collect(box, collect, bounds.output_bytes)
     return _with(result, collected)
 
@@ -279,7 +284,7 @@ class _Streams:
                     stream.close()
 
 
-def _supervise(job: _Job, stdin: bytes) -> SandboxResult:
+def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
     report, report_fd = os.pipe()
     started = time.monotonic()
     try:
@@ -297,7 +302,7 @@ def _supervise(job: _Job, stdin: bytes) -> SandboxResult:
             report_fd = -1
             streams = _Streams(process, job.limits.output_bytes, stdin)
             try:
-                limit_hit = _watch(job, process, streams, started)
+                limit_hit = _watch(job, process, streams, started, stop)
             finally:
                 _stop(job, process)
                 while not streams.turn(0) and streams.selector.get_map() and streams.selector.select(0):
@@ -311,7 +316,9 @@ def _supervise(job: _Job, stdin: bytes) -> SandboxResult:
     return _result(job, said, limit_hit, streams, time.monotonic() - started)
 
 
-def _watch(job: _Job, process: subprocess.Popen[bytes], streams: _Streams, started: float) -> LimitName | None:
+def _watch(
+    job: _Job, process: subprocess.Popen[bytes], streams: _Streams, started: float, stop: Event | None
+) -> LimitName | None:
     """The limit that was hit while the command ran; None when it ended before."""
     put_there = disk_bytes(job.box, most=None)
     for turn in itertools.count():
@@ -319,6 +326,8 @@ def _watch(job: _Job, process: subprocess.Popen[bytes], streams: _Streams, start
             return "output"
         if process.poll() is not None:
             return None
+        if stop is not None and stop.is_set():
+            raise Interrupted("the command was stopped")
         if time.monotonic() - started > job.limits.wall_seconds:
             return "wall"
         if memory_bytes(process.pid) > job.limits.memory_bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from steelyard.arena.arena import Arena, create_arena, open_arena
+from steelyard.arena.entries import Outcome
 from steelyard.arena.known import Policy
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.rules import DEFAULT_PROFILE, read_rules
@@ -37,6 +39,9 @@ Found = TypeVar("Found", Placed, Task)
 EXPORTED = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 AT_ONCE = 100_000
 """Submissions that are held in memory together."""
+
+FileTold = Callable[[str, Sequence[Outcome]], None]
+"""Called with a file and what became of some of its submissions, once that is settled for good."""
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> Arena:
@@ -114,10 +119,14 @@ def _holds_no(what: str, path: Path) -> Finding:
     return Finding(code="no_records", message=f"the {kind} holds no {what}", where=str(shown_path(path)))
 
 
-def submit_files(arena: Arena, paths: Sequence[Path], *, artifacts: Path | None = None) -> Submitted:
+def submit_files(
+    arena: Arena, paths: Sequence[Path], *, artifacts: Path | None = None, told: FileTold | None = None
+) -> Submitted:
     """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
     found = ((path, _or_refused(path, read_submissions(path))) for path in paths)
-    return _joined([_submit(arena, path, one, artifacts or path.parent, what="submissions") for path, one in found])
+    return _joined(
+        [_submit(arena, path, one, artifacts or path.parent, what="submissions", told=told) for path, one in found]
+    )
 
 
 def submit_runs(
@@ -127,12 +136,13 @@ def submit_runs(
     task_map: Path | None = None,
     prices: str = DEFAULT_BOOK,
     submitter: str | None = None,
+    told: FileTold | None = None,
 ) -> Submitted:
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     known = read_task_map(task_map) if task_map is not None else None
     given = FromRuns(known, open_book(prices), submitter)
     found = ((path, _or_refused(path, submissions_from_runs(path, given))) for path in paths)
-    return _joined([_submit(arena, path, one, None, what="runs") for path, one in found])
+    return _joined([_submit(arena, path, one, None, what="runs", told=told) for path, one in found])
 
 
 def _or_refused(path: Path, found: Iterator[Found | Rejected]) -> Iterator[Found | Rejected]:
@@ -143,12 +153,21 @@ def _or_refused(path: Path, found: Iterator[Found | Rejected]) -> Iterator[Found
         yield Rejected(path=str(shown_path(path)), reason=error.message, hint=error.hint, code="unreadable_file")
 
 
-def _submit(arena: Arena, path: Path, found: Iterator[Placed | Rejected], root: Path | None, *, what: str) -> Submitted:
+def _submit(
+    arena: Arena,
+    path: Path,
+    found: Iterator[Placed | Rejected],
+    root: Path | None,
+    *,
+    what: str,
+    told: FileTold | None,
+) -> Submitted:
+    told_here = None if told is None else partial(told, str(shown_path(path)))
     receipts: list[Receipt] = []
     rejected: list[Rejected] = []
     while portion := list(islice(found, AT_ONCE)):
         given = [one if isinstance(one, Rejected) else one.submission for one in portion]
-        for one, outcome in zip(portion, arena.submit(given, artifacts_root=root), strict=True):
+        for one, outcome in zip(portion, arena.submit(given, artifacts_root=root, told=told_here), strict=True):
             if isinstance(outcome, Receipt):
                 receipts.append(outcome)
             elif isinstance(one, Placed):

@@ -11,6 +11,9 @@ from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, 
 from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.arena.entries import Outcome
     from steelyard.records.task import Task
     from steelyard.workflow.arena import Submitted
 
@@ -125,7 +128,7 @@ def submit(
     Example: steelyard arena submit submissions.jsonl
     Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
     """
-    from steelyard.errors import UsageError
+    from steelyard.errors import Interrupted, UsageError
     from steelyard.workflow.arena import arena_at, plain, submit_files, submit_runs  # brings SQLAlchemy
 
     if bool(files) == bool(from_runs):
@@ -136,10 +139,24 @@ def submit(
     if from_runs and artifacts is not None:
         raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
     opened = arena_at(store)
-    if files:
-        done = submit_files(opened, list(files), artifacts=artifacts)
-    else:
-        done = submit_runs(opened, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter)
+    accepted = 0
+
+    def told(_file: str, outcomes: Sequence[Outcome]) -> None:
+        nonlocal accepted
+        accepted += sum(getattr(one, "status", "refused") == "accepted" for one in outcomes)
+
+    try:
+        if files:
+            done = submit_files(opened, list(files), artifacts=artifacts, told=told)
+        else:
+            done = submit_runs(
+                opened, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter, told=told
+            )
+    except KeyboardInterrupt as error:
+        raise Interrupted(
+            f"interrupted; {counted(accepted, 'submission')} accepted before, which stay",
+            hint="submit the same again: those are known and not counted twice, the others follow",
+        ) from error
     if json:
         refused = plain([one.as_finding() for one in done.rejected])
         print_json({"receipts": plain(done.receipts), "refused": refused, "findings": plain(done.notes)})

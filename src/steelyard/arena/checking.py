@@ -1,0 +1,106 @@
+"""Checking criteria before anything is written, and handing on in pieces what was checked.
+
+A check that runs commands may take an hour. So such a submission is a piece of its own: it is written as soon as it and
+those before it are checked, while others are still running, and whatever ends the work early takes only these along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+from steelyard.arena.artifacts import BadArtifacts, locate, staged
+from steelyard.arena.board import KnownTask
+from steelyard.arena.criteria import check_all, runs_commands
+from steelyard.arena.entries import Entry
+from steelyard.records.finding import Rejected
+from steelyard.records.submission import Submission, submission_digest
+
+STAGED_AT_ONCE = 100
+"""Submissions with artifacts that are written together at most, when looking at the artifacts is all there is to do."""
+
+Piece = dict[int, Entry | Rejected]
+"""What is written together, by number."""
+
+
+class Waiting(NamedTuple):
+    """A submission that is to be checked."""
+
+    submission: Submission
+    said: bytes
+    known: KnownTask
+    is_held: bool
+    """Whether the store has its id, so that only its digest is asked for."""
+
+    @property
+    def weight(self) -> int:
+        """Its share of a piece; the whole piece when its check may take long."""
+        if self.submission.artifacts is None:
+            return 0
+        return STAGED_AT_ONCE if not self.is_held and runs_commands(self.known.task.success_criteria) else 1
+
+
+def in_pieces(
+    numbers: Sequence[int], found: Mapping[int, Entry], todo: Mapping[int, Waiting], root: Path | None
+) -> Iterator[Piece]:
+    """The entries of these numbers in their order: those `found` already, and those of `todo` once they are checked."""
+    piece: Piece = {}
+    weight = 0
+    with _checks(todo, root) as result_of:
+        for number in numbers:
+            if number in found:
+                piece[number] = found[number]
+                continue
+            if number not in todo:
+                continue
+            own = todo[number].weight
+            if piece and own >= STAGED_AT_ONCE:  # what is there need not wait for it
+                yield piece
+                piece, weight = {}, 0
+            piece[number] = result_of(number)
+            weight += own
+            if weight >= STAGED_AT_ONCE:
+                yield piece
+                piece, weight = {}, 0
+        if piece:
+            yield piece
+
+
+@contextmanager
+def _checks(todo: Mapping[int, Waiting], root: Path | None) -> Iterator[Callable[[int], Entry | Rejected]]:
+    """What checking gives, by number. Those with artifacts are checked beside each other, and stopped at the end."""
+    stop = Event()
+    with_artifacts = [number for number, one in todo.items() if one.submission.artifacts is not None]
+    if len(with_artifacts) < 2:
+        yield lambda number: _check(todo[number], root, stop)
+        return
+    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    try:
+        coming = {number: pool.submit(_check, todo[number], root, stop) for number in with_artifacts}
+        yield lambda number: coming[number].result() if number in coming else _check(todo[number], root, stop)
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _check(waiting: Waiting, root: Path | None, stop: Event) -> Entry | Rejected:
+    """The submission with its criteria checked, unless it is in the store already."""
+    one, said, known, is_held = waiting
+    criteria = () if is_held else known.task.success_criteria
+    if one.artifacts is None:
+        results = check_all(criteria, one, None) if criteria else ()
+        return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
+    try:
+        if root is None:
+            raise BadArtifacts("no folder was named in which artifacts may lie")
+        with staged(locate(one.artifacts, root)) as found:
+            digest = submission_digest(one, found.sha256)
+            return Entry(one, known, digest, check_all(criteria, one, found, stop=stop), found.sha256)
+    except BadArtifacts as error:
+        return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
