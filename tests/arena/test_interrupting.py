@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -193,3 +194,38 @@ def test_a_sandboxed_command_ends_when_it_is_told_to(marker: str) -> None:
         sandbox.run(["sleep", marker], limits=sandbox.Limits(wall_seconds=600), stop=stop)
     presser.join()
     until(lambda: alive(marker) == [])
+
+
+def on_a_terminal(*arguments: str) -> tuple[int, str]:
+    """The exit status and what stderr shows when it is a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "steelyard", "arena", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "300"},
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # a terminal that nobody holds any more is an error, not an end
+            while piece := os.read(ours, 65536):
+                shown += piece
+        os.close(ours)
+    return process.returncode, shown.decode()
+
+
+def test_a_bar_follows_submissions_on_a_terminal_and_nowhere_else(
+    store: Store, store_address: str, tmp_path: Path
+) -> None:
+    make_arena(store).add_task(as_task({"id": "t"}))
+    rows = [{"id": f"s{number}", "task_id": "t", "total_tokens": 5, "tool_calls": 2} for number in range(1234)]
+    file = tmp_path / "[red]given.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ("submit", str(file), "--store", store_address)
+    status, shown = on_a_terminal(*given)
+    assert status == 0
+    assert "1,234 submissions" in shown
+    assert "submitting" in shown
+    assert "[red]given.jsonl" in shown
+    assert on_a_terminal(*given, "--quiet") == (0, "")
+    assert steelyard("arena", *given).stderr == ""

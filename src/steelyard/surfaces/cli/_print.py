@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import SteelyardError
@@ -92,24 +92,29 @@ def _line(finding: Finding, more: int) -> str:
     return f"{finding.severity}: {place}{finding.message}{others} [{finding.code}]"
 
 
+def reading_progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
+    """A bar that counts the records read."""
+    return progress_bar(shown=shown, doing="reading", noun="runs")
+
+
 @contextmanager
-def reading_progress(*, shown: bool) -> Iterator[Progress | None]:
-    """A bar on stderr that counts the records read; nothing where stderr is no terminal."""
+def progress_bar(*, shown: bool, doing: str, noun: str) -> Iterator[Progress | None]:
+    """A bar on stderr that counts what was done, and in which file; nothing where stderr is no terminal."""
     if not shown or not sys.stderr.isatty():
         yield None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # only a terminal needs it
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,} runs"),
+        TextColumn(f"{{task.completed:,}} {noun}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("reading", total=None)
+        bar = progress.add_task(doing, total=None)
 
         def advance(name: str, count: int) -> None:
-            progress.update(bar, advance=count, description=f"reading {name}")
+            progress.update(bar, advance=count, description=clean(f"{doing} {name}"))
 
         yield advance

@@ -1,21 +1,23 @@
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from steelyard.errors import Interrupted, UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, ProfileOption, Quiet, Seconds, SkipBad
-from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines
+from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines, progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from steelyard.arena.entries import Outcome
     from steelyard.records.task import Task
-    from steelyard.workflow.arena import Submitted
+    from steelyard.workflow.arena import FileTold, Submitted
 
 RECEIPTS_SHOWN = 20
 
@@ -128,7 +130,6 @@ def submit(
     Example: steelyard arena submit submissions.jsonl
     Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
     """
-    from steelyard.errors import Interrupted, UsageError
     from steelyard.workflow.arena import arena_at, plain, submit_files, submit_runs  # brings SQLAlchemy
 
     if bool(files) == bool(from_runs):
@@ -139,24 +140,13 @@ def submit(
     if from_runs and artifacts is not None:
         raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
     opened = arena_at(store)
-    accepted = 0
-
-    def told(_file: str, outcomes: Sequence[Outcome]) -> None:
-        nonlocal accepted
-        accepted += sum(getattr(one, "status", "refused") == "accepted" for one in outcomes)
-
-    try:
+    with _followed(shown=not quiet) as told:
         if files:
             done = submit_files(opened, list(files), artifacts=artifacts, told=told)
         else:
             done = submit_runs(
                 opened, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter, told=told
             )
-    except KeyboardInterrupt as error:
-        raise Interrupted(
-            f"interrupted; {counted(accepted, 'submission')} accepted before, which stay",
-            hint="submit the same again: those are known and not counted twice, the others follow",
-        ) from error
     if json:
         refused = plain([one.as_finding() for one in done.rejected])
         print_json({"receipts": plain(done.receipts), "refused": refused, "findings": plain(done.notes)})
@@ -165,6 +155,27 @@ def submit(
     if not quiet:
         print_findings(done.findings, whole_off_terminal=True)
     return 1 if not done.receipts or (done.rejected and not skip_bad) else 0
+
+
+@contextmanager
+def _followed(*, shown: bool) -> Iterator[FileTold]:
+    """Follows submissions with a bar; an interruption becomes an error that says how many were accepted."""
+    accepted = 0
+    try:
+        with progress_bar(shown=shown, doing="submitting", noun="submissions") as advance:
+
+            def told(file: str, outcomes: Sequence[Outcome]) -> None:
+                nonlocal accepted
+                accepted += sum(getattr(one, "status", "refused") == "accepted" for one in outcomes)
+                if advance is not None:
+                    advance(file, len(outcomes))
+
+            yield told
+    except KeyboardInterrupt as error:
+        raise Interrupted(
+            f"interrupted; {counted(accepted, 'submission')} accepted before, which stay",
+            hint="submit the same again: those are known and not counted twice, the others follow",
+        ) from error
 
 
 def _print_receipts(done: Submitted) -> None:
