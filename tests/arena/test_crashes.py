@@ -17,8 +17,7 @@ from sqlalchemy import select
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.arena import open_arena
-from steelyard.arena.events import EVALUATED, unfold_events
-from steelyard.arena.notify import event_id
+from steelyard.arena.events import EVALUATED, event_id, unfold_events
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.standings import standings
 from steelyard.store import Store, open_store
@@ -154,7 +153,8 @@ def receiver() -> Iterator[str]:
 NOTIFY = """
 import sys
 from steelyard.arena.arena import now_microseconds
-from steelyard.arena.notify import LEASE_SECONDS, SECOND, notify_once
+from steelyard.arena.delivering import LEASE_SECONDS, SECOND
+from steelyard.arena.notify import notify_once
 from steelyard.arena.targets import Target
 from steelyard.store import open_store
 print("ready", flush=True)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event as Signal
 from threading import Thread
 from typing import Any, ClassVar
 
@@ -16,12 +17,13 @@ import pytest
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.arena import Arena, now_microseconds
-from steelyard.arena.notify import LEASE_SECONDS, SECOND, Round, notify_once, waiting, waits_seconds
+from steelyard.arena.delivering import LEASE_SECONDS, SECOND, SILENCES, waits_seconds
+from steelyard.arena.notify import Round, notify_once, waiting
 from steelyard.arena.targets import Target, read_targets
 from steelyard.arena.watching import Watch
-from steelyard.arena.webhook import send
+from steelyard.arena.webhook import NoAnswer, send
 from steelyard.errors import MissingExtra, UsageError
-from steelyard.store import Store
+from steelyard.store import Store, open_store
 
 HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
 OTHER = Target(name="other", url="http://127.0.0.1:9/other")
@@ -106,6 +108,111 @@ def test_an_event_whose_sender_died_is_sent_again_under_the_same_id(arena: Arena
     notify_once(arena.store, [HOOK], sender=receiver, now=later(LEASE_SECONDS + 1))
     assert set(dying.seen) < set(receiver.seen)
     assert waiting(arena.store) == 0
+
+
+class TestTargetsInTrouble:
+    """A target that is dead, hangs or is slow: it holds up neither the round nor the others."""
+
+    def test_a_round_sends_what_was_due_when_it_began_and_ends(
+        self, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("steelyard.arena.delivering.FIRST_WAIT_SECONDS", 0)  # all retries are due at once
+        receiver = Receiver("hook")
+        done = notify_once(arena.store, [HOOK], sender=receiver)
+        assert (done.failed, len(receiver.seen)) == (3, 3)
+        assert notify_once(arena.store, [HOOK], sender=receiver).failed == 3
+
+    @pytest.mark.parametrize("order", [[HOOK, OTHER], [OTHER, HOOK]])
+    def test_the_others_get_theirs_while_one_hangs(self, arena: Arena, order: list[Target]) -> None:
+        receiver = Receiver()
+        all_there = Signal()
+
+        def sender(target: Target, **message: Any) -> str | None:
+            if target is HOOK:
+                assert all_there.wait(30)  # it hangs until the other has all of them
+                return NoAnswer("timed out")
+            receiver(target, **message)
+            if len(receiver.seen) == 3:
+                all_there.set()
+            return None
+
+        done = notify_once(arena.store, order, sender=sender)
+        assert (done.sent, done.failed, done.put_off, done.waiting) == (3, SILENCES, 3 - SILENCES, 3)
+
+    def test_a_silent_target_is_tried_twice_a_round_and_gets_everything_when_it_is_back(self, arena: Arena) -> None:
+        submit(arena, 2500)
+        seen: list[str] = []
+
+        def silent(_target: Target, *, event_id: str, **_: Any) -> str:
+            seen.append(event_id)
+            return NoAnswer("timed out")
+
+        moment = 0.0
+        for attempt in range(1, 4):
+            done = notify_once(arena.store, [HOOK], sender=silent, now=later(moment))
+            assert (done.failed, done.put_off) == (SILENCES, 2503 - SILENCES)
+            # none of them is due before the wait after so many attempts is over
+            just_before = later(moment + waits_seconds(attempt) - 1)
+            assert notify_once(arena.store, [HOOK], sender=silent, now=just_before).failed == 0
+            moment += waits_seconds(attempt) + 1
+        assert len(set(seen)) == SILENCES  # the same two each time: the others have had no attempt
+        receiver = Receiver()
+        done = notify_once(arena.store, [HOOK], sender=receiver, now=later(moment))
+        assert (done.sent, done.settled, done.waiting) == (2503, 2503, 0)
+        assert len(set(receiver.seen)) == 2503
+
+    def test_one_target_does_not_wait_for_the_retries_of_another(self, arena: Arena) -> None:
+        dead = Receiver("other")
+        moment = 0.0
+        for attempt in range(1, 6):
+            assert notify_once(arena.store, [OTHER], sender=dead, now=later(moment)).failed == 3
+            moment += waits_seconds(attempt) + 1
+        both = Receiver("hook", "other")
+        assert notify_once(arena.store, [HOOK, OTHER], sender=both, now=later(moment)).failed == 6
+        moment += waits_seconds(1) + 1  # the other has failed six times and waits longer
+        again = Receiver("other")
+        done = notify_once(arena.store, [HOOK, OTHER], sender=again, now=later(moment))
+        assert (done.sent, done.failed, done.waiting) == (3, 0, 3)
+        assert {name for name, _ in again.seen} == {"hook"}
+
+    def test_a_slow_target_has_no_more_under_lease_than_it_can_take(self, arena: Arena) -> None:
+        slow = Target(name="slow", url="http://127.0.0.1:9/", seconds=300)
+        another = Receiver()
+
+        def sender(target: Target, **message: Any) -> None:
+            if not another.seen:
+                notify_once(arena.store, [slow], sender=another)  # another sender, while this one waits
+                assert len(another.seen) == 2
+            else:
+                another(target, **message)
+
+        assert notify_once(arena.store, [slow], sender=sender).sent == 1
+        assert waiting(arena.store) == 0
+
+    def test_a_target_that_is_added_later_gets_what_is_not_settled(self, arena: Arena) -> None:
+        submit(arena, 1)  # before any is settled, since it counts on from those
+        first = Receiver()
+
+        def sender(target: Target, **message: Any) -> str | None:
+            return first(target, **message) if len(first.seen) < 3 else "answered 500"
+
+        assert notify_once(arena.store, [HOOK], sender=sender).settled == 3
+        assert notify_once(arena.store, [HOOK, OTHER], sender=Receiver(), now=later(60)).sent == 2
+
+    def test_deliveries_of_an_older_store_go_on(self, store: Store, store_address: str) -> None:
+        arena = make_arena(store)
+        arena.add_task(as_task({"id": "task"}))
+        submit(arena, 3)
+        assert notify_once(store, [HOOK, OTHER], sender=Receiver("other")).failed == 3
+        with store.write() as connection:
+            connection.exec_driver_sql("ALTER TABLE arena_deliveries DROP COLUMN due_at")
+            connection.exec_driver_sql("DELETE FROM steelyard_migrations WHERE number = 13")
+        store.close()
+        opened = open_store(store_address)
+        receiver = Receiver()
+        assert notify_once(opened, [HOOK, OTHER], sender=receiver, now=later(60)).settled == 3
+        assert [name for name, _ in receiver.seen] == ["other"] * 3
+        opened.close()
 
 
 def test_a_target_gets_only_the_kinds_it_wants(arena: Arena) -> None:

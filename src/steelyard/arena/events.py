@@ -6,21 +6,55 @@ them to the outbox in one transaction: an event is in one of the two places, nev
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.engine import Connection
 
+from steelyard.arena.cents import points
 from steelyard.store import Store, insert_columns, insert_rows
-from steelyard.store.migrations.m0001_arena import outbox
+from steelyard.store.migrations.m0001_arena import outbox, submissions, tasks
 from steelyard.store.migrations.m0011_batches import folded_events
 
 EVALUATED = "submission.evaluated"
 
 FOLDS_AT_ONCE = 200
 """Folded rows that are moved in one transaction."""
+EVENTS_AT_ONCE = 100
+"""Events that are read in one question."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target is told."""
+
+    event_id: str
+    """The same event has the same id, however often it is sent."""
+    kind: str
+    created_at: int
+    """Microseconds since 1970."""
+    submission_id: str
+    task_id: str
+    submitter: str | None
+    agent: str | None
+    model: str | None
+    overall_score: float
+    overall_ranking: int
+    """At the moment of acceptance, as are the score, the percentile and the version."""
+    percentile: float
+    baseline_version: int
+
+
+def event_id(kind: str, submission_id: str) -> str:
+    """The id of an event: made from what it tells of.
+
+    >>> event_id("submission.evaluated", "a") == event_id("submission.evaluated", "a")
+    True
+    """
+    return hashlib.sha256(f"{kind}\0{submission_id}".encode()).hexdigest()[:40]
 
 
 def write_events(connection: Connection, columns: Mapping[str, Sequence[Any]], now: int) -> None:
@@ -79,3 +113,43 @@ def count_waiting(connection: Connection) -> int:
     in_outbox: int = connection.execute(select(func.count()).where(~outbox.c.is_settled)).scalar_one()
     folded = connection.execute(select(func.coalesce(func.sum(folded_events.c.n), 0))).scalar_one()
     return in_outbox + int(folded)
+
+
+def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, Event]]:
+    """The events of these numbers, put together from what they tell of."""
+    same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
+    told = (
+        select(
+            outbox,
+            submissions.c.id.label("submission_id"),
+            submissions.c.submitter,
+            submissions.c.agent,
+            submissions.c.model,
+            tasks.c.id.label("task_id"),
+        )
+        .join(submissions, same)
+        .join(tasks, tasks.c.task_key == outbox.c.task_key)
+        .order_by(outbox.c.seq)
+    )
+    found: list[tuple[int, Event]] = []
+    for start in range(0, len(taken), EVENTS_AT_ONCE):
+        some = told.where(outbox.c.seq.in_(taken[start : start + EVENTS_AT_ONCE]))
+        found += [(row["seq"], _event(row)) for row in connection.execute(some).mappings()]
+    return found
+
+
+def _event(row: Any) -> Event:  # Any: a row of the store
+    return Event(
+        event_id=event_id(row["kind"], row["submission_id"]),
+        kind=row["kind"],
+        created_at=row["created_at"],
+        submission_id=row["submission_id"],
+        task_id=row["task_id"],
+        submitter=row["submitter"],
+        agent=row["agent"],
+        model=row["model"],
+        overall_score=points(row["overall"]),
+        overall_ranking=row["overall_ranking"],
+        percentile=row["percentile"],
+        baseline_version=row["baseline_version"],
+    )

@@ -8,8 +8,7 @@ import msgspec
 from sqlalchemy import func, select
 
 from steelyard.arena.arena import Arena
-from steelyard.arena.events import unfold_events
-from steelyard.arena.notify import read_events
+from steelyard.arena.events import read_events, unfold_events
 from steelyard.store.migrations.m0001_arena import outbox
 
 OVERLAP = 1_000

@@ -24,6 +24,12 @@ TIME_HEADER = "Steelyard-Timestamp"
 SIGNATURE_HEADER = "Steelyard-Signature"
 
 
+class NoAnswer(str):
+    """What went wrong where nobody answered: the next message would hardly fare better."""
+
+    __slots__ = ()
+
+
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """A redirect could lead to an address that nobody configured."""
 
@@ -66,7 +72,7 @@ def send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: in
         with error:
             return f"answered {error.code}"
     except (OSError, HTTPException) as error:
-        return f"{type(error).__name__}: {error}"[:500]
+        return NoAnswer(f"{type(error).__name__}: {error}"[:500])
 
 
 def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
@@ -78,4 +84,5 @@ def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
     messenger = apprise.Apprise()
     if not messenger.add(environment(target.apprise_env, target.name)):
         return "Apprise does not know this kind of address"
-    return None if messenger.notify(title=f"steelyard: {kind}", body=body.decode()) else "Apprise could not deliver it"
+    is_taken = messenger.notify(title=f"steelyard: {kind}", body=body.decode())
+    return None if is_taken else NoAnswer("Apprise could not deliver it")

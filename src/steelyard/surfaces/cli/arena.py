@@ -281,7 +281,8 @@ def notify(
         if json:
             print_json(plain(done))
         elif once or done.sent or done.failed:
-            console().print(f"{done.sent:,} sent, {done.failed:,} failed, {done.waiting:,} waiting")
+            put_off = f" {done.put_off:,} put off," if done.put_off else ""
+            console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting")
         for error in done.errors:
             console(stderr=True).print(error)
         if once:
