@@ -82,8 +82,34 @@ def test_a_file_counts_when_it_is_really_there(tmp_path: Path) -> None:
 
 def test_an_error_log_tells_of_errors(tmp_path: Path) -> None:
     criterion = {"type": "no_errors", "error_log": "errors.txt"}
-    assert check(criterion, folder_of(tmp_path / "a", {"errors.txt": ""}), success=False).met
+    empty = check(criterion, folder_of(tmp_path / "a", {"errors.txt": ""}))
+    assert (empty.met, empty.claimed) == (True, False)
     assert not check(criterion, folder_of(tmp_path / "b", {"errors.txt": "boom"}), success=True).met
+
+
+@pytest.mark.parametrize("said", [{}, {"success": True}, {"success": False}])
+def test_an_error_log_that_was_left_out_proves_nothing(tmp_path: Path, said: dict[str, bool]) -> None:
+    folder = folder_of(tmp_path / "a", {"other.txt": ""})
+    (folder / "log").mkdir()
+    for name in ("errors.txt", "log", "../a/other.txt"):
+        assert not check({"type": "no_errors", "error_log": name}, folder, **said).met
+    assert "not among the artifacts" in check({"type": "no_errors", "error_log": "errors.txt"}, folder).reason
+
+
+def test_who_says_that_it_failed_is_believed(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", {"errors.txt": ""})
+    for criterion in ({"type": "no_errors", "error_log": "errors.txt"}, {"type": "no_errors"}):
+        found = check(criterion, folder, success=False)
+        assert (found.met, found.reason) == (False, "success is stated as false")
+
+
+@needs_sandbox
+def test_tests_of_the_task_that_are_gone_prove_nothing(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "made", GOOD)
+    (tmp_path / "empty").mkdir()
+    for name in ("gone", "empty"):
+        found = check({"type": "tests_pass", "tests": str(tmp_path / name)}, folder)
+        assert (found.met, found.reason) == (False, "the task's own tests are not there")
 
 
 def test_a_judge_s_score_is_held_against_the_threshold() -> None:

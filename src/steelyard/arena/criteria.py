@@ -60,6 +60,12 @@ class Bench(NamedTuple):
     folder: Path
     stop: Event | None
 
+    def find(self, name: str) -> Path | None:
+        """The artifact of that name; None when there is none, or the name leads out of the folder."""
+        path = self.folder / name
+        inside = path.resolve().is_relative_to(self.folder.resolve())
+        return path if inside and path.is_file() else None
+
     def run(
         self,
         command: Sequence[str],
@@ -112,31 +118,31 @@ def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | N
     if bench is None:
         met = name in (submission.files_created or ())
         return met, True, f"files_created {'names' if met else 'does not name'} {name!r}"
-    path = bench.folder / name
-    inside = path.resolve().is_relative_to(bench.folder.resolve())
-    met = inside and path.is_file()
+    met = bench.find(name) is not None
     return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
 
 
 def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None) -> Verdict:
+    if submission.success is False:  # whatever a log says, nobody would say so without a reason
+        return False, True, "success is stated as false"
     if bench is not None and criterion.error_log is not None:
-        log = bench.folder / criterion.error_log
-        inside = log.resolve().is_relative_to(bench.folder.resolve())
-        has_errors = not inside or (log.is_file() and log.stat().st_size > 0)
-        return (
-            not has_errors,
-            False,
-            f"{criterion.error_log!r} {'holds errors' if has_errors else 'is empty or absent'}",
-        )
+        name = criterion.error_log
+        log = bench.find(name)
+        if log is None:
+            return False, False, f"the error log {name!r} is not among the artifacts"
+        is_empty = log.stat().st_size == 0
+        return is_empty, False, f"the error log {name!r} {'is empty' if is_empty else 'holds errors'}"
     if submission.success is None:
         return True, True, "success is not stated and counts as true"
-    return submission.success, True, f"success is stated as {str(submission.success).lower()}"
+    return True, True, "success is stated as true"
 
 
 def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
     files = _task_files(criterion.tests)
+    if isinstance(files, str):
+        return False, False, files
     if criterion.command is not None:
         result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
         return result.ok, False, f"the tests' command: {result.ending}"
@@ -212,13 +218,17 @@ def _python() -> str:
     return sandbox.active_isolation().python or "python3"
 
 
-def _task_files(folder: str | None) -> dict[str, bytes]:
-    """The task's own tests, which lie over whatever the submission has under the same names."""
+def _task_files(folder: str | None) -> dict[str, bytes] | str:
+    """The task's own tests, which lie over whatever the submission has under the same names; else what is wrong."""
     if folder is None:
         return {}
     root = Path(folder)
     paths = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths[:MOST_TEST_FILES]}
+    if not paths:
+        return "the task's own tests are not there"
+    if len(paths) > MOST_TEST_FILES:
+        return f"the task's own tests are more than {MOST_TEST_FILES} files"
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
 def _record(content: bytes | None) -> dict[str, Any]:  # Any: JSON that the tested code may have written
