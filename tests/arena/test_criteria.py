@@ -138,6 +138,195 @@ def test_the_task_s_own_tests_lie_over_those_of_the_submission(tmp_path: Path) -
     assert not check({"type": "tests_pass", "tests": str(own)}, folder).met
 
 
+HIDDEN = {
+    "test_solution.py": (
+        "import unittest\nimport solution\n\n\nclass Case(unittest.TestCase):\n"
+        "    def test_a(self):\n        self.assertEqual(solution.f(), 1)\n\n"
+        "    def test_b(self):\n        self.assertEqual(solution.f(), 1)\n"
+    ),
+    "test_zoo.py": (
+        "import unittest\nimport solution\n\n\nclass Zoo(unittest.TestCase):\n"
+        "    def test_c(self):\n        self.assertEqual(solution.f(), 1)\n"
+    ),
+}
+WRONG = "\n\ndef f():\n    return 2\n"
+ATTACKS = {
+    "assertion": "import unittest\nunittest.TestCase.assertEqual = lambda *a: None",
+    "result": "import unittest\nunittest.TestResult.addFailure = lambda self, t, e: None",
+    "code of the assertion": (
+        "import unittest\n"
+        "unittest.TestCase.assertEqual.__code__ = (lambda self, first, second, msg=None: None).__code__"
+    ),
+    "comparison": "import unittest\nunittest.TestCase._getAssertEqualityFunc = lambda *a: lambda *b, **c: None",
+    "running": "import unittest\nunittest.TestCase.run = lambda self, result=None: result.addSuccess(self)",
+    "suites": "import unittest\nunittest.TestSuite.run = lambda self, result, debug=False: result",
+    "calling": "import unittest\nunittest.TestCase.__call__ = lambda self, result: result.addSuccess(self)",
+    "attributes": (
+        "import unittest\n"
+        "unittest.TestCase.__getattribute__ = lambda self, name: (\n"
+        "    (lambda *a: None) if name == 'assertEqual' else object.__getattribute__(self, name))"
+    ),
+    "a builtin": "import builtins\nbuiltins.sorted = lambda *a, **k: []",
+    "a shadow": "import unittest.case\nunittest.case.isinstance = lambda *a: True",
+    "the library": "import sys, types\nsys.modules['unittest'] = types.ModuleType('unittest')",
+    "end": "import os\nos._exit(0)",
+    "exit": "import sys\nsys.exit(0)",
+    "a thread": "import os, threading\nthreading.Timer(0.01, os._exit, [0]).start()\nimport time\ntime.sleep(0.1)",
+    "printing": 'print(\'OK\'); print(\'{"ran": 3, "bad": 0, "changed": 0}\')',
+    "descriptors": (
+        "import os\nfor fd in range(64):\n    try:\n"
+        '        os.write(fd, b\'{"ran": 3, "bad": 0, "changed": 0}\')\n    except OSError:\n        pass\nos._exit(0)'
+    ),
+    "standard input": (
+        "import os\ntry:\n    said = os.read(0, 1000).split()\n    import json\n"
+        "    open(said[1], 'w').write(json.dumps(dict(nonce=said[0].decode(), ran=3, bad=0, changed=0)))\n"
+        "    os._exit(0)\nexcept IndexError:\n    pass"
+    ),
+    "the parent's memory": (
+        "import os\ntry:\n    open(f'/proc/{os.getppid()}/mem', 'rb'); open(f'/proc/{os.getppid()}/fd/0')\n"
+        "except OSError:\n    pass\nelse:\n    raise SystemError('readable')"
+    ),
+    "files of tests": (
+        "import pathlib\nfor path in pathlib.Path().glob('test*.py'):\n    path.unlink()\n    path.write_text('')"
+    ),
+    "modules of tests": "import sys, types\nsys.modules['test_zoo'] = types.ModuleType('test_zoo')",
+    "the test": (
+        "import sys\n\ndef patch():\n    sys.modules['test_zoo'].Zoo.test_c = lambda self: None\n"
+        "    sys.modules['test_solution'].Case.test_b = lambda self: None\n    return 1\n\n"
+        "def f(): return patch()\n\nold = f"
+    ),
+    "skipping": "import unittest\n\ndef g():\n    raise unittest.SkipTest('no')",
+    "frames": (
+        "import sys\nframe = sys._getframe()\nwhile frame:\n"
+        "    for value in list(frame.f_locals.values()):\n"
+        "        if type(value).__name__ == 'Outcomes':\n"
+        "            type(value).addFailure = lambda self, *a: self._said.add('passed')\n"
+        "    frame = frame.f_back"
+    ),
+    "exit functions": "import atexit\natexit._run_exitfuncs()",
+}
+IN_VAIN = {
+    "printing",
+    "standard input",
+    "the parent's memory",
+    "files of tests",
+    "modules of tests",
+}
+ENDING = {"end", "a thread", "descriptors", "exit functions"}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("attack", list(ATTACKS))
+def test_code_that_meddles_with_its_tests_has_not_passed_them(tmp_path: Path, attack: str) -> None:
+    own = folder_of(tmp_path / "own", HIDDEN)
+    code = ATTACKS[attack] + WRONG
+    if attack == "skipping":
+        # One passes, so that something ran; the others would be skipped.
+        code = (
+            ATTACKS[attack]
+            + "\n\ncalls = []\n\n\ndef f():\n    calls.append(1)\n    return 1 if len(calls) == 1 else g()\n"
+        )
+    elif attack == "the test":
+        code = (
+            ATTACKS[attack]
+            + "\ncalls = []\n\ndef f():\n    calls.append(1)\n    return old() if len(calls) == 1 else 2\n"
+        )
+    folder = folder_of(tmp_path / "made", {"solution.py": code})
+    found = check({"type": "tests_pass", "tests": str(own)}, folder)
+    assert not found.met, found.reason
+    if attack in IN_VAIN:
+        assert found.reason == "3 tests ran, 3 did not pass"
+    elif attack in ENDING:
+        assert "did not run to their end" in found.reason
+    elif attack not in ("exit", "skipping"):
+        assert found.reason == "the code under test changed the tests or the test library"
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    "brought",
+    [
+        {"unittest.py": "raise SystemExit(0)", "json.py": "", "secrets.py": ""},
+        {"unittest/__init__.py": "", "importlib/__init__.py": ""},
+        {"home/.local/lib/python3.11/site-packages/usercustomize.py": "import os\nos._exit(0)\n"},
+        {"sitecustomize.py": "import os\nos._exit(0)\n", "test_zoo/__init__.py": ""},
+        {"test_more.py": "import unittest\n\ndef load_tests(*a): return unittest.TestSuite()\n"},
+        {"sub/__init__.py": "def load_tests(*a):\n    import unittest\n    return unittest.TestSuite()\n"},
+    ],
+    ids=lambda brought: next(iter(brought)),
+)
+def test_files_beside_the_code_take_the_place_of_nothing(tmp_path: Path, brought: dict[str, str]) -> None:
+    own = folder_of(tmp_path / "own", {**HIDDEN, "sub/test_deep.py": HIDDEN["test_zoo.py"]})
+    for name, code in (("good", "def f():\n    return 1\n"), ("wrong", WRONG)):
+        folder = folder_of(tmp_path / name, {"solution.py": code, **brought})
+        expected = "4 tests ran, 0 did not pass" if name == "good" else "4 tests ran, 4 did not pass"
+        assert check({"type": "tests_pass", "tests": str(own)}, folder).reason == expected
+
+
+HONEST = """
+import unittest
+from unittest import mock
+import solution
+from sub.helpers import wanted
+
+
+def setUpModule():
+    unittest.TestCase.maxDiff = None
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.made = mock.Mock()
+
+    def test_f(self):
+        for number in range(3):
+            with self.subTest(number=number):
+                self.assertEqual(solution.f(), wanted())
+
+    @mock.patch("builtins.abs", return_value=7)
+    def test_patched(self, _abs):
+        self.assertEqual(abs(-1), 7)
+
+    @unittest.skip("not here")
+    def test_decorated(self):
+        self.fail()
+
+    def test_skips_itself(self):
+        self.skipTest("not today")
+
+    @unittest.expectedFailure
+    def test_known_to_fail(self):
+        self.assertEqual(solution.f(), 2)
+
+
+class Away(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        raise unittest.SkipTest("elsewhere")
+
+    def test_never(self):
+        self.fail()
+
+
+class Waits(unittest.IsolatedAsyncioTestCase):
+    async def test_later(self):
+        self.assertEqual(solution.f(), 1)
+"""
+
+
+@needs_sandbox
+def test_honest_tests_of_every_kind_pass(tmp_path: Path) -> None:
+    helpers = {"sub/helpers.py": "def wanted():\n    return 1\n", "sub/__init__.py": ""}
+    own = folder_of(tmp_path / "own", {"test_all.py": HONEST, **helpers})
+    folder = folder_of(tmp_path / "made", {"solution.py": "def f():\n    return 1\n"})
+    for criterion in ({"type": "tests_pass", "tests": str(own)}, {"type": "tests_pass"}):
+        if "tests" not in criterion:
+            folder_of(folder, {"test_all.py": HONEST, **helpers})
+        found = check(criterion, folder)
+        assert (found.met, found.reason) == (True, "4 tests ran, 0 did not pass")  # f, patched, known to fail, later
+
+
 @needs_sandbox
 def test_code_must_compile(tmp_path: Path) -> None:
     assert check({"type": "code_compiles"}, folder_of(tmp_path / "a", GOOD)).met

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from steelyard import sandbox
 from steelyard.arena.artifacts import Staged
 from steelyard.arena.receipts import CriterionResult
+from steelyard.arena.unittest_runner import PROGRAM
 from steelyard.records.submission import Submission
 from steelyard.records.task import (
     CodeCompiles,
@@ -26,15 +27,10 @@ from steelyard.records.task import (
 NO_ARTIFACTS = "there are no artifacts to check it on"
 MOST_TEST_FILES = 2_000
 
-# The tests run in this process and could end it early with any status: only the record, which names a number that the
-# tests are not told, counts. It is written after the last test.
-_RUN_TESTS = """
-import json, sys, unittest
-nonce, place = sys.stdin.read().split()
-result = unittest.TextTestRunner(stream=sys.stderr).run(unittest.defaultTestLoader.discover('.'))
-bad = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
-with open(place, 'w') as file:
-    json.dump({'nonce': nonce, 'ran': result.testsRun - len(result.skipped), 'bad': bad}, file)
+_RUNNER = Path(__file__).with_name("unittest_runner.py")
+_RUN_TESTS = f"""
+import sys
+exec(compile(sys.argv[1], '<steelyard>', 'exec'), {{'__name__': '{PROGRAM}', '__file__': '<steelyard>'}})
 """
 
 _COMPILE_ALL = """
@@ -146,25 +142,33 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
     if criterion.command is not None:
         result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
         return result.ok, False, f"the tests' command: {result.ending}"
-    nonce, place = secrets.token_hex(16), f"{secrets.token_hex(8)}.json"
+    return _run_unittest(bench, files, criterion.seconds)
+
+
+def _run_unittest(bench: Bench, files: dict[str, bytes], seconds: float) -> Verdict:
+    """Run the tests and believe only a record that names a number which neither they nor the code are told."""
+    nonce, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
     result = bench.run(
-        ["python", "-c", _RUN_TESTS],
-        seconds=criterion.seconds,
-        files=files,
+        # Isolated, so that no module, start-up file or setting that was submitted comes before the library's.
+        ["python", "-I", "-c", _RUN_TESTS, _RUNNER.read_text(encoding="utf-8"), job],
+        seconds=seconds,
+        files={**files, job: json.dumps(sorted(files)).encode()},
         stdin=f"{nonce} {place}".encode(),
         collect=[place],
     )
     record = _record(result.collected.get(place))
     if record.get("nonce") != nonce:
         return False, False, f"the tests did not run to their end ({result.ending})"
-    ran, bad = int(record["ran"]), int(record["bad"])
+    if record["changed"]:
+        return False, False, "the code under test changed the tests or the test library"
+    ran, bad = record["ran"], record["bad"]
     return ran > 0 and bad == 0, False, f"{ran} tests ran, {bad} did not pass"
 
 
 def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    command = criterion.command or ("python", "-c", _COMPILE_ALL)
+    command = criterion.command or ("python", "-I", "-c", _COMPILE_ALL)
     result = bench.run(command, seconds=criterion.seconds)
     said = "" if result.ok or criterion.command else f": {_last_line(result.stderr)}"
     return result.ok, False, f"compiling: {result.ending}{said}"
@@ -236,7 +240,7 @@ def _record(content: bytes | None) -> dict[str, Any]:  # Any: JSON that the test
         found = json.loads(content or b"{}")
     except ValueError:
         return {}
-    known = isinstance(found, dict) and all(isinstance(found.get(name), int) for name in ("ran", "bad"))
+    known = isinstance(found, dict) and all(isinstance(found.get(name), int) for name in ("ran", "bad", "changed"))
     return found if known else {}
 
 
