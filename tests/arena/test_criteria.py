@@ -348,6 +348,27 @@ def test_a_command_counts_by_its_exit_status_and_in_time(tmp_path: Path) -> None
 
 
 @needs_sandbox
+@pytest.mark.parametrize("kind", ["command", "tests_pass", "code_compiles", "judge"])
+def test_a_command_that_failed_shows_the_end_of_what_it_said(tmp_path: Path, kind: str) -> None:
+    loud = "import sys\nprint('x' * 9000)\nsys.exit('\\x1b[31mthe disk is full\\u202e')\n"
+    folder = folder_of(tmp_path / "a", {"loud.py": loud, "quiet.py": "raise SystemExit(3)\n"})
+    more = {"threshold": 0.5} if kind == "judge" else {}
+    found = check({"type": kind, "command": ["python", "loud.py"], **more}, folder)
+    assert "exit status 1, its output ends with '\\x1b[31mthe disk is full\\u202e'" in found.reason
+    assert found.reason.isprintable()
+    quiet = check({"type": kind, "command": ["python", "quiet.py"], **more}, folder).reason
+    assert "exit status 3, without output" in quiet
+
+
+@needs_sandbox
+def test_what_a_command_said_is_shown_bounded(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", {"loud.py": "print('x' * 9000 + 'end')\nraise SystemExit(1)\n"})
+    reason = check({"type": "command", "command": ["python", "loud.py"]}, folder).reason
+    assert reason.endswith("xend'")
+    assert len(reason) < 400
+
+
+@needs_sandbox
 def test_a_judge_of_the_task_s_own_prints_its_score(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "a", {"judge.py": "print('thinking')\nprint(0.8)\n", "mad.py": "print(7)\n"})
     assert check({"type": "judge", "threshold": 0.8, "command": ["python", "judge.py"]}, folder).met
@@ -385,6 +406,21 @@ def test_hostile_archives_stay_inside(tmp_path: Path) -> None:
     (tmp_path / "broken.zip").write_bytes(b"PK\x05\x06 not really")
     with pytest.raises(BadArtifacts), staged(tmp_path / "broken.zip"):
         pass
+
+
+@pytest.mark.parametrize("name", ["deep/" * 2000 + "a.txt", "n" * 3000])
+def test_names_that_are_too_long_are_quoted_in_part(tmp_path: Path, name: str) -> None:
+    with tarfile.open(tmp_path / "long.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo(name), io.BytesIO(b""))
+    with pytest.raises(BadArtifacts) as caught, staged(tmp_path / "long.tar"):
+        pass
+    assert "File name too long" in caught.value.message
+    assert name[:100] in caught.value.message
+    assert len(caught.value.message) < 400
+    for place in (name, "a\0b"):
+        with pytest.raises(BadArtifacts) as caught:
+            locate(place, tmp_path)
+        assert len(caught.value.message) < 400
 
 
 def test_artifacts_outside_of_the_named_folder_are_not_opened(tmp_path: Path) -> None:

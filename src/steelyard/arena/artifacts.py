@@ -21,6 +21,8 @@ from steelyard.errors import BadInput
 
 MOST_FILES = 20_000
 MOST_BYTES = 512 * 1024 * 1024
+MOST_QUOTED = 200
+"""Characters of a name or of another program's message that an error shows."""
 _PIECE = 1 << 20
 
 
@@ -47,12 +49,23 @@ def locate(artifacts: str, root: Path) -> Path:
         if inside and path.exists():
             return path
     except (OSError, ValueError, RuntimeError) as error:
-        raise BadArtifacts(f"the artifacts cannot be found: {error}") from error
+        raise BadArtifacts(f"the artifacts cannot be found: {_why(error)}") from error
     if not inside:
         raise BadArtifacts(
             "the artifacts lie outside of the folder of the submissions", hint="name them relative to it"
         )
-    raise BadArtifacts(f"there are no artifacts at {artifacts!r}")
+    raise BadArtifacts(f"there are no artifacts at {_quoted(artifacts)}")
+
+
+def _quoted(name: str) -> str:
+    """A name that somebody else chose, as a message may show it."""
+    return repr(name if len(name) <= MOST_QUOTED else f"{name[:MOST_QUOTED]}...")
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, without the path: that is one of ours, and may be as long as whoever submits likes."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return said if len(said) <= MOST_QUOTED else f"{said[:MOST_QUOTED]}..."
 
 
 @contextmanager
@@ -64,7 +77,7 @@ def staged(path: Path) -> Iterator[Staged]:
             for relative, content in _files(path):
                 stage.put(relative, content)
         except (OSError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
-            raise BadArtifacts(f"the artifacts cannot be read: {error}") from error
+            raise BadArtifacts(f"the artifacts cannot be read: {_why(error)}") from error
         yield Staged(Path(name), stage.digest())
 
 
@@ -79,9 +92,13 @@ class _Stage:
         if len(self._digests) >= MOST_FILES:
             raise BadArtifacts(f"there are more than {MOST_FILES} files among the artifacts")
         target = self._folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256()
-        with target.open("wb") as out:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            out = target.open("wb")
+        except OSError as error:
+            raise BadArtifacts(f"a file of the artifacts cannot be kept: {_quoted(relative)}: {_why(error)}") from error
+        with out:
             while piece := content.read(_PIECE):
                 self._left -= len(piece)
                 if self._left < 0:
@@ -98,7 +115,7 @@ class _Stage:
 def _safe_name(relative: str) -> str:
     path = PurePosixPath(relative.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in relative:
-        raise BadArtifacts(f"a file of the artifacts is named {relative[:200]!r}", hint="use relative paths")
+        raise BadArtifacts(f"a file of the artifacts is named {_quoted(relative)}", hint="use relative paths")
     return str(path)
 
 

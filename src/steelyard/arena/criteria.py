@@ -26,6 +26,10 @@ from steelyard.records.task import (
 
 NO_ARTIFACTS = "there are no artifacts to check it on"
 MOST_TEST_FILES = 2_000
+MOST_OUTPUT = 300
+"""Characters of a failed command's output that a reason shows."""
+MOST_NAME = 100
+"""Characters of a program's name that a reason shows."""
 
 _RUNNER = Path(__file__).with_name("unittest_runner.py")
 _RUN_TESTS = f"""
@@ -141,7 +145,7 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
         return False, False, files
     if criterion.command is not None:
         result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
-        return result.ok, False, f"the tests' command: {result.ending}"
+        return result.ok, False, f"the tests' command: {_ending(result)}"
     return _run_unittest(bench, files, criterion.seconds)
 
 
@@ -170,8 +174,7 @@ def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Benc
         return False, False, NO_ARTIFACTS
     command = criterion.command or ("python", "-I", "-c", _COMPILE_ALL)
     result = bench.run(command, seconds=criterion.seconds)
-    said = "" if result.ok or criterion.command else f": {_last_line(result.stderr)}"
-    return result.ok, False, f"compiling: {result.ending}{said}"
+    return result.ok, False, f"compiling: {_ending(result)}"
 
 
 def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench | None) -> Verdict:
@@ -179,7 +182,7 @@ def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench |
         return False, False, NO_ARTIFACTS
     result = bench.run(criterion.command, seconds=criterion.seconds)
     met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
-    return met, False, f"{criterion.command[0]}: {result.ending}"
+    return met, False, f"{criterion.command[0][:MOST_NAME]}: {result.ending if met else _ending(result)}"
 
 
 def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | None) -> Verdict:
@@ -203,7 +206,7 @@ def _judge_command(criterion: JudgeThreshold, command: Sequence[str], bench: Ben
     except ValueError:
         score = None
     if score is None or not 0 <= score <= 1:
-        return False, False, f"the judge gave no score from 0 to 1 ({result.ending})"
+        return False, False, f"the judge gave no score from 0 to 1 ({_ending(result)})"
     return score >= criterion.threshold, False, f"judged {score:g}, {criterion.threshold:g} is needed"
 
 
@@ -244,6 +247,16 @@ def _record(content: bytes | None) -> dict[str, Any]:  # Any: JSON that the test
     return found if known else {}
 
 
+def _ending(result: sandbox.SandboxResult) -> str:
+    """How a command ended, and the end of what it said, escaped: nobody knows what it may have printed."""
+    if result.ok:
+        return result.ending
+    said = (result.stderr.strip() or result.stdout.strip()).decode(errors="replace")
+    if not said:
+        return f"{result.ending}, without output"
+    return f"{result.ending}, its output ends with {said[-MOST_OUTPUT:]!r}"
+
+
 def _last_line(output: bytes) -> str:
     lines = output.decode(errors="replace").strip().splitlines()
-    return lines[-1][:300] if lines else ""
+    return lines[-1][:MOST_OUTPUT] if lines else ""
