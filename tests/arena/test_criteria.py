@@ -80,6 +80,29 @@ def test_a_file_counts_when_it_is_really_there(tmp_path: Path) -> None:
     assert not check({"type": "file_exists", "file_path": "../made/a.py"}, folder).met
 
 
+@pytest.mark.parametrize(
+    ("wanted", "met"),
+    [
+        ("src/a.py", True),
+        ("./src/a.py", True),
+        ("src//sub/../a.py", True),
+        ("src\\a.py", True),
+        ("a.py", False),
+        ("../src/a.py", False),
+        ("/src/a.py", False),
+    ],
+)
+def test_a_path_is_the_same_however_it_is_written_claimed_or_shown(tmp_path: Path, wanted: str, met: bool) -> None:
+    folder = folder_of(tmp_path / "src", {"src/a.py": ""})
+    criterion = {"type": "file_exists", "file_path": wanted}
+    assert check(criterion, folder).met == met
+    for named in ("src/a.py", "./src/a.py", "src/./a.py"):
+        assert check(criterion, None, files_created=["other.py", named]).met == met
+    if not met:
+        outside = [name for name in (wanted, "/src/a.py", "../src/a.py") if name != "a.py"]
+        assert not check(criterion, None, files_created=outside).met
+
+
 def test_an_error_log_tells_of_errors(tmp_path: Path) -> None:
     criterion = {"type": "no_errors", "error_log": "errors.txt"}
     empty = check(criterion, folder_of(tmp_path / "a", {"errors.txt": ""}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -62,9 +63,9 @@ class Bench(NamedTuple):
 
     def find(self, name: str) -> Path | None:
         """The artifact of that name; None when there is none, or the name leads out of the folder."""
-        path = self.folder / name
-        inside = path.resolve().is_relative_to(self.folder.resolve())
-        return path if inside and path.is_file() else None
+        inside = _inside(name)
+        path = None if inside is None else self.folder / inside
+        return path if path is not None and path.is_file() else None
 
     def run(
         self,
@@ -113,10 +114,21 @@ Verdict = tuple[bool, bool, str]
 Kind = TypeVar("Kind", bound=SuccessCriterion)
 
 
+def _inside(name: str) -> str | None:
+    """The one way to write a path inside the artifacts; None when it leads out of them.
+
+    >>> _inside("./src//a.py"), _inside("src/../../a.py")
+    ('src/a.py', None)
+    """
+    path = posixpath.normpath(name.replace("\\", "/"))
+    return None if path.startswith("/") or path.split("/")[0] == ".." else path
+
+
 def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | None) -> Verdict:
     name = criterion.file_path
     if bench is None:
-        met = name in (submission.files_created or ())
+        wanted = _inside(name)
+        met = wanted is not None and any(_inside(one) == wanted for one in submission.files_created or ())
         return met, True, f"files_created {'names' if met else 'does not name'} {name!r}"
     met = bench.find(name) is not None
     return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
