@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event as Signal
@@ -280,6 +282,30 @@ def test_a_redirect_is_not_followed_and_a_refusal_is_an_error(server: str) -> No
 def test_nobody_listening_is_an_error_and_not_a_crash() -> None:
     target = Target(name="hook", url="http://127.0.0.1:1/", seconds=1.0)
     assert "refused" in str(send(target, event_id="e", kind="k", body=b"{}", timestamp=1))
+
+
+def test_a_target_that_answers_byte_by_byte_is_given_up_in_its_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        given_up = Signal()
+
+        def trickle() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                for _ in range(300):
+                    if given_up.wait(0.05):
+                        break
+                    connection.sendall(b"X-More: x\r\n")
+                connection.sendall(b"Content-Length: 0\r\n\r\n")
+
+        thread = Thread(target=trickle)
+        thread.start()
+        target = Target(name="hook", url=f"http://127.0.0.1:{server.getsockname()[1]}/", seconds=0.3)
+        answer = send(target, event_id="e", kind="k", body=b"{}", timestamp=1)
+        given_up.set()
+        thread.join()
+    assert isinstance(answer, NoAnswer)
+    assert answer == "no answer within 0.3 seconds"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import importlib
 import urllib.error
 import urllib.request
 from http.client import HTTPException
+from threading import Thread
 from typing import Any
 
 from steelyard._version import __version__
@@ -22,6 +23,10 @@ ID_HEADER = "Steelyard-Event-Id"
 KIND_HEADER = "Steelyard-Event-Kind"
 TIME_HEADER = "Steelyard-Timestamp"
 SIGNATURE_HEADER = "Steelyard-Signature"
+
+
+MARGIN_SECONDS = 0.5
+"""What a socket has beyond its limit to say itself what went wrong."""
 
 
 class NoAnswer(str):
@@ -51,7 +56,28 @@ def signature(secret: bytes, timestamp: int, body: bytes) -> str:
 
 
 def send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: int) -> str | None:
-    """None when the target took the message, else what went wrong."""
+    """None when the target took the message, else what went wrong. It has `seconds` for all of it.
+
+    A socket's own limit starts anew with every byte, and looking up a name has none: both are waited for from outside.
+    """
+    answers: list[str | None] = []
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answers.append(_send(target, event_id=event_id, kind=kind, body=body, timestamp=timestamp))
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            problems.append(error)
+
+    waiting = Thread(target=work, daemon=True)  # nobody waits for one that was given up, not even the program's end
+    waiting.start()
+    waiting.join(target.seconds + MARGIN_SECONDS)
+    if problems:
+        raise problems[0]
+    return answers[0] if answers else NoAnswer(f"no answer within {target.seconds:g} seconds")
+
+
+def _send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: int) -> str | None:
     if target.url is None:
         return _send_by_apprise(target, kind, body)
     headers = {
