@@ -16,6 +16,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.cents import points
+from steelyard.records.moments import iso
 from steelyard.store import Store, insert_columns, insert_rows
 from steelyard.store.migrations.m0001_arena import outbox, submissions, tasks
 from steelyard.store.migrations.m0011_batches import folded_events
@@ -34,8 +35,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     event_id: str
     """The same event has the same id, however often it is sent."""
     kind: str
-    created_at: int
-    """Microseconds since 1970."""
+    created_at: str
     submission_id: str
     task_id: str
     submitter: str | None
@@ -142,7 +142,7 @@ def _event(row: Any) -> Event:  # Any: a row of the store
     return Event(
         event_id=event_id(row["kind"], row["submission_id"]),
         kind=row["kind"],
-        created_at=row["created_at"],
+        created_at=iso(row["created_at"]),
         submission_id=row["submission_id"],
         task_id=row["task_id"],
         submitter=row["submitter"],

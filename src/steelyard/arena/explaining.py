@@ -16,9 +16,9 @@ from steelyard.arena.known import Policy, known_receipts
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.rules import Rules, score_metrics
 from steelyard.arena.scoring import FACTS, score
-from steelyard.arena.standings import iso
 from steelyard.arena.tasks import known_task
 from steelyard.errors import UnknownName
+from steelyard.records.moments import iso
 from steelyard.records.task import ScoreWeights, Task
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
 

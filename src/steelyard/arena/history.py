@@ -12,10 +12,11 @@ from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.known import Policy
 from steelyard.arena.settings import settings_at
-from steelyard.arena.standings import iso, ranked
+from steelyard.arena.standings import ranked
 from steelyard.arena.tasks import find_tasks, known_task, load_tasks
 from steelyard.arena.view import View, view_task
 from steelyard.errors import UsageError
+from steelyard.records.moments import iso
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
 
 DAY = 86_400 * 1_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +17,7 @@ from steelyard.arena.suspicion import REVIEW, SUSPECT, outlier_flags, validate
 from steelyard.arena.tallies import place
 from steelyard.arena.tasks import known_task
 from steelyard.arena.view import View, view_task
+from steelyard.records.moments import iso
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,16 +76,6 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     confidence_interval: ScoreInterval
     """Of the task's overall scores."""
     standings: tuple[Standing, ...]
-
-
-def iso(microseconds: int) -> str:
-    """The moment as text, in UTC.
-
-    >>> iso(1_500_000)
-    '1970-01-01T00:00:01.500000+00:00'
-    """
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat()
 
 
 def standings(

@@ -19,3 +19,13 @@ def microseconds_of(moment: datetime) -> int:
     -500000
     """
     return (as_utc(moment) - _BEGINNING) // timedelta(microseconds=1)
+
+
+def iso(microseconds: int) -> str:
+    """The moment as text, in UTC.
+
+    >>> iso(1_500_000)
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat()

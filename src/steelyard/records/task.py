@@ -26,7 +26,7 @@ class FileExists(Record, frozen=True, kw_only=True, tag_field="type", tag="file_
 
 
 class NoErrors(Record, frozen=True, kw_only=True, tag_field="type", tag="no_errors"):
-    """The workflow ended without an error: `success` is true, and no error log is among the artifacts."""
+    """The workflow ended without an error: `success` is not false, and the error log, if named, is there and empty."""
 
     error_log: RelativePath | None = None
     """A file that holds something only when there were errors; None when the task has none."""
