@@ -61,6 +61,8 @@ def random_submission(rng: random.Random, name: str, task_id: str, number: int) 
     made["agent"] = rng.choice(("ant", "bee", "cat"))
     made["model"] = rng.choice(("small", "large"))
     made["submitter"] = rng.choice(("ada", "bob"))
+    if number % 17 == 3:
+        made["lower_bounds"] = ["total_tokens", "tool_calls"]
     return made
 
 

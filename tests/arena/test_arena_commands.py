@@ -308,7 +308,7 @@ def test_runs_are_submitted_through_a_task_map(
     assert standing["submitter"] == "ada"
 
 
-def test_a_lower_bound_is_no_number_to_win_with(
+def test_a_lower_bound_is_marked_wherever_it_counts(
     filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     usage = {"input_tokens": 10, "output_tokens": 5}
@@ -325,13 +325,18 @@ def test_a_lower_bound_is_no_number_to_win_with(
     ]
     runs = [{"id": f"r{number}", **sound, **more} for number, more in enumerate(bounds)]
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in runs))
-    found = output(capsys, "submit", "--from-runs", str(tmp_path / "runs.jsonl"), *filled, status=1)
-    reasons = [one["message"].split(" (")[0].rpartition(" of its ")[2] for one in found["refused"]]
-    assert reasons == ["tokens"] * 4 + ["tool calls", "iterations"]
-    assert "the run states only a lower bound of its tokens (an arena scores" in found["refused"][0]["message"]
-    cost, known = found["receipts"]
+    found = output(capsys, "submit", "--from-runs", str(tmp_path / "runs.jsonl"), *filled)
+    marks = [one["lower_bounds"] for one in found["receipts"]]
+    assert marks == [["total_tokens"]] * 4 + [["tool_calls"], ["iterations"], [], []]
+    again = output(capsys, "submit", "--from-runs", str(tmp_path / "runs.jsonl"), *filled)
+    assert [one["lower_bounds"] for one in again["receipts"]] == marks
+    rows = {row["submission_id"]: row for row in output(capsys, "standings", "fix-race", *filled)}
+    assert [rows[f"r{number}"]["lower_bounds"] for number in range(8)] == marks
+    *_, cost, known = found["receipts"]
     assert ("estimated_cost" in cost["defaulted"], cost["cost_score"]) == (True, 50.0)
     assert "estimated_cost" not in known["defaulted"]
+    assert run(["arena", "standings", "fix-race", *filled]) == 0
+    assert "lower bound" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])

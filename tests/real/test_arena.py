@@ -12,7 +12,7 @@ from steelyard.arena.standings import standings
 from steelyard.prices import open_book
 from steelyard.records.task import Task
 from steelyard.store import open_store
-from steelyard.workflow._arena_files import Placed, submissions_from_runs
+from steelyard.workflow._arena_files import FromRuns, Placed, submissions_from_runs
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
 LOGS = ("claude-code", "codex", "gemini-cli")
@@ -24,12 +24,11 @@ pytestmark = pytest.mark.skipif(
 
 def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
     book = open_book("maintained")
-    found = [
-        one for name in LOGS for one in submissions_from_runs(SAMPLES / name, task_map=dict.fromkeys(()), book=book)
-    ]
+    nowhere = FromRuns(task_map={}, book=book, submitter=None)
+    found = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, nowhere)]
     assert found
     assert not [one for one in found if isinstance(one, Placed)]  # an empty map names no task
-    given = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, task_map=None, book=book)]
+    given = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, FromRuns(None, book, None))]
     read = [one.submission for one in given if isinstance(one, Placed)]
     assert len(read) > len(given) / 2
     store = open_store(f"sqlite:///{tmp_path}/arena.db")

@@ -29,6 +29,10 @@ AS_GIVEN = (
 """Columns that hold what the submission says."""
 
 
+MORE = ("files_created", "artifacts", "judgments", "lower_bounds")
+"""What else a submission says; few say any of it, and it is kept in one column."""
+
+
 class Entry(msgspec.Struct, frozen=True):
     """A submission that was checked and waits to be written."""
 
@@ -77,22 +81,18 @@ def _checked_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:  # Any: 
             "criteria_total": list(map(len, checked)),
             "is_claimed": [any(result.claimed for result in results) for results in checked],
         }
-    has_more = any(checked) or any(
-        any(map(attrgetter(f"submission.{name}"), entries)) for name in ("files_created", "artifacts", "judgments")
-    )
+    has_more = any(checked) or any(any(map(attrgetter(f"submission.{name}"), entries)) for name in MORE)
     columns["details"] = [_details(entry) for entry in entries] if has_more else [None] * count
     return columns
 
 
 def _details(entry: Entry) -> str | None:
     given = entry.submission
-    if not (given.files_created or given.artifacts or given.judgments or entry.criteria):
+    if not (entry.criteria or any(getattr(given, name) for name in MORE)):
         return None
     found: dict[str, Any] = {  # Any: what is kept only to be shown
-        "files_created": given.files_created,
-        "artifacts": given.artifacts,
+        **{name: getattr(given, name) for name in MORE},
         "artifacts_sha256": entry.artifacts_sha256,
-        "judgments": given.judgments,
         "criteria": entry.criteria,
     }
     return msgspec.json.encode({name: value for name, value in found.items() if value}).decode()

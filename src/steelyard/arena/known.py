@@ -60,6 +60,18 @@ def claimed_of(flags: Sequence[bool], details: Sequence[str | None]) -> list[tup
     return [claimed_criteria(held) if flag else () for flag, held in zip(flags, details, strict=True)]
 
 
+def lower_bounds(details: str | None) -> tuple[str, ...]:
+    """The counts of which only a part is known, as the row's details list them."""
+    if not details or '"lower_bounds"' not in details:
+        return ()
+    return tuple(msgspec.json.decode(details).get("lower_bounds", ()))
+
+
+def lower_bounds_of(details: Sequence[str | None]) -> list[tuple[str, ...]]:
+    """`lower_bounds` of each row; most have none."""
+    return [lower_bounds(one) for one in details] if any(details) else [()] * len(details)
+
+
 def known_receipts(
     connection: Connection, known: Sequence[tuple[KnownTask, str]], *, rules: Rules, policy: Policy
 ) -> dict[str, Receipt]:
@@ -104,6 +116,7 @@ def _receipts(
                 baseline_version=board.version if policy == "current" else row["baseline_version"],
                 defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
                 claimed=claimed_criteria(row["details"]) if row["is_claimed"] else (),
+                lower_bounds=lower_bounds(row["details"]),
                 flags=outlier_flags(rules.outliers, median, *(row[name] for name in SUSPECT)),
                 warnings=tuple(
                     validate([shown[f"{name}_score"] for name in RANKED], row["total_tokens"], rules.validation)[1]

@@ -19,7 +19,7 @@ from steelyard.arena.counted import Counted, count, joined, single, unpacked
 from steelyard.arena.entries import Arrival, columns_of
 from steelyard.arena.events import fold_events
 from steelyard.arena.intake import Groups, Taken, group, take_in_all
-from steelyard.arena.known import DEFAULTED, Policy, claimed_of, defaulted_fields
+from steelyard.arena.known import DEFAULTED, Policy, claimed_of, defaulted_fields, lower_bounds_of
 from steelyard.arena.middle import Half
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.rescoring import no_facts, read_facts
@@ -126,6 +126,7 @@ def _accept_part(
         _defaulted(columns, facts),
         claimed_of(columns["is_claimed"], columns["details"]),
         *_suspicions(rules, columns, facts, scored.now, medians),
+        lower_bounds_of(columns["details"]),
     )
     return dict(zip(columns["id"], made, strict=True))
 

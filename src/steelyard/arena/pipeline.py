@@ -17,7 +17,7 @@ from steelyard.arena.board import Board, load_boards, save_boards
 from steelyard.arena.cents import points_column
 from steelyard.arena.entries import Arrival, Entry, Outcome, columns_of
 from steelyard.arena.events import write_events
-from steelyard.arena.known import DEFAULTED, Policy, claimed_of, defaulted_of, known_receipts
+from steelyard.arena.known import DEFAULTED, Policy, claimed_of, defaulted_of, known_receipts, lower_bounds_of
 from steelyard.arena.many import accept_small
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.rescoring import COLUMNS_FROM, Scores, Yardstick, count_scores, score_all, tally_scores
@@ -207,6 +207,7 @@ def _receipts(connection: Connection, batch: Batch, *, rules: Rules, policy: Pol
         claimed_of(batch.columns["is_claimed"], batch.columns["details"]),
         flags,
         warnings_of(rules.validation, [scores[name] for name in RANKED], batch.columns["total_tokens"]),
+        lower_bounds_of(batch.columns["details"]),
     )
     return list(made)
 

@@ -49,3 +49,5 @@ class Receipt(msgspec.Struct, frozen=True):
     """What makes it look too good; two or more ask for a review by a person."""
     warnings: tuple[str, ...] = ()
     """What looks suspicious about the evaluation."""
+    lower_bounds: tuple[str, ...] = ()
+    """Counts of which only a part is known, so that scores made from them are too good."""

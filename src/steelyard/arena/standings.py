@@ -9,7 +9,7 @@ import msgspec
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.intervals import ScoreInterval, score_interval
-from steelyard.arena.known import DEFAULTED, Policy, claimed_criteria, defaulted_fields
+from steelyard.arena.known import DEFAULTED, Policy, claimed_criteria, defaulted_fields, lower_bounds
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import KEPT, RANKED
 from steelyard.arena.settings import settings_at
@@ -44,6 +44,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     defaulted: tuple[str, ...]
     claimed: tuple[str, ...]
     """Types of the criteria that only the submitter's word decided."""
+    lower_bounds: tuple[str, ...]
+    """Counts of which only a part is known, so that scores made from them are too good."""
     flags: tuple[str, ...]
     recommended_action: str | None
     warnings: tuple[str, ...]
@@ -150,6 +152,7 @@ def _standing(
         baseline_version=view.version if view.policy == "current" else row["baseline_version"],
         defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
         claimed=claimed_criteria(row["details"]) if row["is_claimed"] else (),
+        lower_bounds=lower_bounds(row["details"]),
         flags=flags,
         recommended_action=REVIEW if len(flags) >= rules.outliers.flags_for_review else None,
         warnings=tuple(validate([points(row[name]) for name in RANKED], row["total_tokens"], rules.validation)[1]),

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -19,6 +19,7 @@ from steelyard.records.run import Judgment, Name, Record, Run
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+Countable = Literal["total_tokens", "tool_calls", "iterations"]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
@@ -55,6 +56,8 @@ class Submission(Record, frozen=True, kw_only=True):
     """A folder or archive (tar, zip) with what was made; None leaves only claims to go by."""
     judgments: Annotated[tuple[Judgment, ...], msgspec.Meta(max_length=1000)] | None = None
     """Judges' scores, for criteria of type `judge`."""
+    lower_bounds: Annotated[tuple[Countable, ...], msgspec.Meta(max_length=3)] | None = None
+    """Counts of which only a part is known: they are scored as stated, and marked wherever the score is shown."""
 
     def __post_init__(self) -> None:
         # Written out, since this is the only Python that runs for each of a batch's submissions while they are read.
@@ -202,7 +205,7 @@ def submission_digest(submission: Submission, artifacts_digest: str | None) -> s
 def submission_from_run(
     run: Run, *, task_id: str, estimated_cost: float | None, submitter: str | None = None
 ) -> Submission:
-    """The run as a submission; Refused where it lacks what a submission must state, or states only a part of it."""
+    """The run as a submission; Refused where it lacks what a submission must state."""
     usage = run.total_usage
     tokens = [count for name in usage.__struct_fields__ if (count := getattr(usage, name)) is not None] if usage else []
     if usage is not None and (usage.input_tokens is None or usage.output_tokens is None):
@@ -222,17 +225,12 @@ def submission_from_run(
         "submitter": submitter,
         "submitted_at": run.ended_at,
         "judgments": run.judgments,
+        "lower_bounds": _lower_bounds(run) or None,
     }
     for name in ("id", "total_tokens", "tool_calls"):
         if values[name] is None:
-            raise Refused(f"the run does not state {name}", _ONLY_KNOWN)
-    bound = _lower_bound(run)
-    if bound is not None:
-        raise Refused(f"the run states only a lower bound of its {bound}", _ONLY_KNOWN)
+            raise Refused(f"the run does not state {name}", "an arena scores only what is known")
     return convert_submission(msgspec.to_builtins({key: value for key, value in values.items() if value is not None}))
-
-
-_ONLY_KNOWN = "an arena scores only what is known"
 
 
 def _success(run: Run) -> bool | None:
@@ -243,16 +241,16 @@ def _success(run: Run) -> bool | None:
     return run.stated_pass if run.stated_pass is not None or not broke_off else False
 
 
-def _lower_bound(run: Run) -> str | None:
-    """Of which count the run had more than it states, if any: it would win for what nobody wrote down."""
+def _lower_bounds(run: Run) -> list[Countable]:
+    """The counts of which the run had more than it states."""
     marked = {name.partition(".")[0] for name, how in (run.provenance or {}).items() if how == "lower_bound"}
     if run.usage is None and any(
         call.usage is None or call.usage.input_tokens is None or call.usage.output_tokens is None
         for call in run.calls or ()
     ):
         marked.add("usage")
-    words = {"usage": "tokens", "tool_calls": "tool calls", "iterations": "iterations"}
-    return next((word for name, word in words.items() if name in marked), None)
+    told: dict[str, Countable] = {"usage": "total_tokens", "tool_calls": "tool_calls", "iterations": "iterations"}
+    return [field for name, field in told.items() if name in marked]
 
 
 def _checked(submission: Submission) -> Submission:

@@ -228,7 +228,7 @@ def _write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:  # Any: JS
     import polars as pl  # heavy: only tables need it
 
     names = [*Standing.__struct_fields__, "profile", "policy", "confidence_level", "confidence_method", "reliable"]
-    lists = {"defaulted", "claimed", "flags", "warnings"}
+    lists = {"defaulted", "claimed", "lower_bounds", "flags", "warnings"}
     columns = {name: [";".join(row[name]) if name in lists else row[name] for row in rows] for name in names}
     for place, side in enumerate(("low", "high")):
         columns[f"confidence_{side}"] = [row["confidence_interval"][place] for row in rows]

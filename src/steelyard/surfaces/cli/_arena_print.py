@@ -51,6 +51,7 @@ def standings_table(found: Standings, rows: Sequence[dict[str, Any]], *, by: str
 def _notes(row: dict[str, Any]) -> str:  # Any: JSON values
     notes = [f"defaulted {', '.join(row['defaulted'])}"] if row["defaulted"] else []
     notes += [f"claimed {', '.join(row['claimed'])}"] if row["claimed"] else []
+    notes += [f"lower bound of {', '.join(row['lower_bounds'])}"] if row["lower_bounds"] else []
     notes += [*row["flags"], *row["warnings"]]
     return "; ".join([*notes, *([row["recommended_action"]] if row["recommended_action"] else [])])
 
@@ -110,7 +111,12 @@ def evaluation_lines(found: Evaluation) -> Iterator[str]:
             yield f"    {name} = {value} ({found.sources[name]})"
     for one in found.criteria:
         yield f"{'met' if one.met else 'not met'}{' (claimed)' if one.claimed else ''}: {one.type}: {one.reason}"
-    for what, names in (("defaulted", receipt.defaulted), ("flags", receipt.flags), ("warnings", receipt.warnings)):
+    for what, names in (
+        ("defaulted", receipt.defaulted),
+        ("lower bounds", receipt.lower_bounds),
+        ("flags", receipt.flags),
+        ("warnings", receipt.warnings),
+    ):
         if names:
             yield f"{what}: {', '.join(names)}"
 
