@@ -35,7 +35,7 @@ from steelyard.store import open_store
 
 BATCH = 100_000
 TWIN_TASKS = 20
-ROUNDS = 3
+ROUNDS = 5
 
 
 def make(rng: random.Random, name: str, task_id: str) -> Submission:

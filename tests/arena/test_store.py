@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from steelyard.errors import BadStore, StoreUnavailable
 from steelyard.store import Store, alongside, insert_columns, open_store
 from steelyard.store._migrate import applied, migrations
-from steelyard.store.migrations.m0001_arena import settings
+from steelyard.store.migrations.m0001_arena import settings, tasks
 
 
 def test_a_new_store_has_every_migration_once(store: Store) -> None:
@@ -104,6 +104,20 @@ def test_more_rows_than_one_statement_holds_go_in_as_they_are(store: Store) -> N
     with store.read() as connection:
         found = {row.name: row.value for row in connection.execute(select(settings))}
     assert found == dict(zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3000])
+@pytest.mark.parametrize("value", ["same", "", None])
+def test_values_that_are_the_same_in_all_rows_are_in_each(store: Store, count: int, value: str | None) -> None:
+    moments = [7] * count
+    orders = list(range(count))
+    columns = {"id": [f"task {number}" for number in orders], "created_at": moments}
+    with store.write() as connection:
+        insert_columns(connection, tasks, {**columns, "category": [value] * count, "definition": ["{}"] * count})
+    with store.read() as connection:
+        wanted = select(tasks.c.id, tasks.c.created_at, tasks.c.category, tasks.c.definition).order_by(tasks.c.task_key)
+        found = [tuple(row) for row in connection.execute(wanted)]
+    assert found == [(f"task {number}", 7, value, "{}") for number in orders]
 
 
 @pytest.mark.parametrize("count", [3, 500])

@@ -149,11 +149,15 @@ class Arena:
 
     def _accept(self, checked: Checked, settling: Settling, *, meanwhile: Callable[[], None] | None = None) -> None:
         """Write these entries in one transaction. An id that comes twice waits until its first is written."""
-        first_of: dict[str, int] = {}
-        for place, entry in enumerate(checked.entries):
-            first_of.setdefault(entry.submission.id, place)
-        now = list(first_of.values())
-        entries = checked.entries if len(now) == len(checked.entries) else [checked.entries[place] for place in now]
+        ids = [entry.submission.id for entry in checked.entries]
+        now: Sequence[int] = range(len(ids))
+        entries = checked.entries
+        if len(set(ids)) < len(ids):
+            first_of: dict[str, int] = {}
+            for place, identity in enumerate(ids):
+                first_of.setdefault(identity, place)
+            now = list(first_of.values())
+            entries = [checked.entries[place] for place in now]
 
         def work(connection: Connection) -> list[Outcome]:
             self.refresh(connection)
@@ -316,7 +320,7 @@ def _refused(identity: object, why: Refused) -> Rejected:
 
 def _read(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:
     """What the submissions of these numbers say, checked against the rules for any submission."""
-    sound = [one for number in numbers if isinstance(one := given[number], Submission)]
+    sound: list[Any] = [given[number] for number in numbers]  # Any: `_portions` gives the numbers of submissions only
     said = check_submissions(sound)
     digests = [hashlib.sha256(text).hexdigest() if isinstance(text, bytes) else "" for text in said]
     return Portion(numbers, sound, said, digests)

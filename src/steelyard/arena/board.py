@@ -16,7 +16,7 @@ from steelyard.arena.rules import Rules
 from steelyard.arena.small import Packed, read_packed, unpack
 from steelyard.arena.tallies import StoredTally
 from steelyard.records.task import Task
-from steelyard.store import insert_rows
+from steelyard.store import insert_columns
 from steelyard.store.migrations.m0001_arena import baselines, states
 
 EXTREMES = {
@@ -186,7 +186,9 @@ def save_boards(connection: Connection, boards: Sequence[Board]) -> None:
         for board in boards
         for version, from_n, bounds, now in board.new_versions
     ]
-    insert_rows(connection, baselines, ("task_key", "version", "from_n", *Bounds._fields, "created_at"), made)
+    if made:
+        names = ("task_key", "version", "from_n", *Bounds._fields, "created_at")
+        insert_columns(connection, baselines, dict(zip(names, zip(*made, strict=True), strict=True)))
 
 
 def load_boards(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from steelyard.arena.board import Board, KnownTask
 from steelyard.arena.receipts import CriterionResult, Receipt
@@ -33,7 +33,7 @@ MORE = ("files_created", "artifacts", "judgments", "lower_bounds")
 """What else a submission says; few say any of it, and it is kept in one column."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A submission that was checked and waits to be written."""
 
     submission: Submission
@@ -49,28 +49,29 @@ Arrival = tuple[Board, list[Entry]]
 """A task and the new entries for it, in their order."""
 
 
-def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, list[Any]]:
+def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, Sequence[Any]]:
     """The entries as columns of the store, those of each task side by side; what depends on scores is not there yet.
 
     Any: column values.
     """
     entries = [entry for _, group in arrivals for entry in group]
-    given = [entry.submission for entry in entries]
-    columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), given)) for name in AS_GIVEN}  # Any: as above
-    columns["submitted_at"] = [now if one.submitted_at is None else microseconds_of(one.submitted_at) for one in given]
-    columns["accepted_at"] = [now] * len(given)
-    columns["digest"] = list(map(attrgetter("digest"), entries))
-    columns |= _checked_columns(entries)
+    rows = [astuple(entry.submission) for entry in entries]
+    said = dict(zip(Submission.__struct_fields__, zip(*rows, strict=True), strict=True))
+    columns: dict[str, Sequence[Any]] = {name: said[name] for name in AS_GIVEN}  # Any: as above
+    columns["submitted_at"] = [now if at is None else microseconds_of(at) for at in said["submitted_at"]]
+    columns["accepted_at"] = [now] * len(entries)
+    columns["digest"] = [entry.digest for entry in entries]
+    columns |= _checked_columns(entries, has_more=any(any(said[name]) for name in MORE))
     columns["task_key"] = [key for board, group in arrivals for key in [board.known.key] * len(group)]
     columns["ordinal"] = [n for board, group in arrivals for n in range(board.n + 1, board.n + 1 + len(group))]
     return columns
 
 
-def _checked_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:  # Any: column values
+def _checked_columns(entries: Sequence[Entry], *, has_more: bool) -> dict[str, Sequence[Any]]:  # Any: column values
     """What was found when the criteria were checked."""
     count = len(entries)
-    checked = list(map(attrgetter("criteria"), entries))
-    columns: dict[str, list[Any]] = {  # Any: as above
+    checked = [entry.criteria for entry in entries]
+    columns: dict[str, Sequence[Any]] = {  # Any: as above
         "criteria_met": [0] * count,
         "criteria_total": [0] * count,
         "is_claimed": [False] * count,
@@ -81,8 +82,7 @@ def _checked_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:  # Any: 
             "criteria_total": list(map(len, checked)),
             "is_claimed": [any(result.claimed for result in results) for results in checked],
         }
-    has_more = any(checked) or any(any(map(attrgetter(f"submission.{name}"), entries)) for name in MORE)
-    columns["details"] = [_details(entry) for entry in entries] if has_more else [None] * count
+    columns["details"] = [_details(entry) for entry in entries] if has_more or any(checked) else [None] * count
     return columns
 
 

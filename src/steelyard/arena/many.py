@@ -6,7 +6,7 @@ the submissions would have got one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -236,7 +236,11 @@ def _rare(is_likely: np.ndarray, make: Callable[[int], tuple[str, ...]]) -> list
 
 
 def _suspicions(
-    rules: Rules, columns: dict[str, list[Any]], facts: pl.DataFrame, now: dict[str, np.ndarray], medians: np.ndarray
+    rules: Rules,
+    columns: Mapping[str, Sequence[Any]],
+    facts: pl.DataFrame,
+    now: dict[str, np.ndarray],
+    medians: np.ndarray,
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """The flags and the warnings of each row. Columns tell where there may be any; few rows are looked at closely."""
     limits, valid = rules.outliers, rules.validation
@@ -256,7 +260,9 @@ def _suspicions(
     return _rare(may_be_outlier, flags), _rare(may_be_suspicious, warnings)
 
 
-def _defaulted(columns: dict[str, list[Any]], facts: pl.DataFrame) -> list[tuple[str, ...]]:  # Any: column values
+def _defaulted(
+    columns: Mapping[str, Sequence[Any]], facts: pl.DataFrame
+) -> list[tuple[str, ...]]:  # Any: column values
     """The fields of each row that were scored by a default."""
     import numpy as np  # heavy: a single submission is accepted without it
 

@@ -37,7 +37,7 @@ class Batch:
 
     boards: list[Board]
     spans: list[range]
-    columns: dict[str, list[Any]]  # Any: column values
+    columns: dict[str, Sequence[Any]]  # Any: column values
     now_scores: Scores = field(default_factory=dict)
     counts: dict[int, dict[int, int]] = field(default_factory=dict)
     """Whole tallies of overall scores, of the tasks that were rescored and of small ones."""

@@ -22,7 +22,7 @@ class CriterionResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """What decided, in words."""
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """A submission that is in the store, with its score and place at that moment."""
 
     submission_id: str

@@ -23,7 +23,7 @@ Countable = Literal["total_tokens", "tool_calls", "iterations"]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
-class Submission(Record, frozen=True, kw_only=True):
+class Submission(Record, frozen=True, kw_only=True, gc=False):
     """One entry for one task of an arena."""
 
     id: Name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
 from typing import Any, Literal
 
 from sqlalchemy import Boolean, Column, Table
@@ -35,22 +36,34 @@ def insert_columns(connection: Connection, table: Table, columns: Mapping[str, S
         else:
             _copy(connection, table, names, values)
         return
-    # Of all types the driver takes None and booleans by far the slowest.
-    held = {name: values for name, values in columns.items() if values.count(None) < count}
-    names = list(held)
-    values = [
-        list(map(_AS_NUMBER.__getitem__, column)) if isinstance(table.c[name].type, Boolean) else column
-        for name, column in held.items()
-    ]
-    width = len(names)
-    most = max(1, min(PARAMETERS_AT_ONCE, _parameter_limit(connection)) // width)
+    _insert_at_once(connection, table, columns, count)
+
+
+def _insert_at_once(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]], count: int) -> None:
+    """Insert into SQLite with few values handed over: the driver takes them one by one, and holds up other threads.
+
+    What is the same in all rows goes over once, by its number. Any: column values.
+    """
+    same: dict[str, Any] = {}
+    differing: dict[str, Sequence[Any]] = {}
+    for name, column in columns.items():
+        # Of all types the driver takes booleans by far the slowest.
+        values = [*map(_AS_NUMBER.__getitem__, column)] if isinstance(table.c[name].type, Boolean) else column
+        if values.count(values[0]) == count and isinstance(values[0], (int, str, NoneType)):
+            same[name] = values[0]
+        else:
+            differing[name] = values
+    fixed = [value for value in same.values() if value is not None]
+    marks = {name: f"?{place}" for place, name in enumerate((name for name in same if same[name] is not None), 1)}
+    width = len(differing)
+    most = max(1, (min(PARAMETERS_AT_ONCE, _parameter_limit(connection)) - len(fixed)) // max(width, 1))
     for start in range(0, count, most):
         rows = min(most, count - start)
         flat: list[Any] = [None] * (rows * width)
-        for place, column in enumerate(values):
+        for place, column in enumerate(differing.values()):
             flat[place::width] = column[start : start + rows]
-        text = _insertion(connection, table, names, rows=rows)
-        connection.exec_driver_sql(text, tuple(flat))
+        text = _insertion(connection, table, [*marks, *differing], rows=rows, fixed=list(marks.values()))
+        connection.exec_driver_sql(text, (*fixed, *flat))
 
 
 def _parameter_limit(connection: Connection) -> int:
@@ -92,12 +105,14 @@ def insert_rows(
     connection.exec_driver_sql(text, rows)
 
 
-def _insertion(connection: Connection, table: Table, columns: Sequence[str], *, rows: int) -> str:
-    """The statement that inserts so many rows. Names in it are the table's own, never a user's."""
+def _insertion(
+    connection: Connection, table: Table, columns: Sequence[str], *, rows: int, fixed: Sequence[str] = ()
+) -> str:
+    """The statement that inserts so many rows, the first columns with `fixed` parameters. Names are the table's own."""
     quote = connection.dialect.identifier_preparer.quote
     mark = "%s" if connection.dialect.name == "postgresql" else "?"
     names = ", ".join(quote(table.c[name].name) for name in columns)
-    row = f"({', '.join([mark] * len(columns))})"
+    row = f"({', '.join([*fixed, *[mark] * (len(columns) - len(fixed))])})"
     return f"INSERT INTO {quote(table.name)} ({names}) VALUES {', '.join([row] * rows)}"  # noqa: S608 - our own names
 
 
