@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.arena.arena import Arena, create_arena
 from steelyard.arena.known import Policy
-from steelyard.profiles import load_profile
+from steelyard.profiles import Profile, load_profile
 from steelyard.records.submission import Submission, convert_submission
 from steelyard.records.task import Task, convert_task
 from steelyard.store import Store
@@ -19,6 +19,11 @@ CATEGORIES = ("frontend_development", "backend_development", "data_analysis", "d
 
 def make_arena(store: Store, *, policy: Policy = "current") -> Arena:
     return create_arena(store, load_profile("arena-1"), policy=policy)
+
+
+def changed_profile(**constants: object) -> Profile:
+    """The default profile with other constants, under a name of its own."""
+    return Profile(name="mine", spec="arena", constants={**load_profile("arena-1").constants, **constants})
 
 
 def random_task(rng: random.Random, name: str) -> dict[str, Any]:

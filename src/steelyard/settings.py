@@ -1,4 +1,4 @@
-"""Every setting that comes from the environment, and what a path may be, declared once."""
+"""Every setting that comes from the environment, what stands where none is named, and what a path may be."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ METRICS_PATH = "STEELYARD_METRICS"
 """Folders (separated as in PATH) whose Python files declare metrics of the user's own."""
 CACHE_FOLDER = "STEELYARD_CACHE"
 """Where answers that can be worked out again are kept, by default the user's cache folder; empty keeps none."""
+
+DEFAULT_STORE = "sqlite:///steelyard.db"
+"""Where an arena and canons are kept unless another store is named."""
 
 STDIN = "-"
 """The path that stands for what is piped in."""

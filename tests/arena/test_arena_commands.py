@@ -570,3 +570,12 @@ def test_ranks_are_those_of_the_score_that_was_asked_for(
 def test_that_nothing_changed_is_said(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["arena", "history", "--since", "2999-01-01", *filled]) == 0
     assert "nothing changed since 2999-01-01" in capsys.readouterr().out
+
+
+def test_lower_bounds_stand_in_a_cell_as_every_list_does(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "given.csv"
+    path.write_text('id,task_id,total_tokens,tool_calls,lower_bounds\nc1,fix-race,900,3,"[""total_tokens""]"\n')
+    found = output(capsys, "submit", str(path), *filled)
+    assert [one["lower_bounds"] for one in found["receipts"]] == [["total_tokens"]]

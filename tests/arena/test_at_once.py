@@ -15,7 +15,7 @@ from sqlalchemy import select
 import steelyard.arena.arena as arena_module
 import steelyard.arena.events as events_module
 import steelyard.arena.known as known_module
-from arena_makers import as_submission, as_task, make_arena, random_submission
+from arena_makers import as_submission, as_task, changed_profile, make_arena, random_submission
 from steelyard.arena.arena import Arena, open_arena
 from steelyard.arena.board import Board, load_boards
 from steelyard.arena.events import unfold_events
@@ -23,7 +23,6 @@ from steelyard.arena.receipts import Receipt
 from steelyard.arena.small import SMALL
 from steelyard.arena.standings import standings
 from steelyard.errors import UnknownName
-from steelyard.profiles import Profile, load_profile
 from steelyard.records.submission import Submission
 from steelyard.store import Store, open_store
 from steelyard.store.migrations.m0001_arena import outbox
@@ -129,15 +128,10 @@ def test_a_submission_that_meets_a_change_of_policy_is_scored_by_the_new_one(
     check_tallies(arena)
 
 
-def changed(**constants: object) -> Profile:
-    """The default profile with other constants, under a name of its own."""
-    return Profile(name="mine", spec="arena", constants={**load_profile("arena-1").constants, **constants})
-
-
 def test_every_door_follows_a_change_of_settings(store: Store) -> None:
     arena = make_arena(store)
     other = other_door(store)
-    arena.rescore(profile=changed(speed_exponent=0.3), policy="as-submitted")
+    arena.rescore(profile=changed_profile(speed_exponent=0.3), policy="as-submitted")
     other.add_task(as_task({"id": "task"}))
     assert (other.rules, other.policy) == (arena.rules, "as-submitted")
     other.submit(some(5))
@@ -152,7 +146,7 @@ def test_a_change_of_settings_that_fails_changes_nothing(store: Store) -> None:
     arena.submit(some(5))
     before = standings(arena, "task")
     with pytest.raises(UnknownName, match="advanced"):
-        arena.rescore(profile=changed(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
+        arena.rescore(profile=changed_profile(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
     assert (arena.rules.name, arena.policy) == ("arena-1", "current")
     assert standings(arena, "task") == before
 

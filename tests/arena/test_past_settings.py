@@ -7,19 +7,15 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select
 
-from arena_makers import as_submission, as_task, make_arena
+from arena_makers import as_submission, as_task, changed_profile, make_arena
 from steelyard.arena.arena import Arena
 from steelyard.arena.history import changes
 from steelyard.arena.standings import standings
-from steelyard.profiles import Profile, load_profile
+from steelyard.profiles import load_profile
 from steelyard.store import Store, open_store
 from steelyard.store._migrate import applied
 from steelyard.store.migrations.m0001_arena import settings
 from steelyard.store.migrations.m0012_past_settings import METADATA, past_settings
-
-
-def changed(**constants: object) -> Profile:
-    return Profile(name="mine", spec="arena", constants={**load_profile("arena-1").constants, **constants})
 
 
 @pytest.fixture
@@ -46,7 +42,7 @@ def arena(store: Store, clock: list[int]) -> Arena:
 def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[int]) -> None:
     then = standings(arena, "task")
     clock[0] = 2_000_000
-    arena.rescore(profile=changed(token_weight=0.1, tool_call_weight=0.7))
+    arena.rescore(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
     (found,) = changes(arena, since=1_500_000)
     assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
     before = {row.submission_id: row.overall_score for row in then.standings}
@@ -69,7 +65,7 @@ def test_a_change_of_policy_is_a_change(arena: Arena, clock: list[int]) -> None:
 def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: list[int]) -> None:
     clock[0] = 2_000_000
     factors = {**load_profile("arena-1").constants["difficulty_factors"], "superhuman": 2.0}
-    arena.rescore(profile=changed(difficulty_factors=factors))
+    arena.rescore(profile=changed_profile(difficulty_factors=factors))
     arena.add_task(as_task({"id": "later", "difficulty": "superhuman"}))
     arena.submit([{"id": "x", "task_id": "later", "total_tokens": 1, "tool_calls": 1}])
     assert {one.task_id for one in changes(arena, since=1_500_000)} == {"later"}

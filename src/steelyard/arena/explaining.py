@@ -22,8 +22,6 @@ from steelyard.records.moments import iso
 from steelyard.records.task import ScoreWeights, Task
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
 
-UNKNOWN_IF_ZERO = [list(EXTREMES.values())[place] for place in UNKNOWN_AT_ZERO]
-
 
 class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
     """One score and what it was made from."""
@@ -103,10 +101,9 @@ def _sources_of_bounds(connection: Connection, known: KnownTask, base: RowMappin
     set_by_nobody = list(Bounds._fields) if n < rules.baseline.submissions else []
     if not set_by_nobody:
         earlier = (submissions.c.task_key == known.key) & (submissions.c.ordinal <= n)
-        for part, field in EXTREMES.items():
-            stated = select(submissions.c.ordinal).where(earlier, submissions.c[field].is_not(None))
-            if field in UNKNOWN_IF_ZERO:
-                stated = stated.where(submissions.c[field] > 0)
+        for place, (part, field) in enumerate(EXTREMES.items()):
+            is_known = submissions.c[field] > 0 if place in UNKNOWN_AT_ZERO else submissions.c[field].is_not(None)
+            stated = select(submissions.c.ordinal).where(earlier, is_known)
             if connection.execute(stated.limit(1)).first() is None:
                 set_by_nobody += [f"min_{part}", f"max_{part}"]
     for name in set_by_nobody:

@@ -8,10 +8,8 @@ from __future__ import annotations
 from steelyard.store._alongside import Alongside, alongside
 from steelyard.store._bulk import insert_columns, insert_rows, look_up
 from steelyard.store._store import Store, open_store
-from steelyard.store._url import DEFAULT_STORE
 
 __all__ = [
-    "DEFAULT_STORE",
     "Alongside",
     "Store",
     "alongside",

@@ -49,21 +49,20 @@ def _insert_at_once(connection: Connection, table: Table, columns: Mapping[str, 
     for name, column in columns.items():
         # Of all types the driver takes booleans by far the slowest.
         values = [*map(_AS_NUMBER.__getitem__, column)] if isinstance(table.c[name].type, Boolean) else column
-        if values.count(values[0]) == count and isinstance(values[0], (int, str, NoneType)):
-            same[name] = values[0]
-        else:
+        if values.count(values[0]) < count or not isinstance(values[0], (int, str, NoneType)):
             differing[name] = values
-    fixed = [value for value in same.values() if value is not None]
-    marks = {name: f"?{place}" for place, name in enumerate((name for name in same if same[name] is not None), 1)}
+        elif values[0] is not None:
+            same[name] = values[0]
+    marks = [f"?{place}" for place in range(1, len(same) + 1)]
     width = len(differing)
-    most = max(1, (min(PARAMETERS_AT_ONCE, _parameter_limit(connection)) - len(fixed)) // max(width, 1))
+    most = max(1, (min(PARAMETERS_AT_ONCE, _parameter_limit(connection)) - len(same)) // max(width, 1))
     for start in range(0, count, most):
         rows = min(most, count - start)
         flat: list[Any] = [None] * (rows * width)
         for place, column in enumerate(differing.values()):
             flat[place::width] = column[start : start + rows]
-        text = _insertion(connection, table, [*marks, *differing], rows=rows, fixed=list(marks.values()))
-        connection.exec_driver_sql(text, (*fixed, *flat))
+        text = _insertion(connection, table, [*same, *differing], rows=rows, fixed=marks)
+        connection.exec_driver_sql(text, (*same.values(), *flat))
 
 
 def _parameter_limit(connection: Connection) -> int:

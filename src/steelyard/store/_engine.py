@@ -6,12 +6,12 @@ import importlib.util
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, Connection
 
 from steelyard.errors import MissingExtra
+from steelyard.store._url import file_address
 
 BUSY_MILLISECONDS = 30_000
 
@@ -37,7 +37,7 @@ def _readable(url: URL) -> URL:
     log = Path(f"{path}-wal")
     if not log.exists() or log.stat().st_size == 0:  # else what stands in the log would be left out
         query["immutable"] = "1"
-    return url.set(database=f"file:{quote(str(path.absolute()))}", query=query)
+    return url.set(database=file_address(path), query=query)
 
 
 def is_writable(path: Path) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
 
 from sqlalchemy import Engine, text
 from sqlalchemy.engine import URL, Connection
@@ -16,7 +15,7 @@ from steelyard.errors import BadStore, StoreUnavailable, UsageError
 from steelyard.store._engine import make_engine
 from steelyard.store._lock import exclusive
 from steelyard.store._migrate import applied, migrate, pending
-from steelyard.store._url import lock_path, read_url, shown
+from steelyard.store._url import file_address, lock_path, read_url, shown
 
 Result = TypeVar("Result")
 
@@ -103,7 +102,7 @@ def _is_foreign(url: URL) -> bool:
     if url.get_backend_name() != "sqlite" or not path.is_file():
         return False
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{file_address(path)}?mode=ro", uri=True)) as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.Error:  # whoever opens it in earnest will say what is wrong
         return False

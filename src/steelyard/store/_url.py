@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from steelyard.errors import BadStore
-
-DEFAULT_STORE = "sqlite:///steelyard.db"
 
 
 def read_url(text: str) -> URL:
@@ -34,6 +33,11 @@ def read_url(text: str) -> URL:
 def shown(url: URL) -> str:
     """The address as its user writes it, without a password."""
     return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+
+
+def file_address(path: Path) -> str:
+    """The file as SQLite's own addresses write it, which take settings behind a question mark."""
+    return f"file:{quote(str(path.absolute()))}"
 
 
 def lock_path(url: URL) -> Path | None:

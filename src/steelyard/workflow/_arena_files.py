@@ -245,7 +245,7 @@ def _from_cells(row: Mapping[Any, Any]) -> Submission:  # Any: cells, and a list
     values = {name: value for name, value in row.items() if name is not None and value not in (None, "")}
     if None in row:
         raise Refused("the line has more cells than there are columns")
-    for name in ("files_created", "judgments"):
+    for name in ("files_created", "judgments", "lower_bounds"):
         if name in values:
             try:
                 values[name] = json.loads(values[name])

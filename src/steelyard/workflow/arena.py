@@ -23,8 +23,8 @@ from steelyard.profiles import load_profile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.task import Task
 from steelyard.reports.places import check_file, writing
-from steelyard.settings import shown_path
-from steelyard.store import DEFAULT_STORE, open_store
+from steelyard.settings import DEFAULT_STORE, shown_path
+from steelyard.store import open_store
 from steelyard.workflow._arena_files import (
     FromRuns,
     Placed,
@@ -110,8 +110,13 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
         if len(added) + len(refused) == before:
             notes.append(_holds_no("tasks", path))
-    notes += [doubt for one, _ in added if (doubt := arena.rules.finding_about(one)) is not None]
+    notes += doubts_about(arena, [one for one, _ in added])
     return Added(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
+
+
+def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
+    """What whoever defines or rescores the tasks should know of them under the arena's rules."""
+    return [doubt for one in tasks if (doubt := arena.rules.finding_about(one)) is not None]
 
 
 def _holds_no(what: str, path: Path) -> Finding:

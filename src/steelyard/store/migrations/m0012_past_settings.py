@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Identity, Integer, MetaData, String, Table, Text, insert, select
+from sqlalchemy import BigInteger, Column, Identity, MetaData, String, Table, Text, insert, select
 from sqlalchemy.engine import Connection
 
-from steelyard.store.migrations.m0001_arena import settings
+from steelyard.store.migrations.m0001_arena import Serial, settings
 
 METADATA = MetaData()
-
-Serial = BigInteger().with_variant(Integer, "sqlite")
 
 # One row for each time the rules or the policy were set; the last one is what arena_settings holds.
 past_settings = Table(

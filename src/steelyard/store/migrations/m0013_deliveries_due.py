@@ -5,11 +5,9 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, ForeignKey, Integer, MetaData, String, Table, Text
 from sqlalchemy.engine import Connection
 
-from steelyard.store.migrations.m0001_arena import outbox
+from steelyard.store.migrations.m0001_arena import Serial, outbox
 
 METADATA = MetaData()
-
-Serial = BigInteger().with_variant(Integer, "sqlite")
 
 # A row for each event that was sent, or is being sent, to a target. What is being sent is due when its sender must have
 # died.

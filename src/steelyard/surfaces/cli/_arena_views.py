@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.reports.plain import clean
+from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
 from steelyard.surfaces.cli._options import FromOne, FromZero, Json, Seconds, split_names
 from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines
@@ -23,7 +24,7 @@ def standings(
     task: Annotated[str | None, Parameter(help="The task's id; without it, tools and models across all tasks.")] = None,
     /,
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     policy: AskedPolicy = None,
     by: Annotated[
         str | None, Parameter(help="Across tasks: what to rank, of agent, model, submitter; agent,model by default.")
@@ -117,7 +118,7 @@ def show(
     score: Annotated[str | None, Parameter(help="Explain only this score.")] = None,
     /,
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
     """One evaluation, explained: each score with its formula, the numbers put in, and the constants.
@@ -136,7 +137,7 @@ def show(
     return 0
 
 
-def show_task(task: TaskName, /, *, store: StoreOption = "sqlite:///steelyard.db", json: Json = False) -> int:
+def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """A task with its baseline, overall and of each tool and model.
 
     Example: steelyard arena task show fix-race
@@ -174,7 +175,7 @@ def outliers(
     task: Annotated[str | None, Parameter(help="The task's id; all by default.")] = None,
     /,
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
     """Submissions that look too good and that a person should look at.
@@ -201,7 +202,7 @@ def history(
     task: Annotated[str | None, Parameter(help="Scores of this task.")] = None,
     submitter: Annotated[str | None, Parameter(help="Scores of this submitter.")] = None,
     since: Annotated[str | None, Parameter(help="What changed in the standings since this date or time.")] = None,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
     """How scores went, with their trend; or with --since, what changed in the standings.
@@ -236,7 +237,7 @@ def history(
 
 def bias(
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     policy: AskedPolicy = None,
     level: Annotated[float, Parameter(help="Level of the intervals.")] = 0.95,
     json: Json = False,
@@ -270,7 +271,7 @@ def compare_profiles(
     *,
     task: Annotated[str | None, Parameter(help="Only this task.")] = None,
     movers: Annotated[FromZero, Parameter(help="How many of the largest moves to show.")] = 10,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
     """How ranks would move from one profile to another, on the submissions that are there.
@@ -293,7 +294,7 @@ def compare_profiles(
 
 def watch(
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     every: Annotated[Seconds, Parameter(help="Seconds between looks.")] = 1.0,
     looks: Annotated[FromOne | None, Parameter(help="End after so many looks; without it, go on.")] = None,
     json: Json = False,

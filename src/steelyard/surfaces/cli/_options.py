@@ -67,8 +67,6 @@ Out = Annotated[OnePath | None, Parameter(help="Write to this file: .json, .csv 
 Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]
 Level = Annotated[float, Parameter(help="How often an interval is to hold the true value, as a share.")]
 
-DEFAULT_STORE = "sqlite:///steelyard.db"
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from steelyard.arena.receipts import Receipt
 from steelyard.errors import Interrupted, UsageError
 from steelyard.prices import DEFAULT_BOOK
+from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, ProfileOption, Quiet, Seconds, SkipBad
@@ -33,7 +35,7 @@ arena.command(task)
 @arena.command
 def init(
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     profile: ProfileOption = "arena-1",
     policy: PolicyOption = "current",
     json: Json = False,
@@ -57,7 +59,7 @@ def add(
     files: Annotated[Paths, Parameter(help="Tasks as TOML or JSON, one or several to a file; - is stdin.")],
     /,
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> int:
@@ -79,7 +81,7 @@ def add(
 
 
 @task.command(name="list")
-def list_(*, store: StoreOption = "sqlite:///steelyard.db", json: Json = False) -> int:
+def list_(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """List the tasks.
 
     Example: steelyard arena task list
@@ -109,7 +111,7 @@ def submit(
     ] = None,
     /,
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     from_runs: Annotated[
         Paths | None, Parameter(help="Submit these run records, of any format that is read; - is stdin.")
     ] = None,
@@ -132,13 +134,8 @@ def submit(
     """
     from steelyard.workflow.arena import arena_at, plain, submit_files, submit_runs  # brings SQLAlchemy
 
-    if bool(files) == bool(from_runs):
-        raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
-    if files and (task_map is not None or prices != DEFAULT_BOOK or submitter is not None):
-        hint = "--from-runs RUNS, or leave them out"
-        raise UsageError("--task-map, --prices and --submitter are for run records", hint=hint)
-    if from_runs and artifacts is not None:
-        raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
+    is_for_runs = task_map is not None or prices != DEFAULT_BOOK or submitter is not None
+    _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
     opened = arena_at(store)
     with _followed(shown=not quiet) as told:
         if files:
@@ -157,6 +154,17 @@ def submit(
     return 1 if not done.receipts or (done.rejected and not skip_bad) else 0
 
 
+def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: bool) -> None:
+    """Refuse options that would have no effect."""
+    if files == runs:
+        raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
+    if files and is_for_runs:
+        hint = "--from-runs RUNS, or leave them out"
+        raise UsageError("--task-map, --prices and --submitter are for run records", hint=hint)
+    if runs and is_for_files:
+        raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
+
+
 @contextmanager
 def _followed(*, shown: bool) -> Iterator[FileTold]:
     """Follows submissions with a bar; an interruption becomes an error that says how many were accepted."""
@@ -166,7 +174,7 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
 
             def told(file: str, outcomes: Sequence[Outcome]) -> None:
                 nonlocal accepted
-                accepted += sum(getattr(one, "status", "refused") == "accepted" for one in outcomes)
+                accepted += sum(isinstance(one, Receipt) and one.status == "accepted" for one in outcomes)
                 if advance is not None:
                     advance(file, len(outcomes))
 
@@ -196,7 +204,7 @@ def rescore(
     tasks: Annotated[list[str] | None, Parameter(help="Only these tasks; all by default.", negative="")] = None,
     /,
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     profile: Annotated[str | None, Parameter(help="Score by this profile from now on.")] = None,
     policy: Annotated[str | None, Parameter(help="Keep standings by this policy from now on.")] = None,
     json: Json = False,
@@ -206,7 +214,7 @@ def rescore(
     Example: steelyard arena rescore --profile mine.toml
     """
     from steelyard.profiles import load_profile
-    from steelyard.workflow.arena import arena_at, plain, policy_named  # brings SQLAlchemy
+    from steelyard.workflow.arena import arena_at, doubts_about, plain, policy_named  # brings SQLAlchemy
 
     opened = arena_at(store)
     count = opened.rescore(
@@ -214,8 +222,7 @@ def rescore(
         profile=load_profile(profile) if profile else None,
         policy=policy_named(policy) if policy else None,
     )
-    scored = [one for one in opened.tasks() if not tasks or one.id in tasks]
-    doubts = [doubt for one in scored if (doubt := opened.rules.finding_about(one)) is not None]
+    doubts = doubts_about(opened, [one for one in opened.tasks() if not tasks or one.id in tasks])
     if json:
         shown = {"rescored": count, "profile": opened.rules.name, "policy": opened.policy}
         print_json({**shown, "findings": plain(doubts)})
@@ -231,7 +238,7 @@ def export(
     tasks: Annotated[list[str] | None, Parameter(help="Only these tasks; all by default.", negative="")] = None,
     /,
     *,
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     policy: Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")] = None,
     json: Json = False,
 ) -> int:
@@ -259,7 +266,7 @@ def export(
 def notify(
     *,
     targets: Annotated[OnePath, Parameter(help="TOML file with the targets; nothing is sent anywhere else.")],
-    store: StoreOption = "sqlite:///steelyard.db",
+    store: StoreOption = DEFAULT_STORE,
     once: Annotated[bool, Parameter(help="Send what is due and end; without it, go on every few seconds.")] = False,
     every: Annotated[Seconds, Parameter(help="Seconds between rounds.")] = 5.0,
     json: Json = False,

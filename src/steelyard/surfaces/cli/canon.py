@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.surfaces.cli._options import DEFAULT_STORE, Json
+from steelyard.settings import DEFAULT_STORE
+from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
 
 

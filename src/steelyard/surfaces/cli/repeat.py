@@ -8,7 +8,8 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.reports.places import check_folder
-from steelyard.surfaces.cli._options import DEFAULT_STORE, SHOWING, OnePath, Paths, ProfileOption, Showing, split_names
+from steelyard.settings import DEFAULT_STORE
+from steelyard.surfaces.cli._options import SHOWING, OnePath, Paths, ProfileOption, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 
 if TYPE_CHECKING:
