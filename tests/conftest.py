@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
+import pytest
 from hypothesis import settings
 
 from steelyard.settings import CACHE_FOLDER
@@ -11,4 +13,11 @@ from steelyard.settings import CACHE_FOLDER
 settings.register_profile("steady", derandomize=True)
 settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+_markers = itertools.count()
 os.environ[CACHE_FOLDER] = ""  # no test leans on what an earlier one has kept
+
+
+@pytest.fixture
+def marker() -> str:
+    """Seconds to sleep for that no other test, and nobody else on this machine, sleeps for."""
+    return f"86398.{os.getpid()}{next(_markers):06}"

@@ -8,9 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,33 +17,16 @@ import pytest
 
 from arena_makers import as_submission, as_task, make_arena
 from commands import steelyard
+from processes import alive, until
 from steelyard import sandbox
 from steelyard.arena.arena import Arena
 from steelyard.arena.entries import Outcome
 from steelyard.arena.receipts import Receipt
 from steelyard.arena.settling import interrupt_held_back
 from steelyard.arena.standings import standings
-from steelyard.errors import Interrupted
 from steelyard.store import Store
 
 needs_sandbox = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
-
-
-def alive(marker: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            if entry.name.isdigit() and marker in (entry / "cmdline").read_text().split("\0"):
-                found.append(entry.name)
-    return found
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never came to it")
 
 
 def rows_of(count: int, folder: Path, *, last: int) -> list[dict[str, Any]]:
@@ -62,11 +43,6 @@ def rows_of(count: int, folder: Path, *, last: int) -> list[dict[str, Any]]:
 def task_of(marker: str) -> dict[str, Any]:
     line = ["/bin/sh", "-c", f'[ "$(cat seconds.txt)" = 0 ] || exec sleep {marker}']
     return {"id": "t", "success_criteria": [{"type": "command", "command": line, "seconds": 600}]}
-
-
-@pytest.fixture
-def marker() -> str:
-    return f"86398.{os.getpid()}{threading.get_ident() % 1000}"
 
 
 @needs_sandbox
@@ -178,22 +154,6 @@ def test_interrupted_in_a_transaction_what_was_told_is_what_is_there(
 
 def held(arena: Arena) -> list[str]:
     return sorted(one.submission_id for name in "abc" for one in standings(arena, name).standings)
-
-
-@needs_sandbox
-def test_a_sandboxed_command_ends_when_it_is_told_to(marker: str) -> None:
-    stop = threading.Event()
-
-    def press() -> None:
-        until(lambda: alive(marker) != [])
-        stop.set()
-
-    presser = threading.Thread(target=press)
-    presser.start()
-    with pytest.raises(Interrupted):
-        sandbox.run(["sleep", marker], limits=sandbox.Limits(wall_seconds=600), stop=stop)
-    presser.join()
-    until(lambda: alive(marker) == [])
 
 
 def on_a_terminal(*arguments: str) -> tuple[int, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import alive
 from steelyard import sandbox
 from steelyard.errors import NoIsolation, UsageError
 from steelyard.sandbox import Isolation, Limits, SandboxResult
@@ -14,34 +15,9 @@ from steelyard.sandbox import Isolation, Limits, SandboxResult
 TIGHT = Limits(wall_seconds=30, cpu_seconds=1, memory_bytes=200 << 20, output_bytes=64 << 10)
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"], scope="module")
-def isolation(request: pytest.FixtureRequest) -> Isolation:
-    try:
-        found = sandbox.isolation_named(request.param)
-    except NoIsolation as error:
-        pytest.skip(str(error))
-    if found.python is None:
-        pytest.skip("no interpreter that the sandbox's uid can start")
-    return found
-
-
 def python(code: str, isolation: Isolation, limits: Limits = TIGHT) -> SandboxResult:
     assert isolation.python is not None
     return sandbox.run([isolation.python, "-I", "-c", code], isolation=isolation, limits=limits)
-
-
-def alive(marker: str) -> list[str]:
-    """Processes whose command line carries the marker."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-            if marker in line:
-                found.append(line)
-    return found
 
 
 def test_a_command_sees_its_files_and_its_input(isolation: Isolation) -> None:
@@ -170,8 +146,7 @@ def test_it_never_runs_as_root(isolation: Isolation) -> None:
     assert not python("import os; os.setuid(0)", isolation).ok
 
 
-def test_a_daemon_left_behind_is_ended(isolation: Isolation) -> None:
-    marker = f"86399.{os.getpid()}"
+def test_a_daemon_left_behind_is_ended(isolation: Isolation, marker: str) -> None:
     code = (
         "import os, subprocess\n"
         "if os.fork() == 0:\n"

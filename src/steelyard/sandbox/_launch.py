@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import platform
 import resource
+import select
 import signal
 import struct
 import sys
@@ -22,6 +24,7 @@ from typing import Any, NoReturn
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _EPERM, _EACCES, _ENOSYS = 1, 13, 38
+_AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGIO}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -227,8 +230,9 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
         os.close(ruleset)
     if spec["isolation"] != "none":
         _install_filter(spec)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM):
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
     os.execvpe(command[0], command, spec["env"])  # noqa: S606 - a command line, never a shell string
 
 
@@ -268,19 +272,44 @@ def _report(spec: dict[str, Any], **facts: object) -> None:
     os.write(spec["report_fd"], json.dumps(facts).encode())
 
 
+def _has_no_reader(spec: dict[str, Any]) -> bool:
+    poller = select.poll()
+    poller.register(spec["report_fd"], 0)
+    return bool(poller.poll(0))
+
+
+def _ask_for_a_signal_without_reader(spec: dict[str, Any]) -> None:
+    """SIGIO when whoever reads the report is gone.
+
+    The signal on a parent's death is not enough: it never comes when the parent had died before it was asked for.
+    """
+    fcntl.fcntl(spec["report_fd"], fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(spec["report_fd"], fcntl.F_GETFL)
+    fcntl.fcntl(spec["report_fd"], fcntl.F_SETFL, flags | os.O_ASYNC)
+
+
+def _end_of(child: int, spec: dict[str, Any]) -> int | None:
+    """The status the child ended with; None when we are to stop, or nobody is there to be told."""
+    while not _has_no_reader(spec):
+        if signal.sigwait(_AWAITED) == signal.SIGTERM:
+            return None
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                if ended[0] == child:
+                    return ended[1]
+    return None
+
+
 def main(arguments: list[str]) -> int:
     """Run `arguments[1:]` as `arguments[0]`, a JSON object, says."""
     spec: dict[str, Any] = json.loads(arguments[0])  # Any: paths, limits and numbers, written by run()
     os.set_inheritable(spec["report_fd"], False)
+    # Signals are waited for, not handled: none can come between a look and the sleep that follows it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(_PR_SET_DUMPABLE, 0)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-    def stop(_number: int, _frame: object) -> None:
-        _kill_everything(spec)
-        os._exit(0)
-
-    signal.signal(signal.SIGTERM, stop)
+    _ask_for_a_signal_without_reader(spec)
     failed_to_start, tell = os.pipe()
     child = os.fork()
     if child == 0:
@@ -293,13 +322,10 @@ def main(arguments: list[str]) -> int:
             os.write(tell, repr(error).encode()[:1000])
         os._exit(127)
     os.close(tell)
-    status = None
-    while status is None:
-        pid, ended, _ = os.wait4(-1, 0)
-        if pid == child:
-            status = ended
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    status = _end_of(child, spec)
     _kill_everything(spec)
+    if status is None:
+        return 0
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     _report(
         spec,

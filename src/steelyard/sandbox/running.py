@@ -342,15 +342,24 @@ def _watch(
 
 
 def _stop(job: _Job, process: subprocess.Popen[bytes]) -> None:
-    """End the command and all it started. The launcher does it when asked; bubblewrap's processes die with it."""
+    """End the command and all it started. The launcher does it when asked; bubblewrap's group is killed."""
     if process.poll() is not None:
         return
-    process.send_signal(signal.SIGKILL if job.isolation.name == "bubblewrap" else signal.SIGTERM)
+    if job.isolation.name == "bubblewrap":
+        # Its second process, with which the namespace ends, is tied to the first only late in its start
+        # (bubblewrap issue 633): killed alone, the first would leave the command running. Both stay in our group.
+        _kill_group(process)
+    else:
+        process.terminate()
     try:
         process.wait(_GRACE_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
+        _kill_group(process)
         process.wait()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
 
 
 def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: _Streams, wall: float) -> SandboxResult:

@@ -1,0 +1,73 @@
+"""Whenever a command is ended, be it while it is still starting, nothing of it goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from processes import alive, until
+from steelyard import sandbox
+from steelyard.errors import Interrupted
+from steelyard.sandbox import Isolation, Limits
+
+MOMENTS = [number / 4000 for number in range(60)]
+"""Seconds into a start that takes about ten milliseconds, or a few times that on a busy machine."""
+
+KILLED_AT = """
+import os, signal, sys, time
+from steelyard import sandbox
+
+name, marker, *moments = sys.argv[1:]
+isolation = sandbox.isolation_named(name)
+for moment in moments:
+    child = os.fork()
+    if child == 0:
+        sandbox.run(["sleep", marker], limits=sandbox.Limits(wall_seconds=600), isolation=isolation)
+        os._exit(1)
+    time.sleep(float(moment))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_command_ends_when_it_is_told_to(isolation: Isolation, marker: str) -> None:
+    stop = threading.Event()
+
+    def press() -> None:
+        until(lambda: "sleep" in alive(marker))
+        stop.set()
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    with pytest.raises(Interrupted):
+        sandbox.run(["sleep", marker], limits=Limits(wall_seconds=600), isolation=isolation, stop=stop)
+    presser.join()
+    until(lambda: alive(marker) == [])
+
+
+def test_a_command_told_to_end_while_it_starts_leaves_nothing(
+    isolation: Isolation, marker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steelyard.sandbox.running._POLL_SECONDS", 0.0001)
+    for moment in MOMENTS:
+        stop = threading.Event()
+        presser = threading.Timer(moment, stop.set)
+        presser.start()
+        with pytest.raises(Interrupted):
+            sandbox.run(["sleep", marker], limits=Limits(wall_seconds=600), isolation=isolation, stop=stop)
+        presser.join()
+    until(lambda: alive(marker) == [])
+
+
+def test_a_command_whose_supervisor_is_killed_while_it_starts_leaves_nothing(isolation: Isolation, marker: str) -> None:
+    moments = [str(2 * moment) for moment in MOMENTS]
+    with tempfile.TemporaryDirectory() as folder:  # for what the killed could not put away
+        Path(folder).chmod(0o755)  # pytest's own folders are closed to the uid that commands have
+        line = [sys.executable, "-c", KILLED_AT, isolation.name, marker, *moments]
+        subprocess.run(line, check=True, env={"TMPDIR": folder})
+        until(lambda: alive(marker) == [])
