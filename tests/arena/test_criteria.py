@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.criteria import NO_ARTIFACTS, check_all
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.standings import standings
+from steelyard.errors import Interrupted
 from steelyard.records.finding import Rejected
 from steelyard.records.task import convert_task
 from steelyard.store import Store
@@ -132,7 +134,7 @@ def test_tests_of_the_task_that_are_gone_prove_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("gone", "empty"):
         found = check({"type": "tests_pass", "tests": str(tmp_path / name)}, folder)
-        assert (found.met, found.reason) == (False, "the task's own tests are not there")
+        assert (found.met, found.reason) == (False, "the task's own files are not there")
 
 
 def test_a_judge_s_score_is_held_against_the_threshold() -> None:
@@ -159,6 +161,38 @@ def test_the_task_s_own_tests_lie_over_those_of_the_submission(tmp_path: Path) -
     own = folder_of(tmp_path / "own", {"test_solution.py": GOOD["test_solution.py"].replace("f(), 1", "f(), 7")})
     folder = folder_of(tmp_path / "made", GOOD)
     assert not check({"type": "tests_pass", "tests": str(own)}, folder).met
+
+
+CHECKER = """
+import subprocess, sys
+status = subprocess.run([sys.executable, "solution.py"]).returncode
+print(0.9)
+sys.exit(status != 7)
+"""
+
+
+@needs_sandbox
+@pytest.mark.parametrize("kind", ["command", "min_functionality", "code_compiles", "judge"])
+@pytest.mark.parametrize("in_its_place", [{}, {"check/run.py": "print(1)"}, {"check": "file"}, {"check/run.py/x": ""}])
+def test_the_task_s_own_checker_lies_over_whatever_was_submitted_in_its_place(
+    tmp_path: Path, kind: str, in_its_place: dict[str, str]
+) -> None:
+    own = folder_of(tmp_path / "own", {"check/run.py": CHECKER})
+    criterion: dict[str, Any] = {"type": kind, "command": ["python", "-I", "check/run.py"], "files": str(own)}
+    criterion |= {"threshold": 0.5} if kind == "judge" else {}
+    for status in (7, 8):
+        made = {"solution.py": f"raise SystemExit({status})", "subprocess.py": "raise SystemExit(0)", **in_its_place}
+        folder = folder_of(tmp_path / f"made{status}", made)
+        assert check(criterion, folder).met == (status == 7)
+    gone = check({**criterion, "files": str(tmp_path / "gone")}, folder)
+    assert (gone.met, gone.reason) == (False, "the task's own files are not there")
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", ["tmp", "home", "work", "box"])
+def test_no_name_among_the_artifacts_is_taken(tmp_path: Path, name: str) -> None:
+    folder = folder_of(tmp_path / "made", {name: "raise SystemExit(7)"})
+    assert check({"type": "command", "command": ["python", name], "exit_status": 7}, folder).met
 
 
 HIDDEN = {
@@ -431,7 +465,43 @@ def test_hostile_archives_stay_inside(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("name", ["deep/" * 2000 + "a.txt", "n" * 3000])
+@needs_sandbox
+def test_artifacts_are_refused_beyond_a_depth_that_everything_can_handle(tmp_path: Path) -> None:
+    for depth in (100, 101, 600, 1500):
+        name = "/".join(["d"] * (depth - 1) + ["a.py"])
+        with zipfile.ZipFile(tmp_path / "deep.zip", "w") as archive:
+            archive.writestr(name, "x = 1\n")
+        if depth == 100:
+            assert check({"type": "code_compiles"}, tmp_path / "deep.zip").met
+            continue
+        with pytest.raises(BadArtifacts, match="more than 100 folders deep"), staged(tmp_path / "deep.zip"):
+            pass
+    folder_of(tmp_path / "made", {"d/" * 101 + "a.py": ""})
+    with pytest.raises(BadArtifacts, match="more than 100 folders deep"), staged(tmp_path / "made"):
+        pass
+
+
+def test_a_name_counts_each_time_an_archive_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.arena.artifacts.MOST_FILES", 10)
+    for count in (10, 11):
+        with tarfile.open(tmp_path / f"{count}.tar", "w") as archive:
+            for _ in range(count):
+                archive.addfile(tarfile.TarInfo("same"), io.BytesIO(b""))
+    with staged(tmp_path / "10.tar"):
+        pass
+    with pytest.raises(BadArtifacts, match="more than 10 files"), staged(tmp_path / "11.tar"):
+        pass
+
+
+def test_reading_artifacts_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "a", GOOD)
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Interrupted), staged(folder, stop=stop):
+        pass
+
+
+@pytest.mark.parametrize("name", ["n/" + "e" * 300, "n" * 3000])
 def test_names_that_are_too_long_are_quoted_in_part(tmp_path: Path, name: str) -> None:
     with tarfile.open(tmp_path / "long.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo(name), io.BytesIO(b""))

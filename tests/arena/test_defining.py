@@ -12,11 +12,13 @@ import pytest
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.receipts import Receipt
 from steelyard.errors import UsageError
+from steelyard.records.finding import Rejected
 from steelyard.records.finite import MOST
 from steelyard.records.run import Step
 from steelyard.records.task import BaselineDefaults, CommandSucceeds, Task, convert_task
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
+from steelyard.workflow._arena_files import read_tasks
 from steelyard.workflow.arena import arena_at
 
 INF, NAN = float("inf"), float("nan")
@@ -152,3 +154,16 @@ def test_the_widest_baseline_can_be_scored(store: Store) -> None:
     (receipt,) = arena.submit([as_submission(given)])
     assert isinstance(receipt, Receipt)
     assert receipt.efficiency_score == 0
+
+
+@pytest.mark.parametrize(("kind", "field"), [("tests_pass", "tests"), ("command", "files"), ("judge", "files")])
+def test_folders_of_the_task_s_own_lie_beside_its_file(tmp_path: Path, kind: str, field: str) -> None:
+    (tmp_path / "own").mkdir()
+    more = {"threshold": 0.5} if kind == "judge" else {}
+    made = [{"id": name, **criterion(type=kind, **{field: name}, **more)} for name in ("own", "gone")]
+    (tmp_path / "tasks.json").write_text(json.dumps(made))
+    found, refused = read_tasks(tmp_path / "tasks.json")
+    assert isinstance(found, Task)
+    assert getattr(found.success_criteria[0], field) == str(tmp_path / "own")
+    assert isinstance(refused, Rejected)
+    assert refused.reason == f"task 'gone': there is no folder of {field} at 'gone'"

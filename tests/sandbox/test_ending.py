@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -64,10 +63,10 @@ def test_a_command_told_to_end_while_it_starts_leaves_nothing(
     until(lambda: alive(marker) == [])
 
 
-def test_a_command_whose_supervisor_is_killed_while_it_starts_leaves_nothing(isolation: Isolation, marker: str) -> None:
+def test_a_command_whose_supervisor_is_killed_while_it_starts_leaves_nothing(
+    isolation: Isolation, marker: str, open_folder: Path
+) -> None:
     moments = [str(2 * moment) for moment in MOMENTS]
-    with tempfile.TemporaryDirectory() as folder:  # for what the killed could not put away
-        Path(folder).chmod(0o755)  # pytest's own folders are closed to the uid that commands have
-        line = [sys.executable, "-c", KILLED_AT, isolation.name, marker, *moments]
-        subprocess.run(line, check=True, env={"TMPDIR": folder})
-        until(lambda: alive(marker) == [])
+    line = [sys.executable, "-c", KILLED_AT, isolation.name, marker, *moments]
+    subprocess.run(line, check=True, env={"TMPDIR": str(open_folder)})  # a folder for what the killed left behind
+    until(lambda: alive(marker) == [])

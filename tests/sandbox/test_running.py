@@ -10,6 +10,7 @@ from processes import alive
 from steelyard import sandbox
 from steelyard.errors import NoIsolation, UsageError
 from steelyard.sandbox import Isolation, Limits, SandboxResult
+from steelyard.sandbox.watching import disk_bytes
 
 # The clock is generous: a busy machine must not be taken for a lazy command.
 TIGHT = Limits(wall_seconds=30, cpu_seconds=1, memory_bytes=200 << 20, output_bytes=64 << 10)
@@ -175,6 +176,30 @@ def test_a_full_disk_stops_the_command(isolation: Isolation) -> None:
     assert python(many, isolation, limits).limit_hit == "disk"
     large = "f = open('f', 'wb')\nwhile True: f.write(b'x' * 1_000_000); f.flush()"
     assert not python(large, isolation).ok
+
+
+@pytest.mark.parametrize("depth", [1_200, 6_000])
+def test_folders_deeper_than_any_path_neither_break_us_nor_stay(
+    isolation: Isolation, depth: int, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(open_folder))
+    dig = f"import os\nfor _ in range({depth}):\n  os.mkdir('d' * 9); os.chdir('d' * 9)\n"
+    quick = python(f"{dig}os.chmod('.', 0)", isolation)
+    assert quick.ok or quick.limit_hit == "disk"
+    fill = "for number in range(1000):\n  open(str(number), 'wb').write(bytes(1 << 20))\n"
+    slow = python(f"{dig}{fill}import time\ntime.sleep(60)", isolation)
+    assert slow.limit_hit == "disk"
+    assert os.listdir(open_folder) == []
+
+
+def test_a_folder_that_cannot_be_looked_into_counts_as_full(open_folder: Path) -> None:
+    (open_folder / "closed").mkdir(mode=0o300)
+    child = os.fork()
+    if child == 0:
+        if os.getuid() == 0:  # nothing is closed to root
+            os.setuid(65534)
+        os._exit(disk_bytes(open_folder, most=500) == 501)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
 def test_new_namespaces_are_refused(isolation: Isolation) -> None:

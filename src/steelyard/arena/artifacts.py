@@ -15,12 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import IO
 
-from steelyard.errors import BadInput
+from steelyard.errors import BadInput, Interrupted
 
 MOST_FILES = 20_000
 MOST_BYTES = 512 * 1024 * 1024
+MOST_FOLDERS_DEEP = 100
+"""What copies and removes trees goes down them step by step, and Python's steps are bounded."""
 MOST_QUOTED = 200
 """Characters of a name or of another program's message that an error shows."""
 _PIECE = 1 << 20
@@ -69,10 +72,10 @@ def _why(error: Exception) -> str:
 
 
 @contextmanager
-def staged(path: Path) -> Iterator[Staged]:
-    """The artifacts, copied or unpacked, while the block runs."""
+def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
+    """The artifacts, copied or unpacked, while the block runs. `stop`, once set, ends the copying (Interrupted)."""
     with TemporaryDirectory(prefix="steelyard-artifacts-", ignore_cleanup_errors=True) as name:
-        stage = _Stage(Path(name))
+        stage = _Stage(Path(name), stop)
         try:
             for relative, content in _files(path):
                 stage.put(relative, content)
@@ -82,14 +85,17 @@ def staged(path: Path) -> Iterator[Staged]:
 
 
 class _Stage:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stop: Event | None) -> None:
         self._folder = folder
+        self._stop = stop
         self._digests: dict[str, str] = {}
+        self._files_left = MOST_FILES
         self._left = MOST_BYTES
 
     def put(self, relative: str, content: IO[bytes]) -> None:
         name = _safe_name(relative)
-        if len(self._digests) >= MOST_FILES:
+        self._files_left -= 1  # an archive can hold one name any number of times
+        if self._files_left < 0:
             raise BadArtifacts(f"there are more than {MOST_FILES} files among the artifacts")
         target = self._folder / name
         digest = hashlib.sha256()
@@ -100,6 +106,8 @@ class _Stage:
             raise BadArtifacts(f"a file of the artifacts cannot be kept: {_quoted(relative)}: {_why(error)}") from error
         with out:
             while piece := content.read(_PIECE):
+                if self._stop is not None and self._stop.is_set():
+                    raise Interrupted("reading the artifacts was stopped")
                 self._left -= len(piece)
                 if self._left < 0:
                     raise BadArtifacts(f"the artifacts are larger than {MOST_BYTES} bytes")
@@ -116,6 +124,8 @@ def _safe_name(relative: str) -> str:
     path = PurePosixPath(relative.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in relative:
         raise BadArtifacts(f"a file of the artifacts is named {_quoted(relative)}", hint="use relative paths")
+    if len(path.parts) > MOST_FOLDERS_DEEP:
+        raise BadArtifacts(f"artifacts lie more than {MOST_FOLDERS_DEEP} folders deep: {_quoted(relative)}")
     return str(path)
 
 
@@ -132,6 +142,8 @@ def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 def _in_folder(root: Path) -> Iterator[tuple[str, IO[bytes]]]:
     for folder, folders, names in os.walk(root):
+        for inner in folders:
+            _safe_name(str(Path(folder, inner).relative_to(root)))  # walking on would go as deep as they do
         folders.sort()
         for name in sorted(names):
             path = Path(folder, name)

@@ -99,7 +99,7 @@ def _check(waiting: Waiting, root: Path | None, stop: Event) -> Entry | Rejected
     try:
         if root is None:
             raise BadArtifacts("no folder was named in which artifacts may lie")
-        with staged(locate(one.artifacts, root)) as found:
+        with staged(locate(one.artifacts, root), stop=stop) as found:
             digest = submission_digest(one, found.sha256)
             return Entry(one, known, digest, check_all(criteria, one, found, stop=stop), found.sha256)
     except BadArtifacts as error:

@@ -26,7 +26,7 @@ from steelyard.records.task import (
 )
 
 NO_ARTIFACTS = "there are no artifacts to check it on"
-MOST_TEST_FILES = 2_000
+MOST_TASK_FILES = 2_000
 MOST_OUTPUT = 300
 """Characters of a failed command's output that a reason shows."""
 MOST_NAME = 100
@@ -106,7 +106,10 @@ def runs_commands(criteria: Sequence[SuccessCriterion]) -> bool:
 
 def _check(criterion: SuccessCriterion, submission: Submission, bench: Bench | None) -> CriterionResult:
     kind = str(criterion.__struct_config__.tag)
-    met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, bench)
+    try:
+        met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, bench)
+    except _NoTaskFiles as error:
+        met, claimed, reason = False, False, str(error)
     return CriterionResult(type=kind, met=met, claimed=claimed, reason=reason)
 
 
@@ -153,8 +156,6 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
     if bench is None:
         return False, False, NO_ARTIFACTS
     files = _task_files(criterion.tests)
-    if isinstance(files, str):
-        return False, False, files
     if criterion.command is not None:
         result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
         return result.ok, False, f"the tests' command: {_ending(result)}"
@@ -185,14 +186,14 @@ def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Benc
     if bench is None:
         return False, False, NO_ARTIFACTS
     command = criterion.command or ("python", "-I", "-c", _COMPILE_ALL)
-    result = bench.run(command, seconds=criterion.seconds)
+    result = bench.run(command, seconds=criterion.seconds, files=_task_files(criterion.files))
     return result.ok, False, f"compiling: {_ending(result)}"
 
 
 def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    result = bench.run(criterion.command, seconds=criterion.seconds)
+    result = bench.run(criterion.command, seconds=criterion.seconds, files=_task_files(criterion.files))
     met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
     return met, False, f"{criterion.command[0][:MOST_NAME]}: {result.ending if met else _ending(result)}"
 
@@ -212,7 +213,7 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
 def _judge_command(criterion: JudgeThreshold, command: Sequence[str], bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    result = bench.run(command, seconds=criterion.seconds)
+    result = bench.run(command, seconds=criterion.seconds, files=_task_files(criterion.files))
     try:
         score = float(_last_line(result.stdout)) if result.ok else None
     except ValueError:
@@ -237,23 +238,27 @@ def _python() -> str:
     return sandbox.active_isolation().python or "python3"
 
 
-def _task_files(folder: str | None) -> dict[str, bytes] | str:
-    """The task's own tests, which lie over whatever the submission has under the same names; else what is wrong."""
+class _NoTaskFiles(Exception):
+    """The task's own files are not as they were when the task was defined."""
+
+
+def _task_files(folder: str | None) -> dict[str, bytes]:
+    """The task's own files, which lie over whatever the submission has under the same names."""
     if folder is None:
         return {}
     root = Path(folder)
     paths = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     if not paths:
-        return "the task's own tests are not there"
-    if len(paths) > MOST_TEST_FILES:
-        return f"the task's own tests are more than {MOST_TEST_FILES} files"
+        raise _NoTaskFiles("the task's own files are not there")
+    if len(paths) > MOST_TASK_FILES:
+        raise _NoTaskFiles(f"the task's own files are more than {MOST_TASK_FILES}")
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
 def _record(content: bytes | None) -> dict[str, Any]:  # Any: JSON that the tested code may have written
     try:
         found = json.loads(content or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     known = isinstance(found, dict) and all(isinstance(found.get(name), int) for name in ("ran", "bad", "changed"))
     return found if known else {}

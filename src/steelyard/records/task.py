@@ -50,6 +50,8 @@ class CodeCompiles(Record, frozen=True, kw_only=True, tag_field="type", tag="cod
 
     command: CommandLine | None = None
     """What compiles it; None compiles every Python file and wants at least one."""
+    files: str | None = None
+    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
     seconds: Seconds = 60.0
     """Time after which it has failed."""
 
@@ -61,6 +63,8 @@ class CommandSucceeds(Record, frozen=True, kw_only=True, tag_field="type", tag="
     """Program and arguments; no shell."""
     exit_status: Annotated[int, msgspec.Meta(ge=0, le=255)] = 0
     """The status that counts as met."""
+    files: str | None = None
+    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
     seconds: Seconds = 60.0
     """Time after which it has failed."""
 
@@ -78,6 +82,8 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     """Whose score counts; None takes the mean of all judges."""
     command: CommandLine | None = None
     """A judge of the task's own, run on the artifacts: the last line it prints is the score, 0 to 1."""
+    files: str | None = None
+    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
     seconds: Seconds = 60.0
     """Time after which the judge has given no score."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from steelyard.errors import NoIsolation
 from steelyard.sandbox import _launch
+from steelyard.sandbox._box import TEMPORARY
 from steelyard.sandbox.records import Isolation, IsolationName
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -62,7 +63,8 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
                 line += ["--perms", "0755", "--dir", str(parent)]
             line += ["--ro-bind", path, path]
     # Shared memory and temporary files are kept in the counted folder, and nothing else can be written.
-    line += ["--bind", f"{box}/tmp", "/tmp", "--bind", f"{box}/tmp", "/dev/shm"]  # noqa: S108 - a path inside the sandbox
+    for place in ("/tmp", "/dev/shm"):  # noqa: S108 - paths inside the sandbox
+        line += ["--bind", f"{box}/{TEMPORARY}", place]
     line += ["--ro-bind", LAUNCHER, LAUNCHER_IN_BUBBLEWRAP]
     return [*line, "--bind", box, BOX_IN_BUBBLEWRAP, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
 

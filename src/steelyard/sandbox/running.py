@@ -7,18 +7,16 @@ import itertools
 import json
 import os
 import selectors
-import shutil
 import signal
-import stat
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from steelyard.errors import Interrupted, NoIsolation, UsageError
+from steelyard.errors import Interrupted, NoIsolation
+from steelyard.sandbox._box import HOME, TEMPORARY, WORK, collected_from, filled
 from steelyard.sandbox.isolation import (
     BOX_IN_BUBBLEWRAP,
     LAUNCHER,
@@ -89,16 +87,11 @@ def attempt(
 ) -> SandboxResult:
     """The same without asking whether the isolation is enough; for `run`, and for trying what this machine can do."""
     bounds = limits or Limits()
-    with tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True) as outer:
-        box = Path(outer, "box")
-        _fill(box, files or {}, copy)
-        uid = _own_uid() if isolation.own_uid else None
-        if uid is not None:
-            Path(outer).chmod(0o711)
-            _give(box, uid)
+    uid = _own_uid() if isolation.own_uid else None
+    with filled(files or {}, copy, uid) as box:
         job = _Job(tuple(command), box, bounds, isolation, uid, [os.path.realpath(path) for path in readable])
         result = _supervise(job, stdin, stop)
-        collected = _collect(box, collect, bounds.output_bytes)
+        collected = collected_from(box, collect, bounds.output_bytes)
     return _with(result, collected)
 
 
@@ -112,49 +105,6 @@ def _own_uid() -> int:
     return (1 << 30) + ((os.getpid() << 6) | (next(_slots) & 63))
 
 
-def _fill(box: Path, files: Mapping[str, bytes], copy: Path | None) -> None:
-    if copy is not None:
-        shutil.copytree(copy, box, symlinks=True, ignore=_only_plain)
-    box.mkdir(exist_ok=True)
-    for name, content in files.items():
-        target = box / name
-        if not name or Path(name).is_absolute() or ".." in Path(name).parts:
-            raise UsageError(f"a file of the sandbox is named {name!r}", hint="use a relative path inside the folder")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.parent.resolve().is_relative_to(box.resolve()) or target.is_symlink():
-            raise UsageError(f"{name!r} leads out of the sandbox's folder through a link")
-        target.write_bytes(content)
-    for name in ("tmp", "home"):
-        (box / name).mkdir(exist_ok=True)
-
-
-def _only_plain(folder: str, names: list[str]) -> list[str]:
-    """What copying leaves out: sockets, fifos and devices, on which it could hang."""
-    wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
-    modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
-    return [name for name, mode in modes.items() if not any(kind(mode) for kind in wanted)]
-
-
-def _give(box: Path, uid: int) -> None:
-    os.chown(box, uid, uid)
-    for folder, folders, names in os.walk(box):
-        for name in (*folders, *names):
-            os.chown(os.path.join(folder, name), uid, uid, follow_symlinks=False)
-
-
-def _collect(box: Path, names: Sequence[str], most: int) -> dict[str, bytes]:
-    """The asked-for files that are there, are plain files (no link to elsewhere) and are not larger than the limit."""
-    found = {}
-    root = box.resolve()
-    for name in names:
-        path = box / name
-        with contextlib.suppress(OSError):
-            if path.is_file() and not path.is_symlink() and path.parent.resolve().is_relative_to(root):
-                with path.open("rb") as content:
-                    found[name] = content.read(most)
-    return found
-
-
 @dataclass(frozen=True)
 class _Job:
     command: tuple[str, ...]
@@ -166,7 +116,7 @@ class _Job:
 
     @property
     def inside(self) -> str:
-        """The folder's path as the command sees it."""
+        """The box's path as the command sees it."""
         return BOX_IN_BUBBLEWRAP if self.isolation.name == "bubblewrap" else str(self.box)
 
     def rlimits(self) -> dict[str, tuple[int, int]]:
@@ -192,15 +142,15 @@ class _Job:
         inside = self.inside
         spec = {
             "isolation": self.isolation.name,
-            "cwd": inside,
+            "cwd": f"{inside}/{WORK}",
             "uid": self.uid,
             "readable": [*SYSTEM_FOLDERS, *SYSTEM_FILES, *python_folders(), *self.readable],
             "writable": [inside],
             "rlimits": self.rlimits(),
             "env": {
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
-                "HOME": f"{inside}/home",
-                "TMPDIR": f"{inside}/tmp",  # noqa: S108 - inside the sandbox
+                "HOME": f"{inside}/{HOME}",
+                "TMPDIR": f"{inside}/{TEMPORARY}",
                 "LANG": "C.UTF-8",
             },
             "report_fd": report_fd,

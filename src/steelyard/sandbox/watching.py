@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 _MOST_FILES = 20_000
 """More files than this count as a full disk: an endless row of empty ones fills it too."""
+_LONGEST_PATH = 2_000
+"""So do folders further down than this: beyond twice as much the system takes no path, and nobody could look."""
 
 
 def descendants(pid: int) -> Iterator[int]:
@@ -35,13 +38,33 @@ def memory_bytes(pid: int) -> int:
 
 
 def disk_bytes(folder: Path, *, most: int | None) -> int:
-    """Space that the folder's files take; counting stops once it is more than `most`."""
+    """Space that the folder's files take; counting stops once it is more than `most`, or cannot go on."""
     total = seen = 0
-    for parent, folders, names in os.walk(folder):
-        seen += len(folders) + len(names)
-        for name in names:
+    waiting = [str(folder)]
+    longest = len(waiting[0]) + _LONGEST_PATH
+    while waiting:
+        here = waiting.pop()
+        found = _entries(here) if len(here) <= longest else None
+        if found is None and most is not None:
+            return most + 1
+        for entry in found or ():
+            seen += 1
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
         if most is not None and (total > most or seen > _MOST_FILES):
             return max(total, most + 1)
     return total
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]] | None:
+    """What lies in the folder, nothing when it is gone; None when it may not be looked into."""
+    try:
+        with os.scandir(folder) as found:
+            return list(itertools.islice(found, _MOST_FILES + 1))
+    except FileNotFoundError:
+        return []
+    except OSError:
+        return None

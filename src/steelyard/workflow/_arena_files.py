@@ -55,7 +55,7 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
     values = _document(path, hint="tasks are TOML or JSON")
     for number, one in enumerate(_listed(path, values, "tasks"), 1):
         try:
-            yield _with_own_tests(convert_task(one), path.parent)
+            yield _with_own_files(convert_task(one), path.parent)
         except ValueError as error:
             name = one.get("id") if isinstance(one, dict) else None
             shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
@@ -75,18 +75,21 @@ def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TO
     return found if isinstance(found, list) else [found]
 
 
-def _with_own_tests(task: Task, folder: Path) -> Task:
-    """The task with the folders of its tests found from wherever it is used."""
-    criteria: list[SuccessCriterion] = []
-    for criterion in task.success_criteria:
-        if isinstance(criterion, TestsPass) and criterion.tests is not None:
-            tests = (folder / criterion.tests).resolve()
-            if not tests.is_dir():
-                raise ValueError(f"there is no folder of tests at {criterion.tests!r}")
-            criteria.append(msgspec.structs.replace(criterion, tests=str(tests)))
-        else:
-            criteria.append(criterion)
-    return msgspec.structs.replace(task, success_criteria=tuple(criteria))
+def _with_own_files(task: Task, folder: Path) -> Task:
+    """The task with the folders of its own tests and other files found from wherever it is used."""
+    found = tuple(_with_own_folder(criterion, folder) for criterion in task.success_criteria)
+    return msgspec.structs.replace(task, success_criteria=found)
+
+
+def _with_own_folder(criterion: SuccessCriterion, folder: Path) -> SuccessCriterion:
+    field = "tests" if isinstance(criterion, TestsPass) else "files"
+    named = getattr(criterion, field, None)
+    if named is None:
+        return criterion
+    own = (folder / named).resolve()
+    if not own.is_dir():
+        raise ValueError(f"there is no folder of {field} at {named!r}")
+    return msgspec.structs.replace(criterion, **{field: str(own)})
 
 
 def read_task_map(path: Path) -> dict[str, str]:

@@ -1,0 +1,144 @@
+"""The folder that a command runs in: filled before, searched afterwards, removed whatever the command made of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from steelyard.errors import UsageError
+
+WORK, TEMPORARY, HOME = "work", "tmp", "home"
+"""What is in the box: the command's files have a folder of their own, so that none of their names is taken."""
+
+_TRIES, _PAUSE_SECONDS = 50, 0.02
+_numbers = itertools.count()
+
+
+@contextmanager
+def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> Iterator[Path]:
+    """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any."""
+    outer = Path(tempfile.mkdtemp(prefix="steelyard-"))
+    try:
+        box = outer / "box"
+        box.mkdir()
+        if copy is not None:
+            shutil.copytree(copy, box / WORK, symlinks=True, ignore=_only_plain)
+        for name in (WORK, TEMPORARY, HOME):
+            (box / name).mkdir(exist_ok=True)
+        for name, content in files.items():
+            _lay(box / WORK, name, content)
+        if uid is not None:
+            outer.chmod(0o711)
+            _give(box, uid)
+        yield box
+    finally:
+        remove(outer)
+
+
+def _lay(folder: Path, name: str, content: bytes) -> None:
+    """Write the file; whatever the copy holds in its way, a link that leads out too, gives way."""
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise UsageError(f"a file of the sandbox is named {name!r}", hint="use a relative path inside the folder")
+    here = folder
+    for part in parts[:-1]:
+        here /= part
+        if here.is_symlink() or not here.is_dir():
+            here.unlink(missing_ok=True)
+            here.mkdir()
+    target = here / parts[-1]
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    target.unlink(missing_ok=True)
+    target.write_bytes(content)
+
+
+def _only_plain(folder: str, names: list[str]) -> list[str]:
+    """What copying leaves out: sockets, fifos and devices, on which it could hang."""
+    wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
+    modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
+    return [name for name, mode in modes.items() if not any(kind(mode) for kind in wanted)]
+
+
+def _give(box: Path, uid: int) -> None:
+    os.chown(box, uid, uid)
+    for folder, folders, names in os.walk(box):
+        for name in (*folders, *names):
+            os.chown(os.path.join(folder, name), uid, uid, follow_symlinks=False)
+
+
+def collected_from(box: Path, names: Sequence[str], most: int) -> dict[str, bytes]:
+    """The asked-for files that are there, are plain files (no link to elsewhere) and are not larger than the limit."""
+    found = {}
+    root = (box / WORK).resolve()
+    for name in names:
+        path = box / WORK / name
+        with contextlib.suppress(OSError):
+            if path.is_file() and not path.is_symlink() and path.parent.resolve().is_relative_to(root):
+                with path.open("rb") as content:
+                    found[name] = content.read(most)
+    return found
+
+
+def remove(folder: Path) -> None:
+    """Remove the folder however deep it is: deeper than recursion goes, and than the system takes as a path.
+
+    A command that was killed may write on for a moment, so this is tried more than once. What then still cannot be
+    removed is left: the command's result matters more.
+    """
+    for _ in range(_TRIES):
+        with contextlib.suppress(OSError):
+            _empty(folder)
+            folder.rmdir()
+        if not folder.exists():
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _empty(root: Path) -> None:
+    """Take everything out of the folder. Each inner folder is first moved up to it, so that no path grows."""
+    at_root = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        waiting = _clear(at_root, at_root)
+        while waiting:
+            name = waiting.pop()
+            here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at_root)
+            try:
+                waiting += _clear(here, at_root)
+            finally:
+                os.close(here)
+            os.rmdir(name, dir_fd=at_root)
+    finally:
+        os.close(at_root)
+
+
+def _clear(here: int, at_root: int) -> list[str]:
+    """Unlink the folder's files and move its folders to the root; the names these have there."""
+    moved: list[str] = []
+    with os.scandir(here) as entries:
+        found = list(entries)
+    for entry in found:
+        if not entry.is_dir(follow_symlinks=False):
+            os.unlink(entry.name, dir_fd=here)
+            continue
+        _open_up(entry.name, here)
+        moved.append(f"removed-{next(_numbers)}")
+        os.rename(entry.name, moved[-1], src_dir_fd=here, dst_dir_fd=at_root)
+    return moved
+
+
+def _open_up(name: str, here: int) -> None:
+    """Let its owner into a folder that was closed to all; never what a link in its place leads to."""
+    held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+    try:
+        os.chmod(f"/proc/self/fd/{held}", 0o700)
+    finally:
+        os.close(held)
