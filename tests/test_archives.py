@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -19,6 +21,7 @@ import zstandard
 import steelyard as sy
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Rejected
+from steelyard.sandbox._box import remove
 from steelyard.sources._archives import Limits, unpack
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
@@ -151,6 +154,57 @@ def test_too_many_entries_and_too_deep_nesting_are_refused(tmp_path: Path) -> No
     for depth in range(4):
         data = zipped(tmp_path / f"{depth}.zip", **{f"inner{depth}.zip" if depth else "r.jsonl": data}).read_bytes()
     assert "in more than 2 other archives" in refused(tmp_path / "3.zip")
+
+
+@pytest.mark.parametrize("depth", [99, 100, 600, 1_500])
+def test_folders_too_deep_in_an_archive_are_refused(tmp_path: Path, depth: int) -> None:
+    path = zipped(tmp_path / "deep.zip", **{"d/" * depth + "rollout.jsonl": ROLLOUT})
+    if depth < 100:
+        assert facts(path)
+    else:
+        assert "lies more than 100 folders deep" in refused(path)
+
+
+def test_folders_too_deep_for_a_path_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    held = os.open(tmp_path / "logs", os.O_RDONLY)
+    for level in range(1_500):
+        if level in (3, 1_200):
+            handle = os.open("rollout.jsonl", os.O_WRONLY | os.O_CREAT, dir_fd=held)
+            with os.fdopen(handle, "wb") as file:
+                file.write(ROLLOUT.replace(b"0", b"1", 1) if level == 3 else ROLLOUT)
+        os.mkdir("deep", dir_fd=held)
+        inner = os.open("deep", os.O_RDONLY, dir_fd=held)
+        os.close(held)
+        held = inner
+    os.close(held)
+    try:
+        items = list(gather([tmp_path / "logs"]))
+    finally:
+        remove(tmp_path / "logs")
+    assert [type(item).__name__ for item in items] == ["Rejected", "Entry"]
+    (named,) = [item for item in items if isinstance(item, Rejected)]
+    assert named.reason == "the folder cannot be looked into: File name too long"
+
+
+def test_a_folder_that_is_closed_to_the_reader_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "logs" / "closed").mkdir(parents=True)
+    (tmp_path / "logs" / "rollout.jsonl").write_bytes(ROLLOUT)
+    looked = os.scandir
+
+    def closed(path: str | int) -> Any:  # root, whom nothing is closed to, may run the tests
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return looked(path)
+
+    monkeypatch.setattr("os.scandir", closed)
+    named, run = gather([tmp_path / "logs"])
+    assert isinstance(run, Entry)
+    assert isinstance(named, Rejected)
+    assert (named.path, named.reason) == (
+        (tmp_path / "logs" / "closed").as_posix(),
+        "the folder cannot be looked into: Permission denied",
+    )
 
 
 def test_a_broken_archive_is_an_error_and_no_crash(tmp_path: Path) -> None:

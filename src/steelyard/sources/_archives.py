@@ -33,6 +33,8 @@ class Limits:
     free_bytes: int = 16 << 20
     depth: int = 2
     """Archives within archives."""
+    folders: int = 100
+    """Folders within folders: what removes a tree goes down it step by step, and Python's steps are bounded."""
 
 
 LIMITS = Limits()
@@ -73,6 +75,8 @@ class Meter:
         place = PurePosixPath(name.replace("\\", "/"))
         if place.is_absolute() or ".." in place.parts or ":" in (place.parts[0] if place.parts else "") or "\0" in name:
             raise self.refused(f"the entry {name[:200]!r} points outside the archive")
+        if len(place.parts) > self.limits.folders:
+            raise self.refused(f"the entry {name[:200]!r} lies more than {self.limits.folders} folders deep")
         return place
 
     def expects(self, size: int) -> None:

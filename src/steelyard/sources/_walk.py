@@ -42,8 +42,9 @@ def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Reject
                 yield piped(scratch / PIPED)
         elif path.is_dir():
             for found in _below(path):
-                if found.shown not in seen:
-                    seen.add(found.shown)
+                shown = found.path if isinstance(found, Rejected) else found.shown
+                if shown not in seen:
+                    seen.add(shown)
                     yield found
         elif path.is_file():
             shown = path.as_posix()
@@ -71,20 +72,36 @@ def piped(kept: Path) -> Found | Rejected:
 def files_unpacked(folder: Path, archive: Found, *, depth: int, alone: bool) -> Iterator[Found]:
     """The files that were unpacked from an archive; one that was packed alone is what the user meant by its name."""
     for found in _below(folder):
+        if isinstance(found, Rejected):
+            continue  # nothing is closed to us that we unpacked
         inner = found.path.relative_to(folder).as_posix()
         shown = f"{archive.shown}!/{inner}"
         yield Found(found.path, shown, found.size, named=archive.named and alone, depth=depth, alone=alone)
 
 
-def _below(folder: Path) -> Iterator[Found]:
+def _below(folder: Path) -> Iterator[Found | Rejected]:
     """Files of the folder and the folders in it; links to folders are not followed, so no circle has to be feared."""
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
-        for name in sorted(names):
-            path = Path(here, name)
+    waiting = [str(folder)]
+    while waiting:  # not os.walk: in older Pythons it breaks down in what is too deep
+        here = waiting.pop()
+        try:
+            with os.scandir(here) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            reason = f"the folder cannot be looked into: {error.strerror}"
+            yield Rejected(path=Path(here).as_posix(), reason=reason, code="unreadable_file")
+            continue
+        folders: list[str] = []
+        for one in inside:
+            if one.is_dir(follow_symlinks=False):
+                if one.name not in SKIPPED_FOLDERS:
+                    folders.append(one.path)
+                continue
+            path = Path(one.path)
             try:
                 status = path.stat()
             except OSError:
                 continue  # a link that leads nowhere
             if stat.S_ISREG(status.st_mode) and status.st_size:
                 yield Found(path, path.as_posix(), status.st_size)
+        waiting += reversed(folders)
