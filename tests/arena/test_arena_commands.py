@@ -193,6 +193,41 @@ def test_every_refusal_is_told_where_nobody_watches(
     assert capsys.readouterr().err.splitlines()[-1] == "... and 40 more findings; --json lists them"
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_rows_of_csv_are_named_by_their_line(
+    filled: tuple[str, str], tmp_path: Path, separator: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        ["id", "task_id", "total_tokens", "tool_calls", "submitter"],
+        ["a", "fix-race", "10", "2", "ada"],
+        [],
+        ["b", "fix-race", "-1", "2", "bob"],
+        ["c", "fix-race", "10.0", "2.0", '"two\nlines"'],
+        ["d", "fix-race", "10"],
+        ["e", "fix-race", "10", "2", "eve", "more"],
+        ["f", "fix-race", "10", "2", '"never closed'],
+    ]
+    path = tmp_path / "given.csv"
+    path.write_text("".join(separator.join(row) + "\n" for row in rows))
+    found = output(capsys, "submit", str(path), *filled, status=1)
+    assert [receipt["submission_id"] for receipt in found["receipts"]] == ["a", "c"]
+    assert [one["where"] for one in found["refused"]] == [f"{path}:{line}" for line in (4, 7, 8, 10)]
+    for one, cells in zip(found["refused"][1:3], (3, 6), strict=True):
+        assert one["message"].startswith(f"the row has {cells} cells, the header 5")
+
+
+def test_whole_numbers_of_a_table_with_gaps_are_counts(
+    filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = {"id": ["a", "b"], "task_id": ["fix-race"] * 2, "total_tokens": [10.0, 20.5], "tool_calls": [2.0, 2.0]}
+    path = tmp_path / "given.parquet"
+    pl.DataFrame(rows | {"iterations": [3.0, None]}).write_parquet(path)
+    found = output(capsys, "submit", str(path), *filled, status=1)
+    assert [receipt["submission_id"] for receipt in found["receipts"]] == ["a"]
+    (refused,) = found["refused"]
+    assert refused["message"].startswith("total_tokens: expected int, got float")
+
+
 def test_a_place_in_a_list_is_not_called_a_line(
     filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -140,6 +140,18 @@ def test_every_door_follows_a_change_of_settings(store: Store) -> None:
     assert (shown.policy, shown.profile) == ("current", "mine")
 
 
+def test_a_task_of_rules_that_were_made_meanwhile_can_be_submitted_to(store: Store) -> None:
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "task"}))
+    other = other_door(store)
+    other.rescore(profile=changed_profile(difficulty_factors={"expert": 1.3}))
+    other.add_task(as_task({"id": "hard", "difficulty": "expert"}))
+    given = [
+        as_submission({"id": name, "task_id": name, "total_tokens": 9, "tool_calls": 2}) for name in ("task", "hard")
+    ]
+    assert [type(outcome) for outcome in arena.submit(given)] == [Receipt, Receipt]
+
+
 def test_a_change_of_settings_that_fails_changes_nothing(store: Store) -> None:
     arena = make_arena(store)
     arena.add_task(as_task({"id": "task", "difficulty": "advanced"}))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, date, datetime
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from steelyard.records.submission import (
 )
 from steelyard.store import Store
 from steelyard.store.migrations.m0001_arena import submissions
+
+WHOLE = ("total_tokens", "tool_calls", "iterations")
 
 
 def one(name: str, **changes_: Any) -> Submission:
@@ -189,6 +192,52 @@ def test_an_id_is_accepted_once_also_in_another_task(arena: Arena) -> None:
     assert again.status == "known"
     assert isinstance(elsewhere, Rejected)
     assert (standings(arena, "task").n, standings(arena, "other").n) == (1, 0)
+
+
+def test_whichever_of_an_id_was_given_first_is_kept_whatever_its_task(arena: Arena) -> None:
+    arena.add_task(as_task({"id": "a task that sorts first"}))
+    given = [one("x"), one("x", task_id="a task that sorts first"), one("y"), one("x"), one("x", total_tokens=1)]
+    outcomes = [getattr(outcome, "status", None) for outcome in arena.submit(given)]
+    assert outcomes == ["accepted", None, "accepted", "known", None]
+    assert [row.submission_id for row in standings(arena, "a task that sorts first").standings] == []
+
+
+def test_any_number_of_the_same_id_is_answered(arena: Arena) -> None:
+    outcomes = arena.submit([one("x", total_tokens=1 + number % 2) for number in range(3_000)])
+    told = Counter(outcome.status if isinstance(outcome, Receipt) else outcome.code for outcome in outcomes)
+    assert told == {"accepted": 1, "known": 1_499, "id_with_other_content": 1_500}
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"execution_time": 300, "estimated_cost": 2},
+        {"submitted_at": datetime(2026, 1, 1)},  # noqa: DTZ001 - without a zone it is UTC
+        {"submitted_at": datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))},
+        {"submitted_at": "2026-01-01T02:00:00+02:00"},
+        {"submitted_at": "2026-01-01"},
+        {"total_tokens": 5000.0, "tool_calls": 10.0, "iterations": 3.0},
+    ],
+)
+def test_what_says_the_same_is_known_however_it_is_written(arena: Arena, again: dict[str, Any]) -> None:
+    said = {"id": "s", "task_id": "task", "total_tokens": 5000, "tool_calls": 10, "iterations": 3}
+    said |= {"execution_time": 300.0, "estimated_cost": 2.0, "submitted_at": "2026-01-01T00:00:00Z"}
+    first, read = arena.submit([said, {**said, **again}])
+    assert isinstance(first, Receipt)
+    assert isinstance(read, Receipt)
+    assert (first.status, read.status) == ("accepted", "known")
+    whole = {name: value for name, value in again.items() if not isinstance(value, str) and name not in WHOLE}
+    made = Submission(**{**said, "submitted_at": datetime(2026, 1, 1, tzinfo=UTC), **whole})
+    (known,) = arena.submit([made])
+    assert isinstance(known, Receipt)
+    assert known.status == "known"
+
+
+def test_a_count_that_is_not_whole_is_refused() -> None:
+    line = b'{"id": "a", "task_id": "t", "total_tokens": 2.0, "tool_calls": 1, "iterations": 1.5}'
+    with pytest.raises(Refused, match="iterations: expected int"):
+        decode_submission(line)
+    assert decode_submission(line.replace(b"1.5", b"3.0")).iterations == 3
 
 
 def test_a_known_submission_is_answered_as_things_stand_now(arena: Arena) -> None:

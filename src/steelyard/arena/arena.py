@@ -148,31 +148,32 @@ class Arena:
         return [outcome for outcome in settling.outcomes if outcome is not None]  # every one has come to something
 
     def _accept(self, checked: Checked, settling: Settling, *, meanwhile: Callable[[], None] | None = None) -> None:
-        """Write these entries in one transaction. An id that comes twice waits until its first is written."""
+        """Write these entries in one transaction. Those of an id that comes twice wait until its first is written."""
         ids = [entry.submission.id for entry in checked.entries]
-        now: Sequence[int] = range(len(ids))
-        entries = checked.entries
-        if len(set(ids)) < len(ids):
-            first_of: dict[str, int] = {}
-            for place, identity in enumerate(ids):
-                first_of.setdefault(identity, place)
-            now = list(first_of.values())
-            entries = [checked.entries[place] for place in now]
+        if len(set(ids)) == len(ids):
+            self._write(checked, settling, meanwhile)
+            return
+        seen: set[str] = set()
+        first: list[int] = []
+        later: list[int] = []
+        for place, identity in enumerate(ids):
+            (later if identity in seen else first).append(place)
+            seen.add(identity)
+        for places in (first, later):
+            numbers, entries = [checked.numbers[at] for at in places], [checked.entries[at] for at in places]
+            self._write(Checked(numbers, entries, checked.rules), settling, meanwhile)
 
+    def _write(self, checked: Checked, settling: Settling, meanwhile: Callable[[], None] | None) -> None:
         def work(connection: Connection) -> list[Outcome]:
             self.refresh(connection)
-            known, coming = self._known, entries
+            known, coming = self._known, checked.entries
             if known.rules is not checked.rules:
                 coming = [self._under_present_rules(connection, known, entry) for entry in coming]
-            now_ = now_microseconds()
-            return accept(connection, coming, rules=known.rules, policy=self.policy, now=now_, meanwhile=meanwhile)
+            now = now_microseconds()
+            return accept(connection, coming, rules=known.rules, policy=self.policy, now=now, meanwhile=meanwhile)
 
         with interrupt_held_back():
-            settling.settle([checked.numbers[place] for place in now], self.store.in_transaction(work))
-        if len(now) < len(checked.entries):
-            later = sorted(set(range(len(checked.entries))) - set(now))
-            again = [checked.numbers[place] for place in later], [checked.entries[place] for place in later]
-            self._accept(Checked(*again, checked.rules), settling)
+            settling.settle(checked.numbers, self.store.in_transaction(work))
 
     @staticmethod
     def _under_present_rules(connection: Connection, known: Known, entry: Entry) -> Entry:
@@ -184,11 +185,11 @@ class Arena:
 
     def _checked(self, portion: Portion, settling: Settling, root: Path | None) -> Generator[Checked, None, None]:
         """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
-        known = self._known
         found: dict[int, Entry] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
         refused: dict[int, Rejected] = {}
-        with self.store.read() as connection:
+        with self.read() as connection:
+            known = self._known
             wanted = {one.task_id for one, text in zip(portion.given, portion.said, strict=True) if type(text) is bytes}
             known.tasks.update(find_tasks(connection, wanted - known.tasks.keys(), known.rules))
             for number, one, text, digest in zip(*portion, strict=True):
@@ -327,12 +328,19 @@ def _read(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion
 
 
 def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
-    """The numbers of submissions, whole tasks together, as many as fit into one transaction."""
+    """The numbers of submissions, whole tasks together, as many as fit into one transaction.
+
+    One to another task than an earlier one of the same id waits for the end: whichever was given first is to be kept.
+    """
     by_task: dict[str, list[int]] = {}
+    task_of: dict[str, str] = {}
+    again: list[int] = []
     for number, one in enumerate(given):
         if isinstance(one, Submission):
             # One made by a program may hold anything; it is refused when it is checked.
-            by_task.setdefault(one.task_id if type(one.task_id) is str else "", []).append(number)
+            task = one.task_id if type(one.task_id) is str else ""
+            is_first = type(one.id) is not str or task_of.setdefault(one.id, task) == task
+            (by_task.setdefault(task, []) if is_first else again).append(number)
     portion: list[int] = []
     for _, group in sorted(by_task.items()):
         if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
@@ -341,6 +349,8 @@ def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
         portion += group
     if portion:
         yield portion
+    for start in range(0, len(again), ROWS_PER_TRANSACTION):
+        yield again[start : start + ROWS_PER_TRANSACTION]
 
 
 def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:

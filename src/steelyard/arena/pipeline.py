@@ -54,6 +54,7 @@ def accept(
 ) -> list[Outcome]:
     """What became of each entry, in their order. All of them are written together or none is.
 
+    An id that is not in the store yet may come once, one that is there any number of times.
     `meanwhile` is called while many rows are being written, if they are.
     """
     held = known_digests(connection, [entry.submission.id for entry in entries])
@@ -64,7 +65,10 @@ def accept(
     same = [entry for entry in entries if held.get(entry.submission.id) == entry.digest] if held else []
     known = [(entry.known, entry.submission.id) for entry in same]
     receipts |= known_receipts(connection, known, rules=rules, policy=policy)
-    return [receipts.get(entry.submission.id) or other_content(entry.submission.id) for entry in entries]
+    if not held:
+        return [receipts[entry.submission.id] for entry in entries]
+    names = [(entry, entry.submission.id) for entry in entries]
+    return [receipts[name] if held.get(name, one.digest) == one.digest else other_content(name) for one, name in names]
 
 
 def known_digests(connection: Connection, ids: Sequence[str]) -> dict[str, str]:

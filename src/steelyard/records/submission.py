@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -61,15 +61,24 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         # Written out, since this is the only Python that runs for each of a batch's submissions while they are read.
-        if self.execution_time is not None and not math.isfinite(self.execution_time):
-            raise ValueError("execution_time is not a finite number")
-        if self.estimated_cost is not None and not math.isfinite(self.estimated_cost):
-            raise ValueError("estimated_cost is not a finite number")
+        # What says the same is made the same, so that it has the same digest however a program wrote it.
+        if self.execution_time is not None:
+            if not math.isfinite(self.execution_time):
+                raise ValueError("execution_time is not a finite number")
+            if type(self.execution_time) is int:
+                msgspec.structs.force_setattr(self, "execution_time", float(self.execution_time))
+        if self.estimated_cost is not None:
+            if not math.isfinite(self.estimated_cost):
+                raise ValueError("estimated_cost is not a finite number")
+            if type(self.estimated_cost) is int:
+                msgspec.structs.force_setattr(self, "estimated_cost", float(self.estimated_cost))
         if self.submitted_at is not None:
             try:
-                as_utc(self.submitted_at).astimezone(UTC)
+                moment = as_utc(self.submitted_at).astimezone(UTC)
             except OverflowError as error:
                 raise ValueError("submitted_at lies outside the years 1 to 9999 of UTC") from error
+            if self.submitted_at.tzinfo is not UTC:
+                msgspec.structs.force_setattr(self, "submitted_at", moment)
 
     @property
     def defaulted(self) -> tuple[str, ...]:
@@ -81,12 +90,15 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
 ONE_OBJECT = "each line must be one JSON object"
 _NAMELESS = "-"
 """What stands for the id while the content of a submission without one is read."""
-_TO_COMPLETE = (
+_COUNTS = get_args(Countable)
+_TO_COMPLETE = {
     "Object missing required field `id`",
     "Expected `str`, got `null` - at `$.id`",
     "Invalid RFC3339 encoded datetime - at `$.submitted_at`",
-)
-"""What msgspec says of a submission that may lack only what can be made out: its name, or the time of a day."""
+    *(f"Expected `{kind}`, got `float` - at `$.{name}`" for kind in ("int", "int | null") for name in _COUNTS),
+}
+"""What msgspec says of a submission that may lack only what can be made out: its name, the time of a day, or that a
+count is whole although it is written with a decimal point."""
 _A_TIME = "2026-11-15 or 2026-11-15T12:00:00Z"
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _DECODER = msgspec.json.Decoder(Submission)
@@ -143,7 +155,7 @@ def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  
     nameless = _states_no_id(values)
     try:
         whole = _at_midnight({**values, "id": _NAMELESS} if nameless else values)
-        found = msgspec.convert(whole, Submission, strict=not from_text)
+        found = msgspec.convert(_with_whole_counts(whole), Submission, strict=not from_text)
         return _named_by_content(_checked(found)) if nameless else _checked(found)
     except msgspec.ValidationError as error:
         raise _explained(error) from error
@@ -161,6 +173,14 @@ def _at_midnight(values: Any) -> Any:  # Any: as above
         return {**values, "submitted_at": datetime(stated.year, stated.month, stated.day, tzinfo=UTC)}
     is_day = isinstance(stated, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", stated, re.ASCII)
     return {**values, "submitted_at": f"{stated}T00:00:00Z"} if is_day else values
+
+
+def _with_whole_counts(values: Any) -> Any:  # Any: as above
+    """The values with counts as integers where they are whole: tables with gaps keep theirs as 3.0."""
+    if not isinstance(values, dict):
+        return values
+    whole = {name for name in _COUNTS if type(values.get(name)) is float and values[name].is_integer()}
+    return {name: int(value) if name in whole else value for name, value in values.items()} if whole else values
 
 
 def _named_by_content(submission: Submission) -> Submission:

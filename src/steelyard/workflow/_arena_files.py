@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import json
 import sys
 import tomllib
@@ -27,6 +26,7 @@ from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_ta
 from steelyard.settings import PIPED, is_stdin, shown_path
 from steelyard.sources._archives import packing, unpack
 from steelyard.sources._base import Entry
+from steelyard.sources._csv_rows import SHORT_OR_LONG, Row, csv_rows
 from steelyard.sources._gather import gather
 from steelyard.sources._walk import piped
 
@@ -167,7 +167,7 @@ def _submissions(path: Path) -> Iterator[Placed | Rejected]:
         raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
     try:
         yield from READERS[path.suffix](path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
 
 
@@ -239,15 +239,23 @@ def _json(path: Path) -> Iterator[Placed | Rejected]:
 
 
 def _csv(path: Path) -> Iterator[Placed | Rejected]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file), 2):
-            yield _placed(path, number, partial(_from_cells, row), record=row)
+    rows = csv_rows(path, column="task_id")
+    header = next(rows)
+    assert isinstance(header, Row)  # a broken header is an error
+    for row in rows:
+        if isinstance(row, Rejected):
+            yield msgspec.structs.replace(row, code="bad_submission")
+            continue
+        problem = row.problem(header)
+        if problem is not None:
+            yield Rejected(path=str(path), line=row.line, reason=problem, hint=SHORT_OR_LONG, code="bad_submission")
+            continue
+        cells = dict(zip(header.cells, row.cells, strict=True))
+        yield _placed(path, row.line, partial(_from_cells, cells), record=cells)
 
 
-def _from_cells(row: Mapping[Any, Any]) -> Submission:  # Any: cells, and a list of those that have no column
-    values = {name: value for name, value in row.items() if name is not None and value not in (None, "")}
-    if None in row:
-        raise Refused("the line has more cells than there are columns")
+def _from_cells(row: Mapping[str, str]) -> Submission:
+    values: dict[str, Any] = {name: value for name, value in row.items() if value != ""}  # Any: text, and JSON values
     for name in ("files_created", "judgments", "lower_bounds"):
         if name in values:
             try:
