@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from steelyard.archives import archive_kind
 from steelyard.records.decode import decode_run, encode_run
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import TOKEN_KINDS, Run
-from steelyard.sources._archives import archive_kind
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 

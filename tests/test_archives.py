@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import struct
 import subprocess
@@ -19,10 +21,10 @@ import pytest
 import zstandard
 
 import steelyard as sy
+from steelyard.archives import Limits, unpack
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Rejected
 from steelyard.sandbox._box import remove
-from steelyard.sources._archives import Limits, unpack
 from steelyard.sources._base import Entry
 from steelyard.sources._gather import gather
 from steelyard.workflow.read import Reading
@@ -83,17 +85,21 @@ def test_a_zip_packed_with_zstandard_reads_and_its_bomb_is_refused(tmp_path: Pat
     assert "expands to more than" in refused(bomb)
 
 
-def test_zip_tar_and_gz_read_as_the_folder_does(tmp_path: Path) -> None:
+def test_every_packing_reads_as_the_folder_does(tmp_path: Path) -> None:
     zipped(tmp_path / "a.zip", **{"logs/rollout.jsonl": ROLLOUT})
     with tarfile.open(tmp_path / "b.tar.gz", "w:gz") as archive:
         info = tarfile.TarInfo("logs/rollout.jsonl")
         info.size = len(ROLLOUT)
         archive.addfile(info, io.BytesIO(ROLLOUT))
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(ROLLOUT))
+    (tmp_path / "d.jsonl.bz2").write_bytes(bz2.compress(ROLLOUT[:999]) + bz2.compress(ROLLOUT[999:]))
+    (tmp_path / "e.jsonl.xz").write_bytes(lzma.compress(ROLLOUT[:999]) + bytes(4) + lzma.compress(ROLLOUT[999:]))
     for name, inner in (
         ("a.zip", "logs/rollout.jsonl"),
         ("b.tar.gz", "b.tar!/logs/rollout.jsonl"),
         ("c.jsonl.gz", "c.jsonl"),
+        ("d.jsonl.bz2", "d.jsonl"),
+        ("e.jsonl.xz", "e.jsonl"),
     ):
         (item,) = gather([tmp_path / name])
         assert isinstance(item, Entry)

@@ -12,9 +12,10 @@ ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 ANYWHERE = {"errors", "settings", "_version"}
 ALLOWED: dict[str, set[str]] = {
     "records": set(),
+    "archives": {"records"},
     "profiles": {"records"},
     "prices": {"records"},
-    "sources": {"records", "prices"},
+    "sources": {"records", "prices", "archives"},
     "tables": {"records", "prices", "profiles", "sources"},
     "metrics": {"records", "profiles"},
     "statistics": set(),
@@ -24,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "sandbox": set(),
     "codes": {"records", "profiles", "sandbox"},
     "store": {"records"},
-    "arena": {"records", "metrics", "profiles", "statistics", "store", "sandbox", "engines"},
+    "arena": {"records", "archives", "metrics", "profiles", "statistics", "store", "sandbox", "engines"},
     "standings": {"records", "metrics", "profiles", "statistics", "engines"},
     "reports": {"records", "metrics", "standings"},
     "demo": {"records"},

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import hashlib
 import io
+import lzma
+import os
+import random
+import struct
 import tarfile
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard import sandbox
@@ -452,7 +461,7 @@ def test_hostile_archives_stay_inside(tmp_path: Path) -> None:
         info = tarfile.TarInfo("../outside.txt")
         info.size = 2
         archive.addfile(info, io.BytesIO(b"no"))
-    with pytest.raises(BadArtifacts, match="relative"), staged(tmp_path / "up.tar"):
+    with pytest.raises(BadArtifacts, match="points outside"), staged(tmp_path / "up.tar"):
         pass
     with tarfile.open(tmp_path / "link.tar", "w") as archive:
         link = tarfile.TarInfo("link")
@@ -489,7 +498,7 @@ def test_a_name_counts_each_time_an_archive_holds_it(tmp_path: Path, monkeypatch
                 archive.addfile(tarfile.TarInfo("same"), io.BytesIO(b""))
     with staged(tmp_path / "10.tar"):
         pass
-    with pytest.raises(BadArtifacts, match="more than 10 files"), staged(tmp_path / "11.tar"):
+    with pytest.raises(BadArtifacts, match="more than 10 entries"), staged(tmp_path / "11.tar"):
         pass
 
 
@@ -499,6 +508,138 @@ def test_reading_artifacts_ends_when_it_is_told_to(tmp_path: Path) -> None:
     stop.set()
     with pytest.raises(Interrupted), staged(folder, stop=stop):
         pass
+
+
+def damaged(method: int, start: int) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as archive:
+        archive.writestr("a.py", "x = 1\n" * 3000)
+    content = bytearray(made.getvalue())
+    content[start : start + 20] = b"\xff" * 20
+    return bytes(content)
+
+
+def zip_of(packed: bytes, *, name: str = "a.py", method: int = zipfile.ZIP_STORED) -> bytes:
+    """A zip of one entry that says it is packed by the method."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(name, packed)
+    content = bytearray(made.getvalue())
+    struct.pack_into("<H", content, 8, method)
+    struct.pack_into("<H", content, content.rindex(b"PK\1\2") + 10, method)
+    return bytes(content)
+
+
+def nameless(content: bytes) -> bytes:
+    """The zip with the name in its list of entries declared a comment."""
+    at = content.rindex(b"PK\1\2")
+    return content[: at + 28] + struct.pack("<HHH", 0, 0, 4) + content[at + 34 :]
+
+
+def tar_header(kind: bytes, size: int) -> bytes:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, size
+    return header.tobuf(tarfile.GNU_FORMAT)
+
+
+def tarred(**files: bytes) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return made.getvalue()
+
+
+def flipped(content: bytes, at: float) -> bytes:
+    place = int(len(content) * at)
+    return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
+
+
+SOUND = tarred(noise=random.Random(1).randbytes(100_000), a=b"x = 1\n" * 9000)
+BROKEN: dict[str, bytes] = {
+    "deflate": damaged(zipfile.ZIP_DEFLATED, 45),
+    "lzma": damaged(zipfile.ZIP_LZMA, 55),
+    "a name that is no text": zip_of(b"x", name="ü.py").replace("ü".encode(), b"\xff\xfe"),
+    "no name": nameless(zip_of(b"x")),
+    "bzip2 in zip": zip_of(bz2.compress(bytes(64 << 20)), method=zipfile.ZIP_BZIP2),
+    "lzma in zip": zip_of(lzma.compress(bytes(64 << 20)), method=zipfile.ZIP_LZMA),
+    "gz damaged": flipped(gzip.compress(SOUND), 0.5),
+    "xz damaged": flipped(lzma.compress(SOUND), 0.5),
+    "bz2 damaged": flipped(bz2.compress(SOUND), 0.5),
+    "gz cut": gzip.compress(SOUND)[:-100],
+    "xz cut": lzma.compress(SOUND)[:-100],
+    "bz2 cut": bz2.compress(SOUND)[:-100],
+    "tar cut": SOUND[:50_000],
+    "packed text": gzip.compress(b"x = 1"),
+    **{f"{kind!r} of 4 EiB": tar_header(kind, 1 << 62) + bytes(2048) for kind in (b"x", b"g", b"L", b"K")},
+    **{f"{kind!r} of 1 GiB": tar_header(kind, 1 << 30) + bytes(2048) for kind in (b"x", b"g", b"L", b"K")},
+    "a member of 2 TiB in a row of zeros": bz2.compress(tar_header(b"Z", 2 << 40)) + bz2.compress(bytes(64 << 20)) * 9,
+    "folders": gzip.compress(tarred(**{f"{number}/" + "d/" * 90 + "f": b"" for number in range(300)})),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN))
+def test_one_broken_archive_takes_no_other_along(store: Store, tmp_path: Path, name: str) -> None:
+    folder_of(tmp_path / "good", GOOD)
+    (tmp_path / "bad").write_bytes(BROKEN[name])
+    arena = make_arena(store)
+    arena.add_task(as_task({"id": "t", "success_criteria": [{"type": "file_exists", "file_path": "solution.py"}]}))
+    said = {"task_id": "t", "total_tokens": 1, "tool_calls": 1}
+    given = [{**said, "id": str(number), "artifacts": path} for number, path in enumerate(("good", "bad", "good"))]
+    before, bad, after = arena.submit(given, artifacts_root=tmp_path)
+    assert isinstance(before, Receipt)
+    assert isinstance(bad, Rejected)
+    assert (bad.code, len(bad.reason) < 400) == ("bad_artifacts", True)
+    assert isinstance(after, Receipt)
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress], ids=lambda pack: pack.__module__
+)
+def test_a_tar_is_the_same_however_it_is_packed(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "plain").write_bytes(SOUND)
+    (tmp_path / "packed").write_bytes(pack(SOUND))
+    with staged(tmp_path / "plain") as plain, staged(tmp_path / "packed") as packed:
+        assert plain.sha256 == packed.sha256
+        assert sorted(one.name for one in packed.folder.iterdir()) == ["a", "noise"]
+
+
+def test_a_pipe_is_no_archive(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadArtifacts, match="neither a folder nor"), staged(tmp_path / "pipe"):
+        pass
+    os.mkfifo(folder_of(tmp_path / "a", GOOD) / "pipe")
+    with staged(tmp_path / "a") as found:
+        assert sorted(one.name for one in found.folder.iterdir()) == sorted(GOOD)
+
+
+def test_a_folder_exchanged_for_a_link_while_it_is_read_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folder_of(tmp_path / "a", {"inner/x.txt": "ours"})
+    folder_of(tmp_path / "outside", {"x.txt": "theirs"})
+    opened = os.open
+
+    def exchanging(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if path == "inner":
+            (folder / "inner").rename(tmp_path / "away")
+            (folder / "inner").symlink_to(tmp_path / "outside")
+        return opened(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr("steelyard.arena.artifacts.os.open", exchanging)
+    with staged(folder) as found:
+        assert list(found.folder.rglob("x.txt")) == []
+    assert (folder / "inner").is_symlink()
+
+
+def test_a_name_with_a_line_end_is_not_two_names(tmp_path: Path) -> None:
+    two = hashlib.sha256(b"2").hexdigest()
+    with staged(folder_of(tmp_path / "two", {"x": "1", "y": "2"})) as found:
+        both = found.sha256
+    with staged(folder_of(tmp_path / "one", {f"x\n{two} y": "1"})) as found:
+        assert found.sha256 != both
 
 
 @pytest.mark.parametrize("name", ["n/" + "e" * 300, "n" * 3000])

@@ -5,20 +5,19 @@ Names and links in it are written by whoever submits, so nothing outside of the 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
-import tarfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import IO
 
-from steelyard.errors import BadInput, Interrupted
+from steelyard.archives import ONE_FILE, Limits, packing, unpack
+from steelyard.errors import BadInput, Interrupted, UnreadableFile
 
 MOST_FILES = 20_000
 MOST_BYTES = 512 * 1024 * 1024
@@ -26,6 +25,7 @@ MOST_FOLDERS_DEEP = 100
 """What copies and removes trees goes down them step by step, and Python's steps are bounded."""
 MOST_QUOTED = 200
 """Characters of a name or of another program's message that an error shows."""
+NO_ARCHIVE = "the artifacts are neither a folder nor a tar or zip archive"
 _PIECE = 1 << 20
 
 
@@ -75,97 +75,107 @@ def _why(error: Exception) -> str:
 def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
     """The artifacts, copied or unpacked, while the block runs. `stop`, once set, ends the copying (Interrupted)."""
     with TemporaryDirectory(prefix="steelyard-artifacts-", ignore_cleanup_errors=True) as name:
-        stage = _Stage(Path(name), stop)
+        folder = Path(name, "all")
+        folder.mkdir()
         try:
-            for relative, content in _files(path):
-                stage.put(relative, content)
-        except (OSError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
-            raise BadArtifacts(f"the artifacts cannot be read: {_why(error)}") from error
-        yield Staged(Path(name), stage.digest())
-
-
-class _Stage:
-    def __init__(self, folder: Path, stop: Event | None) -> None:
-        self._folder = folder
-        self._stop = stop
-        self._digests: dict[str, str] = {}
-        self._files_left = MOST_FILES
-        self._left = MOST_BYTES
-
-    def put(self, relative: str, content: IO[bytes]) -> None:
-        name = _safe_name(relative)
-        self._files_left -= 1  # an archive can hold one name any number of times
-        if self._files_left < 0:
-            raise BadArtifacts(f"there are more than {MOST_FILES} files among the artifacts")
-        target = self._folder / name
-        digest = hashlib.sha256()
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            out = target.open("wb")
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                _copy(path, _Copying(folder, stop))
+            elif stat.S_ISREG(mode):
+                _unpack(path, folder, Path(name), stop)
+            else:
+                raise BadArtifacts(NO_ARCHIVE)
         except OSError as error:
-            raise BadArtifacts(f"a file of the artifacts cannot be kept: {_quoted(relative)}: {_why(error)}") from error
-        with out:
-            while piece := content.read(_PIECE):
-                if self._stop is not None and self._stop.is_set():
+            raise BadArtifacts(f"the artifacts cannot be read: {_why(error)}") from error
+        yield Staged(folder, _digest(folder))
+
+
+def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:
+    limits = Limits(entries=MOST_FILES, bytes_in_all=MOST_BYTES, free_bytes=MOST_BYTES, folders=MOST_FOLDERS_DEEP)
+    try:
+        kind = packing(path)
+        broken = None
+        if kind in ONE_FILE:  # a tar may be packed as a whole
+            broken = unpack(path, "the artifacts", scratch / "packed", limits=limits, stop=stop)
+            (path,) = (scratch / "packed").iterdir()
+            kind = packing(path)
+        if broken is None and kind in ("tar", "zip"):
+            broken = unpack(path, "the artifacts", folder, limits=limits, stop=stop)
+        elif broken is None:
+            raise BadArtifacts(NO_ARCHIVE)
+    except UnreadableFile as error:
+        raise BadArtifacts(f"the artifacts cannot be read: {error.message}") from error
+    if broken is not None:
+        raise BadArtifacts(f"the artifacts cannot be read: {broken.reason}")
+
+
+class _Copying:
+    """How much may still be copied."""
+
+    def __init__(self, target: Path, stop: Event | None) -> None:
+        self.target = target
+        self.stop = stop
+        self.files_left = MOST_FILES
+        self.bytes_left = MOST_BYTES
+
+    def count(self) -> None:
+        """One more file or folder."""
+        self.files_left -= 1
+        if self.files_left < 0:
+            raise BadArtifacts(f"there are more than {MOST_FILES:,} files and folders among the artifacts")
+
+    def write(self, source: int, target: Path) -> None:
+        """The rest of an open file."""
+        with target.open("wb") as out:
+            while piece := os.read(source, _PIECE):
+                if self.stop is not None and self.stop.is_set():
                     raise Interrupted("reading the artifacts was stopped")
-                self._left -= len(piece)
-                if self._left < 0:
-                    raise BadArtifacts(f"the artifacts are larger than {MOST_BYTES} bytes")
-                digest.update(piece)
+                self.bytes_left -= len(piece)
+                if self.bytes_left < 0:
+                    raise BadArtifacts(f"the artifacts are larger than {MOST_BYTES:,} bytes")
                 out.write(piece)
-        self._digests[name] = digest.hexdigest()
-
-    def digest(self) -> str:
-        lines = [f"{digest} {name}\n" for name, digest in sorted(self._digests.items())]
-        return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _safe_name(relative: str) -> str:
-    path = PurePosixPath(relative.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in relative:
-        raise BadArtifacts(f"a file of the artifacts is named {_quoted(relative)}", hint="use relative paths")
-    if len(path.parts) > MOST_FOLDERS_DEEP:
-        raise BadArtifacts(f"artifacts lie more than {MOST_FOLDERS_DEEP} folders deep: {_quoted(relative)}")
-    return str(path)
+def _copy(folder: Path, copying: _Copying) -> None:
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _copy_held(held, copying.target, copying, depth=1)
+    finally:
+        os.close(held)
 
 
-def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    if path.is_dir():
-        yield from _in_folder(path)
-    elif tarfile.is_tarfile(path):
-        yield from _in_tar(path)
-    elif zipfile.is_zipfile(path):
-        yield from _in_zip(path)
-    else:
-        raise BadArtifacts("the artifacts are neither a folder nor a tar or zip archive")
+def _copy_held(held: int, target: Path, copying: _Copying, *, depth: int) -> None:
+    """Copy the plain files in an open folder and in its folders, by what is open: a path could be exchanged."""
+    if depth > MOST_FOLDERS_DEEP:
+        raise BadArtifacts(f"artifacts lie more than {MOST_FOLDERS_DEEP} folders deep")
+    with os.scandir(held) as entries:
+        for entry in entries:
+            copying.count()
+            try:
+                # Not following, as a link could lead out; not waiting, as a pipe could hang.
+                inner = os.open(entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=held)
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENOENT):  # a link, a socket, one that is gone
+                    continue
+                raise
+            try:
+                mode = os.fstat(inner).st_mode
+                if stat.S_ISREG(mode):
+                    copying.write(inner, target / entry.name)
+                elif stat.S_ISDIR(mode):
+                    (target / entry.name).mkdir()
+                    _copy_held(inner, target / entry.name, copying, depth=depth + 1)
+            finally:
+                os.close(inner)
 
 
-def _in_folder(root: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    for folder, folders, names in os.walk(root):
-        for inner in folders:
-            _safe_name(str(Path(folder, inner).relative_to(root)))  # walking on would go as deep as they do
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            if not stat.S_ISREG(path.lstat().st_mode):
-                continue  # a link could lead out, a pipe could hang
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with os.fdopen(handle, "rb") as content:
-                yield str(path.relative_to(root)), content
-
-
-def _in_tar(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with tarfile.open(path) as archive:
-        for member in archive:
-            content = archive.extractfile(member) if member.isreg() else None
-            if content is not None:
-                yield member.name, content
-
-
-def _in_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            if member.is_dir() or stat.S_ISLNK(member.external_attr >> 16):
-                continue
-            with archive.open(member) as content:
-                yield member.filename, content
+def _digest(folder: Path) -> str:
+    lines = []
+    for here, _, names in os.walk(folder):
+        for name in names:
+            path = Path(here, name)
+            shown = path.relative_to(folder).as_posix().replace("\\", "\\\\").replace("\n", "\\n")
+            with path.open("rb") as content:
+                lines.append((shown, hashlib.file_digest(content, "sha256").hexdigest()))
+    told = "".join(f"{digest} {name}\n" for name, digest in sorted(lines))
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()

@@ -104,3 +104,6 @@ def _check(waiting: Waiting, root: Path | None, stop: Event) -> Entry | Rejected
             return Entry(one, known, digest, check_all(criteria, one, found, stop=stop), found.sha256)
     except BadArtifacts as error:
         return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
+    except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along
+        reason = f"its artifacts could not be checked: {getattr(error, 'strerror', None) or type(error).__name__}"
+        return Rejected(path=one.id, reason=reason, hint="submit it again", code="not_checked")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
+from steelyard.archives import LIMITS, ONE_FILE, packing, unpack
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Origin, Run
-from steelyard.sources._archives import LIMITS, ONE_FILE, packing, unpack
 from steelyard.sources._assemble import assemble
 from steelyard.sources._base import Entry, Part
 from steelyard.sources._catalog import source_named

@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
+from steelyard.archives import archive_kind
 from steelyard.errors import UnreadableFile
 from steelyard.records.decode import Refused
 from steelyard.records.finding import Finding, Rejected
-from steelyard.sources._archives import archive_kind
 from steelyard.sources._base import Entry, Head, Part, Source, head_of
 from steelyard.sources._catalog import each_source, source_named
 

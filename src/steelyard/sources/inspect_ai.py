@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from steelyard.archives import bounded_member, bounded_zip
 from steelyard.errors import UnreadableFile
 from steelyard.records.finding import Finding, Rejected
 from steelyard.records.run import Amount, Call, Count, Failure, Usage
-from steelyard.sources._archives import bounded_member, bounded_zip
 from steelyard.sources._base import Head, Part, Reading, Source
 from steelyard.sources._documents import JSON_ERRORS, MAX_DOCUMENT_BYTES, decoded, document, label, moment, problem
 from steelyard.sources._numbers import disjoint, run_from, stated_accuracy, stated_cost, total_of

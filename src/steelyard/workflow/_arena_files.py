@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steelyard.archives import ONE_FILE, packing, unpack
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.prices import PriceBook, price_run
 from steelyard.records.decode import Refused, content_digest, content_id
@@ -24,7 +25,6 @@ from steelyard.records.run import Run
 from steelyard.records.submission import Submission, convert_submission, decode_submission, submission_from_run
 from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_task
 from steelyard.settings import PIPED, is_stdin, shown_path
-from steelyard.sources._archives import packing, unpack
 from steelyard.sources._base import Entry
 from steelyard.sources._csv_rows import SHORT_OR_LONG, Row, csv_rows
 from steelyard.sources._gather import gather
@@ -32,7 +32,6 @@ from steelyard.sources._walk import piped
 
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_FILE = 2**30
-PACKED = ("gz", "zst")
 TO_SUBMIT = "this looks like a submission: steelyard arena submit takes those"
 FROM_RUNS = "this looks like a run record: steelyard arena submit --from-runs submits those"
 
@@ -142,7 +141,7 @@ def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
 def _ending(path: Path) -> str:
     """The ending of the format that the file begins like."""
     packed = packing(path)
-    if packed in PACKED:
+    if packed in ONE_FILE:
         return f".{packed}"
     with path.open("rb") as file:
         first = file.readline(LONGEST_LINE).removeprefix(codecs.BOM_UTF8)
@@ -160,7 +159,7 @@ def _ending(path: Path) -> str:
 
 
 def _submissions(path: Path) -> Iterator[Placed | Rejected]:
-    if path.suffix.removeprefix(".") in PACKED:
+    if path.suffix.removeprefix(".") in ONE_FILE:
         yield from _unpacked(path)
         return
     if path.suffix not in READERS:
@@ -175,15 +174,15 @@ def _unpacked(path: Path) -> Iterator[Placed | Rejected]:
     """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
     with TemporaryDirectory(prefix="steelyard-") as folder:
         try:
-            if packing(path) not in PACKED:
-                raise UnreadableFile(str(path), "it is packed neither with gz nor with zst, as its name says")
+            if packing(path) not in ONE_FILE:
+                raise UnreadableFile(str(path), "it is not packed, as its name says")
             broken = unpack(path, str(path), Path(folder))
         except OSError as error:
             raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
         (inside,) = Path(folder).iterdir()
         if not inside.suffix:
             inside = inside.rename(inside.with_suffix(_ending(inside)))
-        if inside.suffix.removeprefix(".") in PACKED:
+        if inside.suffix.removeprefix(".") in ONE_FILE:
             raise UnreadableFile(str(path), "what it holds is packed again", hint="unpack it once")
         try:
             for one in _submissions(inside):

@@ -107,7 +107,8 @@ task.command(views.show_task, name="show")
 @arena.command
 def submit(
     files: Annotated[
-        Paths | None, Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet, also in gz or zst; - is stdin.")
+        Paths | None,
+        Parameter(help="Submissions: JSON lines, JSON, CSV or Parquet, also packed; - is stdin."),
     ] = None,
     /,
     *,

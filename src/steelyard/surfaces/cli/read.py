@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def read(
     paths: Annotated[
-        Paths | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst); - is stdin.")
+        Paths | None, Parameter(help="Files, folders or archives (zip, tar, gz, zst, bz2, xz); - is stdin.")
     ] = None,
     /,
     *,

@@ -1,9 +1,11 @@
-"""Single packed files (gz, zst) as chunks. One that breaks off gives what stands before the break, and then says so."""
+"""Single packed files (gz, zst, bz2, xz) as chunks. One that breaks off gives what stands before, and then says so."""
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
 from steelyard.errors import UnreadableFile
@@ -13,6 +15,8 @@ _GZIP = 31  # zlib's word for a window of 32 kB with gzip's header and checksum
 _ZST_FRAME = 0xFD2FB528
 _ZST_SKIPPED = range(0x184D2A50, 0x184D2A60)
 _RLE = 1
+_XZ_MEMORY = 1 << 28
+"""Bytes that unpacking xz may take: what its strongest setting asks for is a quarter of this."""
 
 
 class BrokenOff(Exception):  # no error of ours: it ends the chunks, and what came before is used
@@ -38,6 +42,38 @@ def gz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
     if not fresh:
         if rest := unpacker.flush():
             yield rest
+        raise BrokenOff
+
+
+def bz2_chunks(packed: IO[bytes]) -> Iterator[bytes]:
+    """The same for bzip2."""
+    return _unpacked(packed, bz2.BZ2Decompressor)
+
+
+def xz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
+    """The same for xz."""
+    return _unpacked(packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
+
+
+def _unpacked(packed: IO[bytes], make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> Iterator[bytes]:
+    unpacker, waiting, fresh = make(), b"", True
+    while True:
+        if not waiting and unpacker.needs_input:
+            waiting = packed.read(CHUNK)
+            if not waiting:
+                break
+        if fresh:
+            waiting = waiting.lstrip(b"\0")
+            fresh = not waiting
+            if fresh:
+                continue
+        out = unpacker.decompress(waiting, CHUNK)
+        waiting = b""
+        if out:
+            yield out
+        if unpacker.eof:
+            waiting, unpacker, fresh = unpacker.unused_data, make(), True
+    if not fresh:
         raise BrokenOff
 
 

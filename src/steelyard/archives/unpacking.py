@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import io
+import stat
 import struct
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from threading import Event
+from typing import IO, Self
 
-from steelyard.errors import UnreadableFile
+from steelyard.archives.streams import CHUNK, BrokenOff, bz2_chunks, gz_chunks, xz_chunks, zst_chunks
+from steelyard.errors import Interrupted, SteelyardError, UnreadableFile
 from steelyard.records.finding import Rejected
-from steelyard.sources._streams import CHUNK, BrokenOff, gz_chunks, zst_chunks
 
 ENCRYPTED = 0x1
 """The bit of an entry's flags that says so."""
+LONGEST_CARRIER = 1 << 20
+_CARRIERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+MOST_SAID = 200
+"""Characters of a library's own message that an error shows."""
 ZSTANDARD = 93
 """The number of this packing in zips; Inspect packs its logs so, and Python before 3.14 does not know it."""
 
@@ -52,6 +65,10 @@ def archive_kind(start: bytes) -> str | None:
         return "gz"
     if start.startswith(b"\x28\xb5\x2f\xfd"):
         return "zst"
+    if start.startswith(b"BZh"):
+        return "bz2"
+    if start.startswith(b"\xfd7zXZ\0"):
+        return "xz"
     if start[257:262] == b"ustar":
         return "tar"
     return None
@@ -60,24 +77,38 @@ def archive_kind(start: bytes) -> str | None:
 class Meter:
     """Counts what comes out of an archive and refuses it when it is too much."""
 
-    def __init__(self, path: str, packed: int, limits: Limits) -> None:
+    def __init__(self, path: str, packed: int, limits: Limits, stop: Event | None) -> None:
         self.path = path
         self.limits = limits
+        self.stop = stop
         self.out = 0
         self.entries = 0
+        self.folders: set[PurePosixPath] = set()
         self.allowed = min(limits.bytes_in_all, max(limits.free_bytes, packed * limits.ratio))
 
     def entry(self, name: str) -> PurePosixPath:
         """One more entry; its safe relative path."""
-        self.entries += 1
-        if self.entries > self.limits.entries:
-            raise self.refused(f"more than {self.limits.entries:,} entries")
+        self._count(1)
         place = PurePosixPath(name.replace("\\", "/"))
-        if place.is_absolute() or ".." in place.parts or ":" in (place.parts[0] if place.parts else "") or "\0" in name:
+        leads_out = place.is_absolute() or ".." in place.parts or PureWindowsPath(name).drive
+        if leads_out or "\0" in name:
             raise self.refused(f"the entry {name[:200]!r} points outside the archive")
         if len(place.parts) > self.limits.folders:
             raise self.refused(f"the entry {name[:200]!r} lies more than {self.limits.folders} folders deep")
         return place
+
+    def makes_folders_of(self, place: PurePosixPath) -> None:
+        """Counts the folders that the entry needs and no earlier one did: a name of many folders costs no bytes."""
+        fresh = [parent for parent in place.parents[:-1] if parent not in self.folders]
+        self.folders.update(fresh)
+        self._count(len(fresh))
+
+    def _count(self, entries: int) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise Interrupted("unpacking was stopped")
+        self.entries += entries
+        if self.entries > self.limits.entries:
+            raise self.refused(f"more than {self.limits.entries:,} entries and folders")
 
     def expects(self, size: int) -> None:
         """Refuses before unpacking what an entry's own header says is too much."""
@@ -86,6 +117,8 @@ class Meter:
 
     def took(self, size: int) -> None:
         """Bytes that came out."""
+        if self.stop is not None and self.stop.is_set():
+            raise Interrupted("unpacking was stopped")
         self.out += size
         if self.out > self.allowed:
             raise self.refused(f"it expands to more than {self.allowed:,} bytes")
@@ -95,7 +128,7 @@ class Meter:
         return UnreadableFile(self.path, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
 
 
-ONE_FILE = ("gz", "zst")
+ONE_FILE = ("gz", "zst", "bz2", "xz")
 """Packings of a single file, which is then the one that the user speaks of."""
 
 
@@ -105,33 +138,31 @@ def packing(path: Path) -> str | None:
         return archive_kind(file.read(512))
 
 
-def unpack(path: Path, shown: str, into: Path, *, limits: Limits = LIMITS) -> Rejected | None:
+def unpack(
+    path: Path, shown: str, into: Path, *, limits: Limits = LIMITS, stop: Event | None = None
+) -> Rejected | None:
     """Writes what the archive holds under `into`; refuses the whole archive when a bound is passed.
 
     `shown` is how the archive is named to the user. Of an archive that breaks off, what stands before the break is
-    written and the place of the break given back.
+    written and the place of the break given back. `stop`, once set, ends the work (Interrupted).
     """
     kind = packing(path)
-    meter = Meter(shown, path.stat().st_size, limits)
-    unpackers: dict[str, Callable[[Path, Path, Meter], Rejected | None]] = {
-        "zip": _zip,
-        "tar": _tar,
-        "gz": _stream,
-        "zst": _stream,
-    }
+    meter = Meter(shown, path.stat().st_size, limits, stop)
+    unpackers: dict[str, Callable[[Path, Path, Meter], Rejected | None]] = {"zip": _zip, "tar": _tar}
+    with _whatever_it_raises(shown, "the archive is broken or cannot be unpacked"):
+        return unpackers.get(str(kind), _stream)(path, into, meter)
+
+
+@contextmanager
+def _whatever_it_raises(shown: str, reason: str) -> Iterator[None]:
+    """An error that names the file: broken bytes lead the libraries to raise anything, MemoryError too."""
     try:
-        return unpackers[str(kind)](path, into, meter)
-    except (
-        zipfile.BadZipFile,
-        tarfile.TarError,
-        EOFError,
-        zlib.error,
-        OSError,
-        NotImplementedError,
-        RuntimeError,
-    ) as error:
-        # RuntimeError: an encrypted zip; NotImplementedError: a packing method that Python does not know
-        raise UnreadableFile(shown, f"the archive is broken or cannot be unpacked: {error}") from error
+        yield
+    except SteelyardError:
+        raise
+    except Exception as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnreadableFile(shown, f"{reason}: {said[:MOST_SAID] or type(error).__name__}") from error
 
 
 def bounded_zip(path: Path, *, limits: Limits = LIMITS) -> zipfile.ZipFile:
@@ -139,10 +170,8 @@ def bounded_zip(path: Path, *, limits: Limits = LIMITS) -> zipfile.ZipFile:
     size = _directory_bytes(path)
     if size > limits.entries * 128:
         raise UnreadableFile(str(path), f"archive refused: its list of entries takes {size:,} bytes")
-    try:
+    with _whatever_it_raises(str(path), "not a readable zip"):
         return zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-        raise UnreadableFile(str(path), f"not a readable zip: {error}") from error
 
 
 def bounded_member(archive: zipfile.ZipFile, name: str, *, limit: int) -> bytes:
@@ -150,13 +179,11 @@ def bounded_member(archive: zipfile.ZipFile, name: str, *, limit: int) -> bytes:
     shown = f"{archive.filename}!/{name}"
     allowed = min(limit, max(LIMITS.free_bytes, archive.getinfo(name).compress_size * LIMITS.ratio))
     found = bytearray()
-    try:
+    with _whatever_it_raises(shown, "the entry cannot be unpacked"):
         for chunk in _entry(archive, archive.getinfo(name), shown):
             found += chunk
             if len(found) > allowed:
                 break
-    except (zipfile.BadZipFile, EOFError, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
-        raise UnreadableFile(shown, f"the entry cannot be unpacked: {error}") from error
     if len(found) > allowed:
         raise UnreadableFile(shown, f"archive refused: the entry expands to more than {allowed:,} bytes")
     if zlib.crc32(found) != archive.getinfo(name).CRC:  # our own unpacking does not look, as the library's does
@@ -179,7 +206,8 @@ def _directory_bytes(path: Path) -> int:
 
 def _zip(path: Path, into: Path, meter: Meter) -> Rejected | None:
     with bounded_zip(path, limits=meter.limits) as archive:
-        infos = [info for info in archive.infolist() if not info.is_dir()]
+        # A link would lead outside.
+        infos = [one for one in archive.infolist() if not one.is_dir() and not stat.S_ISLNK(one.external_attr >> 16)]
         places = [(info, meter.entry(info.filename)) for info in infos]
         meter.expects(sum(info.file_size for info in infos))
         for info, place in places:
@@ -189,10 +217,12 @@ def _zip(path: Path, into: Path, meter: Meter) -> Rejected | None:
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Iterator[bytes]:
     """One entry of a zip as it is unpacked."""
-    if info.compress_type != ZSTANDARD:
+    if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         with archive.open(info) as file:
             yield from _chunks(file)
         return
+    if info.compress_type != ZSTANDARD:  # Python's reader unpacks those in one piece, however large it becomes
+        raise NotImplementedError(f"an entry is packed by method {info.compress_type}, not by deflate or zstandard")
     if info.flag_bits & ENCRYPTED:
         raise RuntimeError("the entry is encrypted")
     assert archive.fp is not None  # only a closed archive has none
@@ -207,8 +237,19 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Itera
         raise zipfile.BadZipFile("the entry breaks off") from error
 
 
+class _Header(tarfile.TarInfo):
+    """A header of a tar. Those that only carry a name for the next are read in one piece, so they must be short."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _CARRIERS and not 0 <= found.size <= LONGEST_CARRIER:
+            raise RuntimeError(f"a header says that {found.size:,} bytes of names follow")
+        return found
+
+
 def _tar(path: Path, into: Path, meter: Meter) -> Rejected | None:
-    with tarfile.open(path, "r:") as archive:
+    with tarfile.open(path, "r:", tarinfo=_Header) as archive:
         place: PurePosixPath | None = None
         try:
             for member in archive:
@@ -239,14 +280,16 @@ def _has_end_mark(path: Path, offset: int) -> bool:
 def _stream(path: Path, into: Path, meter: Meter) -> Rejected | None:
     """One packed file. A tar inside is unpacked by the next step, which sees it as a file of its own."""
     name = path.name
-    for ending in (".gz", ".zst", ".tgz"):
+    for ending in (".gz", ".zst", ".bz2", ".xz", ".tgz"):
         name = name.removesuffix(ending) or name
     place = meter.entry(name)
     with path.open("rb") as packed:
         kind = archive_kind(packed.read(512))
         packed.seek(0)
+        unpacked = {"gz": gz_chunks, "bz2": bz2_chunks, "xz": xz_chunks}
+        chunks = unpacked[kind](packed) if kind in unpacked else zst_chunks(packed, meter.path)
         try:
-            _write(gz_chunks(packed) if kind == "gz" else zst_chunks(packed, meter.path), into, place, meter)
+            _write(chunks, into, place, meter)
         except BrokenOff:
             return _cut_to_lines(into / place, f"{meter.path}!/{place}")
     return None
@@ -281,10 +324,15 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, meter: Meter) -> None:
     target = into / place
-    if not target.resolve().is_relative_to(into.resolve()):
-        raise meter.refused(f"the entry {str(place)[:200]!r} points outside the archive")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("wb") as out:
+    meter.makes_folders_of(place)
+    try:
+        if not target.resolve().is_relative_to(into.resolve()):
+            raise meter.refused(f"the entry {str(place)[:200]!r} points outside the archive")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        out = target.open("wb")
+    except OSError as error:
+        raise meter.refused(f"the entry {str(place)[:200]!r} cannot be kept: {error.strerror}") from error
+    with out:
         for chunk in chunks:
             meter.took(len(chunk))
             out.write(chunk)
