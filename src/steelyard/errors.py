@@ -15,6 +15,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   ├── CanonVersions          a canon made under other versions than the outputs it is compared with
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
+│   └── ValueNotTaken          the store takes no such value
 ├── BadDeclaration             a metric that contradicts itself or the catalogue (a programming error, found at import)
 ├── Interrupted                the work was broken off from outside, as by Ctrl-C (exit 130)
 ├── NoIsolation                nothing on this machine can isolate code that is not trusted (exit 2)
@@ -217,6 +218,17 @@ class StoreUnavailable(SteelyardError):
     def __init__(self, address: str, reason: str) -> None:
         hint = next((advice for sign, advice in _STORE_ADVICE.items() if sign in reason), _STORE_SERVER_ADVICE)
         super().__init__(reason, where=address, hint=hint)
+
+
+class ValueNotTaken(StoreUnavailable):
+    """The database takes no such value; whoever lets one get so far should have refused it."""
+
+    kind = "value_not_taken"
+    http_status = 422
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(address, reason)
+        self.hint = "a value does not fit the database, and nothing that was written with it is kept; take it out"
 
 
 _STORE_SERVER_ADVICE = "is the server running and may this user write there?"

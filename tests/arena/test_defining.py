@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,15 @@ import pytest
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena.receipts import Receipt
+from steelyard.arena.standings import standings
 from steelyard.errors import UsageError
-from steelyard.records.finding import Rejected
+from steelyard.records.decode import Refused
 from steelyard.records.finite import MOST
 from steelyard.records.run import Step
+from steelyard.records.submission import Submission, decode_submission
 from steelyard.records.task import BaselineDefaults, CommandSucceeds, Task, convert_task
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
-from steelyard.workflow._arena_files import read_tasks
 from steelyard.workflow.arena import arena_at
 
 INF, NAN = float("inf"), float("nan")
@@ -156,14 +158,74 @@ def test_the_widest_baseline_can_be_scored(store: Store) -> None:
     assert receipt.efficiency_score == 0
 
 
-@pytest.mark.parametrize(("kind", "field"), [("tests_pass", "tests"), ("command", "files"), ("judge", "files")])
-def test_folders_of_the_task_s_own_lie_beside_its_file(tmp_path: Path, kind: str, field: str) -> None:
-    (tmp_path / "own").mkdir()
-    more = {"threshold": 0.5} if kind == "judge" else {}
-    made = [{"id": name, **criterion(type=kind, **{field: name}, **more)} for name in ("own", "gone")]
-    (tmp_path / "tasks.json").write_text(json.dumps(made))
-    found, refused = read_tasks(tmp_path / "tasks.json")
-    assert isinstance(found, Task)
-    assert getattr(found.success_criteria[0], field) == str(tmp_path / "own")
-    assert isinstance(refused, Rejected)
-    assert refused.reason == f"task 'gone': there is no folder of {field} at 'gone'"
+FORBIDDEN_TEXTS = [
+    {"title": "a\0b"},
+    {"category": "\0"},
+    {"tools": ["ant", "b\0"]},
+    {"models": ["\udc00"]},
+    {"expected_steps": [{"id": "\ud800"}]},
+    {"success_criteria": [{"type": "file_exists", "file_path": "a\0b"}]},
+    {"success_criteria": [{"type": "no_errors", "error_log": "\0"}]},
+    criterion(type="tests_pass", tests="te\0sts"),
+    criterion(type="command", command=["run", "a\0"]),
+    criterion(type="command", command=["true"], files="\udc00"),
+    criterion(type="judge", threshold=0.5, judge="\0"),
+]
+
+
+@pytest.mark.parametrize("values", FORBIDDEN_TEXTS, ids=repr)
+def test_text_that_no_database_takes_is_refused_and_the_other_tasks_are_added(
+    store_address: str, tmp_path: Path, values: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tasks.json").write_text(json.dumps([{"id": "bad", **values}, {"id": "good"}]))
+    run(["arena", "init", "--store", store_address])
+    assert run(["arena", "task", "add", str(tmp_path / "tasks.json"), "--store", store_address]) == 1
+    said = capsys.readouterr().err
+    assert "task 'bad': " in said
+    assert "holds a NUL byte or half a character" in said
+    arena = arena_at(store_address)
+    assert [one.id for one in arena.tasks()] == ["good"]
+    with pytest.raises(UsageError, match="half a character"):
+        arena.add_task(as_task({"id": "bad", **values}))
+
+
+@pytest.mark.parametrize("name", ["a" * 1025, "\u6f22" * 342, "\U0001f600" * 257, "\0", "\ud800"])
+def test_an_id_that_does_not_fit_an_index_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(UsageError):
+        make_arena(store).add_task({"id": name})
+
+
+def hard_to_pack(n: int) -> str:
+    """Characters of three bytes each that no database can compress, so that an index holds them at full length."""
+    rng = random.Random(7)
+    return "".join(chr(rng.randrange(0x4E00, 0x9FFF)) for _ in range(n))
+
+
+def test_the_longest_ids_are_taken_and_found_again(store: Store) -> None:
+    arena = make_arena(store)
+    task = hard_to_pack(341)  # 1,023 bytes
+    assert arena.add_task({"id": task})
+    (receipt,) = arena.submit([{"id": task, "task_id": task, "total_tokens": 1, "tool_calls": 1}])
+    assert isinstance(receipt, Receipt)
+    assert arena.add_task({"id": task}) is False
+
+
+@pytest.mark.parametrize("n", [342, 1000])
+def test_a_submission_s_id_that_does_not_fit_an_index_costs_no_batch(
+    store_address: str, tmp_path: Path, n: int
+) -> None:
+    at = ("--store", store_address)
+    (tmp_path / "task.json").write_text('{"id": "t"}')
+    shared = {"task_id": "t", "total_tokens": 1, "tool_calls": 1}
+    rows = [{"id": name, **shared} for name in ("first", hard_to_pack(n), "last")]
+    (tmp_path / "given.jsonl").write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+    assert run(["arena", "init", *at]) == 0
+    assert run(["arena", "task", "add", str(tmp_path / "task.json"), *at]) == 0
+    assert run(["arena", "submit", str(tmp_path / "given.jsonl"), *at]) == 1
+    arena = arena_at(store_address)
+    assert {one.submission_id for one in standings(arena, "t").standings} == {"first", "last"}
+    for escaped in (False, True):
+        with pytest.raises(Refused, match="longer than 1024 bytes"):
+            decode_submission(json.dumps(rows[1], ensure_ascii=escaped).encode())
+    outcomes = arena.submit([Submission(**row) for row in rows] + [rows[1]])  # type: ignore[arg-type]  # made by a program
+    assert [isinstance(one, Receipt) for one in outcomes] == [True, False, True, False]

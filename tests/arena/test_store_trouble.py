@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import insert, text
+from sqlalchemy.engine import Connection
 
 import steelyard.store._engine as engine_module
 from arena_makers import as_task, make_arena
 from steelyard.arena.arena import open_arena
 from steelyard.arena.standings import standings
-from steelyard.errors import BadStore, StoreUnavailable
+from steelyard.errors import BadStore, StoreUnavailable, ValueNotTaken
 from steelyard.store import Store, open_store
+from steelyard.store.migrations.m0001_arena import settings, tasks
 from steelyard.surfaces.cli import run
 
 GOOD = {"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 2}
@@ -41,6 +44,32 @@ def test_a_table_that_is_gone_is_an_error_with_the_store_s_name(
         arena.submit([GOOD])
     assert run(["arena", "standings", "task", "--store", store_address]) == 1
     assert "steelyard: " in capsys.readouterr().err
+
+
+def test_a_value_that_the_database_does_not_take_is_an_error_with_advice(store: Store) -> None:
+    def write(connection: Connection) -> None:
+        if store.is_sqlite:
+            driver: sqlite3.Connection = connection.connection.dbapi_connection  # type: ignore[assignment]  # as it is here
+            driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1000)
+        connection.execute(insert(settings), {"name": "a", "value": "\0" * 2000})
+
+    with pytest.raises(ValueNotTaken, match=r"NUL|too big") as caught:
+        store.in_transaction(write)
+    assert "does not fit the database" in str(caught.value)
+    store.close()
+    with pytest.raises(ValueNotTaken), store.read() as connection:
+        write(connection)
+
+
+def test_a_key_too_long_for_an_index_is_an_error_with_advice(store: Store) -> None:
+    if store.is_sqlite:
+        pytest.skip("SQLite's indexes take keys of any length")
+    rng = random.Random(7)
+    name = "".join(chr(rng.randrange(0x4E00, 0x9FFF)) for _ in range(1000))
+    row = {"id": name, "definition": "", "created_at": 0}
+    with pytest.raises(ValueNotTaken, match="index row size") as caught:
+        store.in_transaction(lambda connection: connection.execute(insert(tasks), row).close())
+    assert "does not fit the database" in str(caught.value)
 
 
 def test_a_full_disk_is_an_error_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:

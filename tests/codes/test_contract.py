@@ -42,6 +42,8 @@ def test_a_toml_contract_is_read_with_every_field(tmp_path: Path) -> None:
         ({"entry_point": None}, "entry_point and program"),
         ({"level": "asst"}, "asst"),
         ({"limits": {"time_seconds": 0}}, "> 0"),
+        ({"id": "a\0"}, "NUL"),
+        ({"id": "\u6f22" * 342}, "longer than 1024 bytes"),  # 1,026 bytes
     ],
 )
 def test_what_would_not_be_used_is_refused(change: dict[str, Any], said: str) -> None:

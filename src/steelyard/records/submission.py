@@ -16,6 +16,7 @@ from steelyard.records.finite import MOST
 from steelyard.records.moments import as_utc
 from steelyard.records.places import unknown_field
 from steelyard.records.run import Judgment, Name, Record, Run
+from steelyard.records.texts import FORBIDDEN, MOST_NAME_BYTES, is_too_long
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
@@ -100,7 +101,6 @@ _TO_COMPLETE = {
 """What msgspec says of a submission that may lack only what can be made out: its name, the time of a day, or that a
 count is whole although it is written with a decimal point."""
 _A_TIME = "2026-11-15 or 2026-11-15T12:00:00Z"
-_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _DECODER = msgspec.json.Decoder(Submission)
 _LINES = msgspec.json.Encoder()
 
@@ -131,8 +131,10 @@ def _decoded(line: bytes) -> Submission:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Refused(f"not JSON: {problem}", ONE_OBJECT) from error
-    # JSON has NUL only as an escape, so most records need no second look.
-    return _checked(found) if b"\\u" in line else found
+    # JSON has NUL only as an escape, and ASCII as many bytes as characters: most records need no second look.
+    if b"\\u" in line:
+        return _checked(found)
+    return found if line.isascii() else _briefly_named(found)
 
 
 def _not_json(line: bytes) -> Refused | None:
@@ -205,8 +207,10 @@ def check_submissions(given: Sequence[Submission]) -> list[bytes | Refused]:
         _DECODER.decode_lines(lines)
     except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError):
         return [_checked_or_refused(one) for one in given]
-    # JSON has NUL only as an escape.
-    return [_checked_or_refused(one) for one in given] if b"\\u" in lines else list(lines.splitlines())
+    # As in `_decoded`.
+    if b"\\u" in lines or (not lines.isascii() and any(is_too_long(one.id) for one in given)):
+        return [_checked_or_refused(one) for one in given]
+    return list(lines.splitlines())
 
 
 def _checked_or_refused(one: Submission) -> bytes | Refused:
@@ -277,12 +281,18 @@ def _checked(submission: Submission) -> Submission:
     for name in submission.__struct_fields__:
         if _holds_forbidden(getattr(submission, name)):
             raise Refused(f"{name} holds a NUL byte or half a character", "use plain text")
+    return _briefly_named(submission)
+
+
+def _briefly_named(submission: Submission) -> Submission:
+    if is_too_long(submission.id):
+        raise Refused(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8", "give it a shorter one")
     return submission
 
 
 def _holds_forbidden(value: object) -> bool:
     if isinstance(value, str):
-        return _FORBIDDEN.search(value) is not None
+        return FORBIDDEN.search(value) is not None
     if isinstance(value, Judgment):
         return _holds_forbidden(value.judge) or _holds_forbidden(tuple(line.name for line in value.criteria or ()))
     return isinstance(value, tuple) and any(_holds_forbidden(one) for one in value)

@@ -10,6 +10,7 @@ from steelyard.errors import nearest
 from steelyard.records.finite import MOST, endless_number
 from steelyard.records.places import unknown_field
 from steelyard.records.run import Name, Record, Share, Step
+from steelyard.records.texts import MOST_NAME_BYTES, forbidden_text, is_too_long
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 CommandLine = Annotated[tuple[Argument, ...], msgspec.Meta(min_length=1, max_length=256)]
@@ -199,6 +200,10 @@ def check_task(task: Task) -> str:
     endless = endless_number(task)
     if endless is not None:
         raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
+    # Not asked when a task is read from a store: an older version may have kept one that such a database took.
+    place = forbidden_text(task)
+    if place is not None:
+        raise ValueError(f"{place} holds a NUL byte or half a character (use plain text)")
     for name in ("tools", "models"):
         admitted = getattr(task, name)
         if admitted is not None and not admitted:
@@ -208,4 +213,6 @@ def check_task(task: Task) -> str:
     except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
         raise ValueError(f"a value cannot stand in a task: {error}") from error
     convert_task(msgspec.json.decode(definition))
+    if is_too_long(task.id):
+        raise ValueError(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8 (give the task a shorter one)")
     return definition.decode()

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from sqlalchemy import Engine, text
 from sqlalchemy.engine import URL, Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
-from steelyard.errors import BadStore, StoreUnavailable, UsageError
+from steelyard.errors import BadStore, StoreUnavailable, UsageError, ValueNotTaken
 from steelyard.store._engine import make_engine
 from steelyard.store._lock import exclusive
 from steelyard.store._migrate import applied, migrate, pending
@@ -25,6 +25,9 @@ ATTEMPTS = 12
 """How often a transaction that met another one is tried again."""
 RETRIED_STATES = frozenset({"40001", "40P01", "23505"})
 """PostgreSQL: serialization failure, deadlock, and a key that another took between our look and our write."""
+
+TOO_LARGE_STATE = "54000"
+"""PostgreSQL: something is larger than it can hold, as a key is that does not fit its index."""
 
 
 class Store:
@@ -63,7 +66,7 @@ class Store:
                     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 with connection.begin():
                     yield connection
-        except (OperationalError, ProgrammingError) as error:
+        except (DataError, OperationalError, ProgrammingError) as error:
             raise self._unavailable(error) from error
 
     def in_transaction(self, work: Callable[[Connection], Result]) -> Result:
@@ -72,7 +75,7 @@ class Store:
             try:
                 with self.write() as connection:
                     return work(connection)
-            except (IntegrityError, OperationalError, ProgrammingError) as error:
+            except (DataError, IntegrityError, OperationalError, ProgrammingError) as error:
                 if attempt < ATTEMPTS - 1 and _worth_retrying(error):
                     continue
                 if isinstance(error, IntegrityError):
@@ -83,7 +86,8 @@ class Store:
         raise AssertionError("the last attempt either returns or raises")
 
     def _unavailable(self, error: DBAPIError) -> StoreUnavailable:
-        return StoreUnavailable(self.address, str(error.orig).strip())
+        is_value = isinstance(error, DataError) or getattr(error.orig, "sqlstate", None) == TOO_LARGE_STATE
+        return (ValueNotTaken if is_value else StoreUnavailable)(self.address, str(error.orig).strip())
 
     def queue_if_new(self) -> AbstractContextManager[None]:
         """Hold the lock while a SQLite file is being made: switching it to WAL does not wait for others by itself."""
