@@ -26,6 +26,7 @@ from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.criteria import NO_ARTIFACTS, check_all
 from steelyard.arena.receipts import CriterionResult, Receipt
 from steelyard.arena.standings import standings
+from steelyard.arena.task_files import read_task_files
 from steelyard.errors import Interrupted
 from steelyard.records.finding import Rejected
 from steelyard.records.task import convert_task
@@ -56,7 +57,7 @@ def check(criterion: dict[str, Any], folder: Path | None, **said: Any) -> Criter
     if folder is None:
         return check_all(task.success_criteria, given, None)[0]
     with staged(folder) as found:
-        return check_all(task.success_criteria, given, found)[0]
+        return check_all(task.success_criteria, given, found, files=read_task_files(task, Path()))[0]
 
 
 def test_without_artifacts_files_and_success_are_claims() -> None:
@@ -76,10 +77,12 @@ def test_without_artifacts_files_and_success_are_claims() -> None:
         {"type": "command", "command": ["true"]},
         {"type": "min_functionality", "command": ["true"]},
         {"type": "judge", "threshold": 0.5, "command": ["true"]},
+        {"type": "judge", "threshold": 0.5},
+        {"type": "judge", "threshold": 0.5, "judge": "j"},
     ],
 )
 def test_without_artifacts_nothing_else_passes(criterion: dict[str, Any]) -> None:
-    found = check(criterion, None, success=True)
+    found = check(criterion, None, success=True, judgments=[{"judge": "j", "weighted_score": 1.0}])
     assert (found.met, found.claimed, found.reason) == (False, False, NO_ARTIFACTS)
 
 
@@ -137,20 +140,13 @@ def test_who_says_that_it_failed_is_believed(tmp_path: Path) -> None:
         assert (found.met, found.reason) == (False, "success is stated as false")
 
 
-@needs_sandbox
-def test_tests_of_the_task_that_are_gone_prove_nothing(tmp_path: Path) -> None:
+def test_a_judge_s_score_is_held_against_the_threshold(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "made", GOOD)
-    (tmp_path / "empty").mkdir()
-    for name in ("gone", "empty"):
-        found = check({"type": "tests_pass", "tests": str(tmp_path / name)}, folder)
-        assert (found.met, found.reason) == (False, "the task's own files are not there")
-
-
-def test_a_judge_s_score_is_held_against_the_threshold() -> None:
     two = [{"judge": "j1", "weighted_score": 0.5}, {"judge": "j2", "weighted_score": 0.9}]
-    assert check({"type": "judge", "threshold": 0.7}, None, judgments=two).met  # the mean is 0.7
-    assert not check({"type": "judge", "threshold": 0.7, "judge": "j1"}, None, judgments=two).met
-    assert check({"type": "judge", "threshold": 0.7}, None).reason == "there is no score of a judge"
+    both = check({"type": "judge", "threshold": 0.7}, folder, judgments=two)
+    assert (both.met, both.claimed) == (True, True)  # the mean is 0.7
+    assert not check({"type": "judge", "threshold": 0.7, "judge": "j1"}, folder, judgments=two).met
+    assert check({"type": "judge", "threshold": 0.7}, folder).reason == "there is no score of a judge"
 
 
 @needs_sandbox
@@ -193,8 +189,6 @@ def test_the_task_s_own_checker_lies_over_whatever_was_submitted_in_its_place(
         made = {"solution.py": f"raise SystemExit({status})", "subprocess.py": "raise SystemExit(0)", **in_its_place}
         folder = folder_of(tmp_path / f"made{status}", made)
         assert check(criterion, folder).met == (status == 7)
-    gone = check({**criterion, "files": str(tmp_path / "gone")}, folder)
-    assert (gone.met, gone.reason) == (False, "the task's own files are not there")
 
 
 @needs_sandbox

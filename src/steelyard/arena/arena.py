@@ -15,7 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.board import KnownTask, load_boards, save_boards
-from steelyard.arena.checking import Waiting, in_pieces
+from steelyard.arena.checking import Places, Waiting, in_pieces
 from steelyard.arena.collector import collector_resting
 from steelyard.arena.entries import Entry, Outcome
 from steelyard.arena.known import Policy
@@ -27,7 +27,8 @@ from steelyard.arena.settings import POLICIES, hold_settings, read_settings, wri
 from steelyard.arena.settling import Settling, Told, interrupt_held_back
 from steelyard.arena.small import pack, write_packed
 from steelyard.arena.tallies import add_to_tallies, forget_scores
-from steelyard.arena.tasks import add_task, find_tasks, known_task, load_tasks
+from steelyard.arena.task_files import KeptFiles
+from steelyard.arena.tasks import add_task, find_tasks, known_task, load_tasks, new_task
 from steelyard.errors import UnknownName, UsageError, nearest
 from steelyard.profiles._read import Profile
 from steelyard.records.decode import Refused
@@ -96,16 +97,21 @@ class Arena:
             self._adopt(*read_settings(connection, self.store.address))
             yield connection
 
-    def add_task(self, given: Task | Mapping[str, Any]) -> bool:  # Any: the task's fields as JSON has them
-        """Add a task; False when the very same one is there."""
+    def add_task(self, given: Task | Mapping[str, Any], *, beside: Path | None = None) -> bool:
+        """Add a task with its own files; False when the very same one is there.
+
+        Folders that it names are found from `beside`, else from the working directory; what is in them now is kept.
+        Any: the task's fields as JSON has them.
+        """
         try:
             task = given if isinstance(given, Task) else convert_task(given)
         except ValueError as error:
             raise UsageError(f"not a task: {error}") from error
+        new = new_task(task, beside or Path())
 
         def work(connection: Connection) -> bool:
             self.refresh(connection)
-            return add_task(connection, task, rules=self.rules, now=now_microseconds())
+            return add_task(connection, new, rules=self.rules, now=now_microseconds())
 
         return self.store.in_transaction(work)
 
@@ -133,6 +139,7 @@ class Arena:
 
     def _submit(self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None) -> list[Outcome]:
         settling = Settling(given, told)
+        kept = KeptFiles(self.store)
         groups = list(_portions(given))
         read: dict[int, Portion] = {}
 
@@ -142,7 +149,7 @@ class Arena:
 
         for place in range(len(groups)):
             read_ahead(place)
-            with closing(self._checked(read.pop(place), settling, root)) as pieces:
+            with closing(self._checked(read.pop(place), settling, root, kept)) as pieces:
                 for checked in pieces:
                     self._accept(checked, settling, meanwhile=partial(read_ahead, place + 1))
         return [outcome for outcome in settling.outcomes if outcome is not None]  # every one has come to something
@@ -183,7 +190,9 @@ class Arena:
             known.tasks[name] = known_task(connection, name, known.rules)
         return msgspec.structs.replace(entry, known=known.tasks[name])
 
-    def _checked(self, portion: Portion, settling: Settling, root: Path | None) -> Generator[Checked, None, None]:
+    def _checked(
+        self, portion: Portion, settling: Settling, root: Path | None, kept: KeptFiles
+    ) -> Generator[Checked, None, None]:
         """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
         found: dict[int, Entry] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
@@ -211,7 +220,7 @@ class Arena:
         waiting = {
             number: Waiting(one, said, known.tasks[one.task_id], one.id in held) for number, (one, said) in todo.items()
         }
-        for piece in in_pieces(portion.numbers, found, waiting, root):
+        for piece in in_pieces(portion.numbers, found, waiting, Places(root, kept)):
             entries = {number: one for number, one in piece.items() if isinstance(one, Entry)}
             bad = {number: one for number, one in piece.items() if isinstance(one, Rejected)}
             settling.settle(list(bad), list(bad.values()))

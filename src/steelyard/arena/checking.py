@@ -19,11 +19,21 @@ from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.board import KnownTask
 from steelyard.arena.criteria import check_all, runs_commands
 from steelyard.arena.entries import Entry
+from steelyard.arena.task_files import KeptFiles
 from steelyard.records.finding import Rejected
 from steelyard.records.submission import Submission, submission_digest
 
 STAGED_AT_ONCE = 100
 """Submissions with artifacts that are written together at most, when looking at the artifacts is all there is to do."""
+
+
+class Places(NamedTuple):
+    """Where checks find what they need."""
+
+    artifacts: Path | None
+    """The folder in which artifacts may lie; None when none was named."""
+    task_files: KeptFiles
+
 
 Piece = dict[int, Entry | Rejected]
 """What is written together, by number."""
@@ -47,12 +57,12 @@ class Waiting(NamedTuple):
 
 
 def in_pieces(
-    numbers: Sequence[int], found: Mapping[int, Entry], todo: Mapping[int, Waiting], root: Path | None
+    numbers: Sequence[int], found: Mapping[int, Entry], todo: Mapping[int, Waiting], places: Places
 ) -> Iterator[Piece]:
     """The entries of these numbers in their order: those `found` already, and those of `todo` once they are checked."""
     piece: Piece = {}
     weight = 0
-    with _checks(todo, root) as result_of:
+    with _checks(todo, places) as result_of:
         for number in numbers:
             if number in found:
                 piece[number] = found[number]
@@ -73,35 +83,39 @@ def in_pieces(
 
 
 @contextmanager
-def _checks(todo: Mapping[int, Waiting], root: Path | None) -> Iterator[Callable[[int], Entry | Rejected]]:
+def _checks(todo: Mapping[int, Waiting], places: Places) -> Iterator[Callable[[int], Entry | Rejected]]:
     """What checking gives, by number. Those with artifacts are checked beside each other, and stopped at the end."""
     stop = Event()
     with_artifacts = [number for number, one in todo.items() if one.submission.artifacts is not None]
     if len(with_artifacts) < 2:
-        yield lambda number: _check(todo[number], root, stop)
+        yield lambda number: _check(todo[number], places, stop)
         return
     pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
     try:
-        coming = {number: pool.submit(_check, todo[number], root, stop) for number in with_artifacts}
-        yield lambda number: coming[number].result() if number in coming else _check(todo[number], root, stop)
+        coming = {number: pool.submit(_check, todo[number], places, stop) for number in with_artifacts}
+        yield lambda number: coming[number].result() if number in coming else _check(todo[number], places, stop)
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
 
 
-def _check(waiting: Waiting, root: Path | None, stop: Event) -> Entry | Rejected:
+def _check(waiting: Waiting, places: Places, stop: Event) -> Entry | Rejected:
     """The submission with its criteria checked, unless it is in the store already."""
     one, said, known, is_held = waiting
     criteria = () if is_held else known.task.success_criteria
     if one.artifacts is None:
         results = check_all(criteria, one, None) if criteria else ()
         return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
+    own = places.task_files.of(known) if criteria else {}
+    if own is None:
+        reason = f"the files that the task {known.task.id[:200]!r} checks by are not kept in the store"
+        return Rejected(path=one.id, reason=reason, hint="add the task again under a new id", code="no_task_files")
     try:
-        if root is None:
+        if places.artifacts is None:
             raise BadArtifacts("no folder was named in which artifacts may lie")
-        with staged(locate(one.artifacts, root), stop=stop) as found:
+        with staged(locate(one.artifacts, places.artifacts), stop=stop) as found:
             digest = submission_digest(one, found.sha256)
-            return Entry(one, known, digest, check_all(criteria, one, found, stop=stop), found.sha256)
+            return Entry(one, known, digest, check_all(criteria, one, found, files=own, stop=stop), found.sha256)
     except BadArtifacts as error:
         return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
     except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from steelyard import sandbox
 from steelyard.arena.artifacts import Staged
 from steelyard.arena.receipts import CriterionResult
+from steelyard.arena.task_files import TaskFiles
 from steelyard.arena.unittest_runner import PROGRAM
 from steelyard.records.submission import Submission
 from steelyard.records.task import (
@@ -26,7 +27,6 @@ from steelyard.records.task import (
 )
 
 NO_ARTIFACTS = "there are no artifacts to check it on"
-MOST_TASK_FILES = 2_000
 MOST_OUTPUT = 300
 """Characters of a failed command's output that a reason shows."""
 MOST_NAME = 100
@@ -59,6 +59,8 @@ class Bench(NamedTuple):
     """Where a submission's artifacts lie, and commands are run on copies of them."""
 
     folder: Path
+    files: TaskFiles
+    """The task's own, which lie over whatever the submission has under the same names."""
     stop: Event | None
 
     def find(self, name: str) -> Path | None:
@@ -67,12 +69,16 @@ class Bench(NamedTuple):
         path = None if inside is None else self.folder / inside
         return path if path is not None and path.is_file() else None
 
+    def own(self, folder: str | None) -> Mapping[str, bytes]:
+        """The task's own files in the folder of that name; none when no folder is named."""
+        return {} if folder is None else self.files[folder]
+
     def run(
         self,
         command: Sequence[str],
         *,
         seconds: float,
-        files: dict[str, bytes] | None = None,
+        files: Mapping[str, bytes] | None = None,
         stdin: bytes = b"",
         collect: Sequence[str] = (),
     ) -> sandbox.SandboxResult:
@@ -89,10 +95,18 @@ class Bench(NamedTuple):
 
 
 def check_all(
-    criteria: Sequence[SuccessCriterion], submission: Submission, artifacts: Staged | None, *, stop: Event | None = None
+    criteria: Sequence[SuccessCriterion],
+    submission: Submission,
+    artifacts: Staged | None,
+    *,
+    files: TaskFiles | None = None,
+    stop: Event | None = None,
 ) -> tuple[CriterionResult, ...]:
-    """The result of each criterion, in order. Nothing passes by default. `stop`, once set, ends what runs."""
-    bench = None if artifacts is None else Bench(artifacts.folder, stop)
+    """The result of each criterion, in order. Nothing passes by default. `stop`, once set, ends what runs.
+
+    `files` holds every folder that the criteria name; without artifacts none is needed.
+    """
+    bench = None if artifacts is None else Bench(artifacts.folder, files or {}, stop)
     return tuple(_check(criterion, submission, bench) for criterion in criteria)
 
 
@@ -106,10 +120,7 @@ def runs_commands(criteria: Sequence[SuccessCriterion]) -> bool:
 
 def _check(criterion: SuccessCriterion, submission: Submission, bench: Bench | None) -> CriterionResult:
     kind = str(criterion.__struct_config__.tag)
-    try:
-        met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, bench)
-    except _NoTaskFiles as error:
-        met, claimed, reason = False, False, str(error)
+    met, claimed, reason = _CHECKS[type(criterion)](criterion, submission, bench)
     return CriterionResult(type=kind, met=met, claimed=claimed, reason=reason)
 
 
@@ -155,14 +166,14 @@ def _no_errors(criterion: NoErrors, submission: Submission, bench: Bench | None)
 def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    files = _task_files(criterion.tests)
+    files = bench.own(criterion.tests)
     if criterion.command is not None:
         result = bench.run(criterion.command, seconds=criterion.seconds, files=files)
         return result.ok, False, f"the tests' command: {_ending(result)}"
     return _run_unittest(bench, files, criterion.seconds)
 
 
-def _run_unittest(bench: Bench, files: dict[str, bytes], seconds: float) -> Verdict:
+def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> Verdict:
     """Run the tests and believe only a record that names a number which neither they nor the code are told."""
     nonce, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
     result = bench.run(
@@ -186,14 +197,14 @@ def _code_compiles(criterion: CodeCompiles, _submission: Submission, bench: Benc
     if bench is None:
         return False, False, NO_ARTIFACTS
     command = criterion.command or ("python", "-I", "-c", _COMPILE_ALL)
-    result = bench.run(command, seconds=criterion.seconds, files=_task_files(criterion.files))
+    result = bench.run(command, seconds=criterion.seconds, files=bench.own(criterion.files))
     return result.ok, False, f"compiling: {_ending(result)}"
 
 
 def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    result = bench.run(criterion.command, seconds=criterion.seconds, files=_task_files(criterion.files))
+    result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
     met = result.exit_status == criterion.exit_status and result.limit_hit is None and result.start_error is None
     return met, False, f"{criterion.command[0][:MOST_NAME]}: {result.ending if met else _ending(result)}"
 
@@ -213,7 +224,7 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
 def _judge_command(criterion: JudgeThreshold, command: Sequence[str], bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    result = bench.run(command, seconds=criterion.seconds, files=_task_files(criterion.files))
+    result = bench.run(command, seconds=criterion.seconds, files=bench.own(criterion.files))
     try:
         score = float(_last_line(result.stdout)) if result.ok else None
     except ValueError:
@@ -236,23 +247,6 @@ _CHECKS: dict[type[Any], Callable[[Any, Submission, Bench | None], Verdict]] = {
 
 def _python() -> str:
     return sandbox.active_isolation().python or "python3"
-
-
-class _NoTaskFiles(Exception):
-    """The task's own files are not as they were when the task was defined."""
-
-
-def _task_files(folder: str | None) -> dict[str, bytes]:
-    """The task's own files, which lie over whatever the submission has under the same names."""
-    if folder is None:
-        return {}
-    root = Path(folder)
-    paths = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
-    if not paths:
-        raise _NoTaskFiles("the task's own files are not there")
-    if len(paths) > MOST_TASK_FILES:
-        raise _NoTaskFiles(f"the task's own files are more than {MOST_TASK_FILES}")
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
 def _record(content: bytes | None) -> dict[str, Any]:  # Any: JSON that the tested code may have written

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import insert, select
@@ -12,29 +13,43 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.baseline import default_bounds
 from steelyard.arena.board import KnownTask
 from steelyard.arena.rules import Rules
+from steelyard.arena.task_files import TaskFiles, digests_of, keep_task_files, kept_digests, read_task_files
 from steelyard.errors import BadStore, UnknownName, UsageError
 from steelyard.records.task import Task, check_task, convert_task
+from steelyard.records.texts import FORBIDDEN
 from steelyard.store.migrations.m0001_arena import baselines, states, tasks
 
 FIRST_VERSION = 1
 IDS_PER_QUERY = 500
-_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
-"""What no database takes as text; no task is called so."""
 
 
-def add_task(connection: Connection, task: Task, *, rules: Rules, now: int) -> bool:
-    """Add the task; False when the very same one is there. One of that id with another definition is refused."""
+class NewTask(NamedTuple):
+    """A task that was checked, with all that is kept of it."""
+
+    task: Task
+    definition: str
+    files: TaskFiles
+
+
+def new_task(task: Task, beside: Path) -> NewTask:
+    """The task with its own files, whose folders are found from `beside`."""
     try:
-        definition = check_task(task)
+        return NewTask(task, check_task(task), read_task_files(task, beside))
     except ValueError as error:
         raise UsageError(str(error), where=str(task.id)[:200]) from error
+
+
+def add_task(connection: Connection, new: NewTask, *, rules: Rules, now: int) -> bool:
+    """Add the task; False when the very same one is there. Another one of that id, or with other files, is refused."""
+    task, definition, files = new
     rules.check_task(task)
-    held = connection.execute(select(tasks.c.definition).where(tasks.c.id == task.id)).scalar()
-    if held == definition:
-        return False
+    held = connection.execute(select(tasks.c.task_key, tasks.c.definition).where(tasks.c.id == task.id)).first()
     if held is not None:
+        if held.definition == definition and kept_digests(connection, held.task_key) == digests_of(files):
+            return False
+        other = "other files" if held.definition == definition else "another definition"
         raise UsageError(
-            "a task of this id is there with another definition", where=task.id, hint="give the changed task a new id"
+            f"a task of this id is there with {other}", where=task.id, hint="give the changed task a new id"
         )
     row = {"id": task.id, "definition": definition, "category": task.category, "created_at": now}
     key = connection.execute(insert(tasks).values(row).returning(tasks.c.task_key)).scalar_one()
@@ -43,6 +58,7 @@ def add_task(connection: Connection, task: Task, *, rules: Rules, now: int) -> b
     bounds = default_bounds(rules.defaults_of(task))._asdict()
     first = {"task_key": key, "version": FIRST_VERSION, "from_n": 0, "created_at": now}
     connection.execute(insert(baselines), first | bounds)
+    keep_task_files(connection, key, files)
     return True
 
 
@@ -54,7 +70,7 @@ def load_tasks(connection: Connection, rules: Rules) -> dict[str, KnownTask]:
 
 def find_tasks(connection: Connection, ids: Iterable[str], rules: Rules) -> dict[str, KnownTask]:
     """The tasks of these ids that are there."""
-    wanted = sorted(name for name in ids if _FORBIDDEN.search(name) is None)
+    wanted = sorted(name for name in ids if FORBIDDEN.search(name) is None)
     found: dict[str, KnownTask] = {}
     for start in range(0, len(wanted), IDS_PER_QUERY):
         some = tasks.c.id.in_(wanted[start : start + IDS_PER_QUERY])

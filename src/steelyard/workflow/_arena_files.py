@@ -23,7 +23,7 @@ from steelyard.records.finding import Rejected
 from steelyard.records.missing import Missing
 from steelyard.records.run import Run
 from steelyard.records.submission import Submission, convert_submission, decode_submission, submission_from_run
-from steelyard.records.task import SuccessCriterion, Task, TestsPass, convert_task
+from steelyard.records.task import Task, convert_task
 from steelyard.settings import PIPED, is_stdin, shown_path
 from steelyard.sources._base import Entry
 from steelyard.sources._csv_rows import SHORT_OR_LONG, Row, csv_rows
@@ -54,7 +54,7 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
     values = _document(path, hint="tasks are TOML or JSON")
     for number, one in enumerate(_listed(path, values, "tasks"), 1):
         try:
-            yield _with_own_files(convert_task(one), path.parent)
+            yield convert_task(one)
         except ValueError as error:
             name = one.get("id") if isinstance(one, dict) else None
             shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
@@ -72,23 +72,6 @@ def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TO
             reason = f"{others[0][:200]!r} stands beside {name!r} and belongs to none of them"
             raise UnreadableFile(str(path), reason, hint=f"move it into the list of {name}, or take it out")
     return found if isinstance(found, list) else [found]
-
-
-def _with_own_files(task: Task, folder: Path) -> Task:
-    """The task with the folders of its own tests and other files found from wherever it is used."""
-    found = tuple(_with_own_folder(criterion, folder) for criterion in task.success_criteria)
-    return msgspec.structs.replace(task, success_criteria=found)
-
-
-def _with_own_folder(criterion: SuccessCriterion, folder: Path) -> SuccessCriterion:
-    field = "tests" if isinstance(criterion, TestsPass) else "files"
-    named = getattr(criterion, field, None)
-    if named is None:
-        return criterion
-    own = (folder / named).resolve()
-    if not own.is_dir():
-        raise ValueError(f"there is no folder of {field} at {named!r}")
-    return msgspec.structs.replace(criterion, **{field: str(own)})
 
 
 def read_task_map(path: Path) -> dict[str, str]:

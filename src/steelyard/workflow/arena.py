@@ -17,6 +17,8 @@ from steelyard.arena.receipts import Receipt
 from steelyard.arena.rules import DEFAULT_PROFILE, read_rules
 from steelyard.arena.settings import POLICIES
 from steelyard.arena.standings import Standing, Standings
+from steelyard.arena.task_files import FilesKept, files_kept
+from steelyard.arena.tasks import known_task
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import load_profile
@@ -104,7 +106,7 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
                 refused.append(one)
                 continue
             try:
-                added.append((one, arena.add_task(one)))
+                added.append((one, arena.add_task(one, beside=path.parent)))
             except UsageError as error:
                 reason = f"task {one.id!r}: {error.message}"
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
@@ -112,6 +114,12 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
             notes.append(_holds_no("tasks", path))
     notes += doubts_about(arena, [one for one, _ in added])
     return Added(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
+
+
+def files_of_task(arena: Arena, name: str) -> FilesKept | None:
+    """How many files of its own the arena keeps of a task, and their digest; None when it keeps none."""
+    with arena.read() as connection:
+        return files_kept(connection, known_task(connection, name, arena.rules).key)
 
 
 def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:

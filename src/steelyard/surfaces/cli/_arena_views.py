@@ -144,13 +144,15 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
     """
     from steelyard.arena.leaders import combination_baselines  # brings SQLAlchemy
     from steelyard.arena.standings import standings as stand
-    from steelyard.workflow.arena import arena_at, plain
+    from steelyard.workflow.arena import arena_at, files_of_task, plain
 
     opened = arena_at(store)
     found = stand(opened, task, top=0)
+    kept = files_of_task(opened, task)
     definition = next(one for one in opened.tasks() if one.id == task)
     shown = {
         "task": plain(definition),
+        "files": None if kept is None else kept._asdict(),
         "submissions": found.n,
         "baseline_version": found.baseline_version,
         "baseline": found.baseline,
@@ -161,6 +163,8 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
         print_json(shown)
         return 0
     print_lines([f"{definition.id}  {definition.title or ''}".rstrip()])
+    if kept is not None:
+        print_lines([f"{kept.n} files of its own, SHA-256 {kept.sha256}"])
     console().print(_baselines(shown))
     return 0
 
