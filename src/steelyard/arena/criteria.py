@@ -212,6 +212,8 @@ def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench |
 def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | None) -> Verdict:
     if criterion.command is not None:
         return _judge_command(criterion, criterion.command, bench)
+    if bench is None:  # nobody can tell what the judge saw
+        return False, False, NO_ARTIFACTS
     given = submission.judgments or ()
     scores = [one.score for one in given if criterion.judge is None or one.judge == criterion.judge]
     if not scores:
