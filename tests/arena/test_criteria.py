@@ -149,6 +149,12 @@ def test_a_judge_s_score_is_held_against_the_threshold(tmp_path: Path) -> None:
     assert check({"type": "judge", "threshold": 0.7}, folder).reason == "there is no score of a judge"
 
 
+def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "made", GOOD)
+    assert not check({"type": "file_exists", "file_path": "n" * 300}, folder).met
+    assert not check({"type": "no_errors", "error_log": "n" * 300}, folder).met
+
+
 @needs_sandbox
 def test_tests_are_run_and_must_really_pass(tmp_path: Path) -> None:
     good = folder_of(tmp_path / "good", GOOD)

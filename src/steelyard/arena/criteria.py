@@ -67,7 +67,10 @@ class Bench(NamedTuple):
         """The artifact of that name; None when there is none, or the name leads out of the folder."""
         inside = _inside(name)
         path = None if inside is None else self.folder / inside
-        return path if path is not None and path.is_file() else None
+        try:
+            return path if path is not None and path.is_file() else None
+        except OSError:  # no file can have a name that is too long
+            return None
 
     def own(self, folder: str | None) -> Mapping[str, bytes]:
         """The task's own files in the folder of that name; none when no folder is named."""
