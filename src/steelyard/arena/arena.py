@@ -261,7 +261,10 @@ class Arena:
     def rescore(
         self, task_ids: Sequence[str] | None = None, *, profile: Profile | None = None, policy: Policy | None = None
     ) -> int:
-        """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on."""
+        """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on.
+
+        Under `as-submitted` each keeps the score of its day: baselines and ranks are made anew, no score is.
+        """
         if (profile or policy) and task_ids:
             raise UsageError("a profile or policy holds for the whole arena", hint="leave the tasks out")
         new_rules = None if profile is None else read_rules(profile)

@@ -14,13 +14,15 @@ from steelyard.arena.board import EXTREMES, UNKNOWN_AT_ZERO, KnownTask
 from steelyard.arena.cents import cents, points
 from steelyard.arena.known import Policy, known_receipts
 from steelyard.arena.receipts import CriterionResult, Receipt
+from steelyard.arena.reigns import read_reigns
 from steelyard.arena.rules import Rules, score_metrics
 from steelyard.arena.scoring import FACTS, score
 from steelyard.arena.tasks import known_task
 from steelyard.errors import UnknownName
 from steelyard.records.moments import iso
 from steelyard.records.task import ScoreWeights, Task
-from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
+from steelyard.records.texts import is_storable
+from steelyard.store.migrations.m0001_arena import baselines, states, submissions, tasks
 
 
 class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +44,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 
     receipt: Receipt
     profile: str
+    """The profile that made the scores: under `as-submitted` that of their day."""
     policy: Policy
     submitted_at: str
     accepted_at: str
@@ -52,7 +55,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     artifacts_sha256: str | None
     scores: tuple[ScoreReason, ...]
     sources: dict[str, str]
-    """Where each number comes from: the submission, the task's baseline or its defaults, the profile."""
+    """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
 
 
 def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> Evaluation:
@@ -62,7 +65,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         raise UnknownName("score", only, names)
     with arena.read() as connection:
         wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks).where(submissions.c.id == submission_id)
-        row = connection.execute(wanted).mappings().first() if "\0" not in submission_id else None
+        row = connection.execute(wanted).mappings().first() if is_storable(submission_id) else None
         if row is None:
             some = connection.execute(select(submissions.c.id).limit(1000)).scalars().all()
             raise UnknownName("submission", submission_id[:200], some)
@@ -71,16 +74,19 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         receipt = known_receipts(connection, wanted_one, rules=arena.rules, policy=arena.policy)[submission_id]
         held = (baselines.c.task_key == known.key) & (baselines.c.version == receipt.baseline_version)
         base = connection.execute(select(baselines).where(held)).mappings().one()
+        rules, n = arena.rules, _count(connection, known)
+        if arena.policy == "as-submitted":
+            rules, n = read_reigns(connection, known.key).of(known.key, row["ordinal"]).rules, row["ordinal"] - 1
         sources = {
-            **dict.fromkeys(FACTS, "the submission"),
-            **_sources_of_bounds(connection, known, base, arena.rules),
-            **_sources_of_constants(known.task, arena.rules),
+            **_SOURCES_OF_FACTS,
+            **_sources_of_bounds(connection, known, base, least=rules.baseline.submissions, n=n),
+            **_sources_of_constants(known.task, rules),
         }
     bounds = Bounds(*(base[name] for name in Bounds._fields))
     details = msgspec.json.decode(row["details"]) if row["details"] else {}
     return Evaluation(
         receipt=receipt,
-        profile=arena.rules.name,
+        profile=rules.name,
         policy=arena.policy,
         submitted_at=iso(row["submitted_at"]),
         accepted_at=iso(row["accepted_at"]),
@@ -90,15 +96,27 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         criteria=msgspec.convert(details.get("criteria", ()), tuple[CriterionResult, ...]),
         artifacts_sha256=details.get("artifacts_sha256"),
         sources=sources,
-        scores=_reasons({name: row[name] for name in FACTS}, bounds, dict(known.constants), only),
+        scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(known.task), only),
     )
 
 
-def _sources_of_bounds(connection: Connection, known: KnownTask, base: RowMapping, rules: Rules) -> dict[str, str]:
-    """For each bound, whether submissions set it or it is a default, and whose."""
-    n = base["from_n"]
-    found = dict.fromkeys(Bounds._fields, f"baseline version {base['version']}, {n} submissions")
-    set_by_nobody = list(Bounds._fields) if n < rules.baseline.submissions else []
+_SOURCES_OF_FACTS = {
+    **dict.fromkeys(FACTS, "the submission"),
+    "criteria_met": "the check of the task's criteria",
+    "criteria_total": "the task",
+}
+
+
+def _count(connection: Connection, known: KnownTask) -> int:
+    return int(connection.execute(select(states.c.n).where(states.c.task_key == known.key)).scalar_one())
+
+
+def _sources_of_bounds(
+    connection: Connection, known: KnownTask, base: RowMapping, *, least: int, n: int
+) -> dict[str, str]:
+    """For each bound, whether the `n` submissions so far set it or it is a default, and whose."""
+    found = dict.fromkeys(Bounds._fields, f"baseline version {base['version']}, {base['from_n']} submissions")
+    set_by_nobody = list(Bounds._fields) if n < least else []
     if not set_by_nobody:
         earlier = (submissions.c.task_key == known.key) & (submissions.c.ordinal <= n)
         for place, (part, field) in enumerate(EXTREMES.items()):

@@ -11,15 +11,19 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.known import Policy
+from steelyard.arena.reigns import read_reigns
 from steelyard.arena.settings import settings_at
 from steelyard.arena.standings import ranked
 from steelyard.arena.tasks import find_tasks, known_task, load_tasks
 from steelyard.arena.view import View, view_task
-from steelyard.errors import UsageError
+from steelyard.errors import UnknownName, UsageError
 from steelyard.records.moments import iso
+from steelyard.records.texts import is_storable
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
 
 DAY = 86_400 * 1_000_000
+NAMES_LOOKED_AT = 10_000
+"""Among so many the nearest is looked for when nobody has the name."""
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +36,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     overall_score: float
     best_so_far: float
     baseline_version: int
+    profile: str
+    """The profile that was in force on that day."""
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +69,12 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
                 numbers = {name: value for name, value in row.items() if name not in ("task_key", "created_at")}
                 versions.append({**numbers, "created_at": iso(row["created_at"])})
         if submitter is not None:
+            _check_submitter(connection, submitter)
             wanted = wanted.where(submissions.c.submitter == submitter)
-        rows = connection.execute(wanted.order_by(submissions.c.submitted_at, submissions.c.id)).mappings().all()
+        # Databases order text by the customs of a language, each by its own.
+        found = connection.execute(wanted).mappings()
+        rows = sorted(found, key=lambda row: (row["submitted_at"], row["id"]))
+        reigns = read_reigns(connection)
     moments = []
     best = 0
     for row in rows:
@@ -78,6 +88,7 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
                 overall_score=points(row["overall"]),
                 best_so_far=points(best),
                 baseline_version=row["baseline_version"],
+                profile=reigns.of(row["task_key"], row["ordinal"]).rules.name,
             )
         )
     trend, reason = slope_per_day([row["submitted_at"] for row in rows], [row["overall"] for row in rows])
@@ -90,6 +101,16 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
         moments=tuple(moments),
         baselines=tuple(versions),
     )
+
+
+def _check_submitter(connection: Connection, name: str) -> None:
+    """Refuse a name that nobody has submitted under."""
+    if is_storable(name):
+        by_name = select(submissions.c.ordinal).where(submissions.c.submitter == name)
+        if connection.execute(by_name.limit(1)).first() is not None:
+            return
+    known = select(submissions.c.submitter).where(submissions.c.submitter.is_not(None)).distinct()
+    raise UnknownName("submitter", name[:200], connection.execute(known.limit(NAMES_LOOKED_AT)).scalars())
 
 
 def slope_per_day(moments: list[int], cents: list[int]) -> tuple[float | None, str | None]:
@@ -127,6 +148,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     then_version: int
     now_version: int
     then_profile: str
+    """The profile that was in force; under `as-submitted` earlier ones may have made scores."""
     now_profile: str
     then_policy: Policy
     now_policy: Policy

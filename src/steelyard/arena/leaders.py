@@ -12,6 +12,7 @@ from steelyard.arena.arena import Arena
 from steelyard.arena.baseline import Facts, own_baseline
 from steelyard.arena.intervals import ScoreInterval, mean_interval, score_interval
 from steelyard.arena.known import Policy
+from steelyard.arena.reigns import Reign, Reigns, ScoredBy, read_reigns, scored_by
 from steelyard.arena.rules import Rules
 from steelyard.arena.tasks import known_task, load_tasks
 from steelyard.arena.view import View, view_task
@@ -40,6 +41,9 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """Leaders overall and in each category."""
 
     profile: str
+    """The profile in force, by which intervals are made."""
+    scored_by: tuple[ScoredBy, ...]
+    """The profiles that made the scores; under `current` the one in force."""
     policy: Policy
     by: tuple[By, ...]
     overall: tuple[Leader, ...]
@@ -54,13 +58,14 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 Key = tuple[str | None, ...]
 
 
-def views(arena: Arena, policy: Policy | None = None) -> Iterable[View]:
-    """Every task that has submissions, one after the other."""
+def views(arena: Arena, policy: Policy | None = None) -> Iterable[tuple[View, Reigns]]:
+    """Every task that has submissions, one after the other, and who made the scores."""
     with arena.read() as connection:
+        reigns = read_reigns(connection).behind(policy or arena.policy)
         for known in load_tasks(connection, arena.rules).values():
             found = view_task(connection, known, policy=policy or arena.policy)
             if len(found.rows):
-                yield found
+                yield found, reigns
 
 
 def leaders(
@@ -68,7 +73,9 @@ def leaders(
 ) -> Board:
     """Who leads across all tasks and within each category."""
     scores: dict[str | None, dict[Key, dict[str, Counter[int]]]] = defaultdict(lambda: defaultdict(dict))
-    for view in views(arena, policy):
+    made: Counter[Reign] = Counter()
+    for view, reigns in views(arena, policy):
+        made.update(reigns.of(view.known.key, ordinal) for ordinal in view.rows["ordinal"].to_list())
         columns = [view.rows[name].to_list() for name in by]
         for *key, value in zip(*columns, view.rows["overall"].to_list(), strict=True):
             for category in {None, view.known.task.category}:
@@ -78,6 +85,7 @@ def leaders(
     named = {category: ranked[category] for category in sorted(name for name in ranked if name is not None)}
     return Board(
         profile=arena.rules.name,
+        scored_by=scored_by(made),
         policy=policy or arena.policy,
         by=tuple(by),
         overall=ranked.get(None, ()),
@@ -134,7 +142,7 @@ def bias(arena: Arena, *, policy: Policy | None = None, level: float = 0.95) -> 
     """The systematic advantage or disadvantage of each tool across tasks, with its interval by Student's t."""
     check_level(level)
     differences: dict[str, list[float]] = defaultdict(list)
-    for view in views(arena, policy):
+    for view, _ in views(arena, policy):
         sums: dict[str, tuple[int, int]] = {}
         for agent, value in view.rows.select("agent", "overall").drop_nulls().iter_rows():
             total, n = sums.get(agent, (0, 0))

@@ -19,6 +19,7 @@ from steelyard.arena.view import view_task
 from steelyard.profiles._read import Profile
 from steelyard.records.finding import Finding
 from steelyard.records.task import Task
+from steelyard.statistics.concordance import kendall_tau
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,17 +111,13 @@ def _under(connection: Connection, task_id: str, rules: Rules) -> pl.DataFrame:
 
 
 def _compare(task_id: str, both: pl.DataFrame) -> TaskComparison:
-    from scipy.stats import kendalltau  # heavy: only this comparison needs it
-
     n = len(both)
-    first, second = both["overall"].to_numpy(), both["overall_second"].to_numpy()
-    tau, reason = None, None
+    tau = kendall_tau(both["overall"].to_numpy(), both["overall_second"].to_numpy())
+    reason = None
     if n < 2:
         reason = f"{n} of 2 submissions that a correlation needs"
-    elif first.min() == first.max() or second.min() == second.max():
+    elif tau is None:
         reason = "all scores are equal under one of the profiles"
-    else:
-        tau = float(kendalltau(first, second).statistic)
     leads = [set(both.filter(both[name] == 1)["id"]) for name in ("overall_ranking", "overall_ranking_second")]
     return TaskComparison(
         task_id=task_id,

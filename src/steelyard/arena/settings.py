@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import get_args
 
 import msgspec
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import insert, literal, select, text, update
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.known import Policy
 from steelyard.arena.rules import Rules
 from steelyard.errors import BadStore
-from steelyard.store.migrations.m0001_arena import settings
+from steelyard.store.migrations.m0001_arena import settings, states
 from steelyard.store.migrations.m0012_past_settings import past_settings
+from steelyard.store.migrations.m0016_reigns import reigns
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 
@@ -34,7 +35,10 @@ def write_settings(connection: Connection, rules: Rules, policy: Policy, now: in
         found = connection.execute(update(settings).where(settings.c.name == name).values(value=value))
         if found.rowcount == 0:
             connection.execute(insert(settings), {"name": name, "value": value})
-    connection.execute(insert(past_settings), {"since": now, **values})
+    added = insert(past_settings).values(since=now, **values).returning(past_settings.c.number)
+    number = connection.execute(added).scalar_one()
+    held = select(states.c.task_key, literal(number), states.c.n).where(states.c.n > 0)
+    connection.execute(insert(reigns).from_select(["task_key", "number", "after_n"], held))
 
 
 def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
@@ -54,10 +58,14 @@ def settings_at(connection: Connection, until: int) -> tuple[Rules, Policy]:
 
 
 def _decoded(rules: str, policy: str) -> tuple[Rules, Policy]:
+    return decoded_rules(rules), "current" if policy == "current" else "as-submitted"
+
+
+def decoded_rules(kept: str) -> Rules:
+    """Rules as `write_settings` kept them."""
     try:
-        found = msgspec.json.decode(rules, type=Rules)
+        return msgspec.json.decode(kept, type=Rules)
     except msgspec.MsgspecError as error:  # an older version kept rules that it should have refused
         raise BadStore(
             f"the arena's rules cannot be used: {error}", hint="make a new arena and submit again"
         ) from error
-    return found, "current" if policy == "current" else "as-submitted"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -10,6 +12,7 @@ from steelyard.arena.arena import Arena
 from steelyard.arena.cents import points
 from steelyard.arena.intervals import ScoreInterval, score_interval
 from steelyard.arena.known import DEFAULTED, Policy, claimed_criteria, defaulted_fields, lower_bounds
+from steelyard.arena.reigns import Reign, Reigns, ScoredBy, read_reigns, scored_by
 from steelyard.arena.rules import Rules
 from steelyard.arena.scoring import KEPT, RANKED
 from steelyard.arena.settings import settings_at
@@ -59,6 +62,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     iterations: int | None
     execution_time: float | None
     estimated_cost: float | None
+    profile: str
+    """The profile that made the scores: under `as-submitted` that of their day."""
+    breakdown: dict[str, float]
+    """The weights of the four scores that the overall score was made with."""
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,11 +74,14 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     category: str | None
     profile: str
+    """The profile in force, by which flags, warnings and the interval are made."""
+    scored_by: tuple[ScoredBy, ...]
+    """The profiles that made the scores; under `current` the one in force."""
     policy: Policy
     baseline_version: int
     baseline: dict[str, float]
     breakdown: dict[str, float]
-    """The weights of the four scores."""
+    """The weights of the four scores by the profile in force."""
     n: int
     reliable: bool
     """Whether the task has enough submissions for its ranks to count."""
@@ -94,7 +104,8 @@ def standings(
         rules, used = (arena.rules, arena.policy) if until is None else settings_at(connection, until)
         known = known_task(connection, task_id, rules)
         view = view_task(connection, known, policy=policy or used, until=until)
-    return standings_of(view, rules, level=level, top=top)
+        reigns = read_reigns(connection, known.key).behind(view.policy, until)
+    return standings_of(view, rules, reigns, level=level, top=top)
 
 
 def ranked(view: View) -> pl.DataFrame:
@@ -109,36 +120,55 @@ def ranked(view: View) -> pl.DataFrame:
     return view.rows.with_columns(*ranks).sort(order, descending=[True, True, False])
 
 
-def standings_of(view: View, rules: Rules, *, level: float | None = None, top: int | None = None) -> Standings:
-    """The standings that a view shows."""
+class _Task(NamedTuple):
+    """What the standings of one task have in common."""
+
+    view: View
+    rules: Rules
+    counts: dict[int, int]
+    median_tokens: float
+    weights: dict[Reign, dict[str, float]]
+
+
+def standings_of(
+    view: View, rules: Rules, reigns: Reigns, *, level: float | None = None, top: int | None = None
+) -> Standings:
+    """The standings that a view shows; `reigns` tell who made the scores."""
     rows = ranked(view)
-    counts = view.counts()
     n = len(rows)
     baseline = view.baseline(rules.baseline.submissions)
-    weights = {f"{name}_weight": view.known.constants[f"{name}_weight"] for name in RANKED[1:]}
     shown = rows if top is None else rows.head(top)
     median_tokens = float(rows["total_tokens"].median() or 0) if n else 0.0  # type: ignore[arg-type]  # of integers
+    made = [reigns.of(view.known.key, ordinal) for ordinal in rows["ordinal"].to_list()]
+    weights = {one: _weights(one.rules.constants_of(view.known.task)) for one in set(made)}
+    task = _Task(view, rules, view.counts(), median_tokens, weights)
     return Standings(
         task_id=view.known.task.id,
         category=view.known.task.category,
         profile=rules.name,
+        scored_by=scored_by(Counter(made)),
         policy=view.policy,
         baseline_version=view.version,
         baseline=baseline,
-        breakdown=weights,
+        breakdown=_weights(view.known.constants),
         n=n,
         reliable=n >= rules.standings.reliable_from,
-        confidence_interval=score_interval(counts, rules.interval, level=level),
-        standings=tuple(_standing(row, view, counts, median_tokens, rules) for row in shown.iter_rows(named=True)),
+        confidence_interval=score_interval(task.counts, rules.interval, level=level),
+        standings=tuple(
+            _standing(row, task, one) for row, one in zip(shown.iter_rows(named=True), made[: len(shown)], strict=True)
+        ),
     )
 
 
-def _standing(
-    row: dict[str, Any], view: View, counts: dict[int, int], median_tokens: float, rules: Rules
-) -> Standing:  # Any: column values
-    flags = outlier_flags(rules.outliers, median_tokens, *(row[name] for name in SUSPECT))
+def _weights(constants: Mapping[str, float]) -> dict[str, float]:
+    return {f"{name}_weight": constants[f"{name}_weight"] for name in RANKED[1:]}
+
+
+def _standing(row: dict[str, Any], task: _Task, made_in: Reign) -> Standing:  # Any: column values
+    view, rules = task.view, task.rules
+    flags = outlier_flags(rules.outliers, task.median_tokens, *(row[name] for name in SUSPECT))
     scores = {f"{name}_score": points(row[name]) for name in KEPT}
-    rank, percentile = place(row["overall_ranking"] - 1, counts[row["overall"]], len(view.rows))
+    rank, percentile = place(row["overall_ranking"] - 1, task.counts[row["overall"]], len(view.rows))
     return Standing(
         submission_id=row["id"],
         task_id=view.known.task.id,
@@ -166,6 +196,8 @@ def _standing(
         iterations=row["iterations"],
         execution_time=row["execution_time"],
         estimated_cost=row["estimated_cost"],
+        profile=made_in.rules.name,
+        breakdown=task.weights[made_in],
     )
 
 

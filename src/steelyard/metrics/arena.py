@@ -50,7 +50,10 @@ def tool_call_efficiency_score(*, tool_calls: Required, min_tool_calls: Required
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="one: 100; to the median: max(50, 100 - 15 x (iterations - 1)); beyond: max(0, 50 - 10 x the excess)",
+    formula=(
+        "one: 100; to the median: max(iteration_floor, 100 - iteration_step x (iterations - 1));"
+        " beyond: max(0, iteration_floor - iteration_over_step x the excess)"
+    ),
     example=Example({"iterations": 3, "median_iterations": 3}, 70.0),  # 100 - (3 - 1) x 15
 )
 def iteration_efficiency_score(
@@ -75,7 +78,7 @@ def iteration_efficiency_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="token x 0.5 + tool-call x 0.3 + iteration efficiency x 0.2",
+    formula="token x token_weight + tool-call x tool_call_weight + iteration efficiency x iteration_weight",
     example=Example(
         # 50 x 0.5 + 25 x 0.3 + 70 x 0.2
         {"token_efficiency_score": 50.0, "tool_call_efficiency_score": 25.0, "iteration_efficiency_score": 70.0},
@@ -106,7 +109,10 @@ def efficiency_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x ((max - execution_time) / (max - min)) ^ 0.7 of execution times; minimum 100, maximum 0, unknown 50",
+    formula=(
+        "100 x ((max - execution_time) / (max - min)) ^ speed_exponent of execution times; minimum 100, maximum 0,"
+        " unknown: unknown_speed_score"
+    ),
     example=Example({"execution_time": 60.0, "min_execution_time": 60.0, "max_execution_time": 1800.0}, 100.0),
 )
 def speed_score(
@@ -132,7 +138,9 @@ def speed_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="100 x (max_cost - estimated_cost) / (max_cost - min_cost); minimum 100, maximum 0, unknown 50",
+    formula=(
+        "100 x (max_cost - estimated_cost) / (max_cost - min_cost); minimum 100, maximum 0, unknown: unknown_cost_score"
+    ),
     example=Example({"estimated_cost": 0.5, "min_cost": 0.25, "max_cost": 1.25}, 75.0),
 )
 def cost_score(
@@ -170,7 +178,9 @@ def correctness_score(*, criteria_met: Required, criteria_total: Required) -> Va
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="efficiency x 0.35 + speed x 0.25 + cost x 0.20 + correctness x 0.20, or the weights of the category",
+    formula=(
+        "efficiency x efficiency_weight + speed x speed_weight + cost x cost_weight + correctness x correctness_weight"
+    ),
     example=Example(
         # 46.5 x 0.35 + 100 x 0.25 + 75 x 0.2 + 75 x 0.2
         {"efficiency_score": 46.5, "speed_score": 100.0, "cost_score": 75.0, "correctness_score": 75.0},
@@ -188,7 +198,7 @@ def overall_score(
     cost_weight: Param = 0.20,
     correctness_weight: Param = 0.20,
 ) -> Value:
-    """Efficiency, speed, cost and correctness, weighted."""
+    """Efficiency, speed, cost and correctness, by the weights of the task, else of its category, else the general."""
     return (
         efficiency_score * efficiency_weight
         + speed_score * speed_weight
@@ -204,7 +214,7 @@ def overall_score(
     better="higher",
     bounds=(0, 100),
     spec="arena",
-    formula="min(100, overall score x 1.0, 1.1 or 1.2 by the task's difficulty)",
+    formula="min(100, overall score x difficulty_factor)",
     example=Example({"overall_score": 95.0, "difficulty_factor": 1.2}, 100.0),
 )
 def adjusted_score(*, overall_score: Required, difficulty_factor: Param = 1.0) -> Value:

@@ -14,6 +14,17 @@ MOST_NAME_BYTES = 1024
 """The longest name by which something is found, in bytes of UTF-8: an entry of PostgreSQL's index holds 2,704."""
 
 
+def is_storable(text: str) -> bool:
+    r"""Whether every database takes the text: nothing that one holds is named by what it does not take.
+
+    Bytes of a command line that are not UTF-8 come as halves of characters.
+
+    >>> is_storable("ant"), is_storable("a\udcff"), is_storable("a\0")
+    (True, False, False)
+    """
+    return FORBIDDEN.search(text) is None
+
+
 def forbidden_text(values: Any) -> str | None:  # Any: JSON or TOML values, and records of them
     """The place of a text that no database takes; None when there is none.
 

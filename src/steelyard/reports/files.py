@@ -34,4 +34,5 @@ def write_measurement(result: Measurement, path: Path) -> None:
         elif ending == ".csv":
             path.write_text(csv_text(result), "utf-8")
         else:
-            result.to_polars().write_parquet(path)
+            with path.open("wb") as file:  # Polars itself does not take every name that a file may have
+                result.to_polars().write_parquet(file)

@@ -113,7 +113,8 @@ def _parquet(runs: Iterable[Run], path: Path) -> int:
     rows = [flat_row(run) for run in runs]
     columns = _columns(rows) or ["task"]
     frame = pl.DataFrame({name: _typed(name, rows) for name in columns}, strict=False)
-    frame.write_parquet(path)
+    with path.open("wb") as file:  # Polars itself does not take every name that a file may have
+        frame.write_parquet(file)
     return len(rows)
 
 

@@ -9,10 +9,13 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from steelyard.errors import BadStore
+from steelyard.records.texts import is_storable
 
 
 def read_url(text: str) -> URL:
     """The store's address: `sqlite:///file` or `postgresql://user@host/name`; anything else is refused."""
+    if not is_storable(text):
+        raise BadStore("the address of a store is text in UTF-8", where=repr(text)[:200], hint="name another file")
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:

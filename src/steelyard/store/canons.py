@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from steelyard.errors import CanonExists, UnknownName
 from steelyard.records.canon import Canon
+from steelyard.records.texts import is_storable
 from steelyard.store._store import Store
 from steelyard.store.migrations.m0010_canons import canons
 
@@ -44,12 +45,15 @@ def canon_of(store: Store, prompt: str) -> Canon | None:
 
 
 def canon_history(store: Store, prompt: str | None = None) -> list[Canon]:
-    """All canons, retired ones too, of one prompt or of all, in the order they were set."""
-    query = select(canons).order_by(canons.c.prompt, canons.c.canon_key)
+    """All canons, retired ones too, of one prompt or of all, by prompt and in the order they were set."""
+    query = select(canons).order_by(canons.c.canon_key)
+    if prompt is not None and not is_storable(prompt):
+        return []
     if prompt is not None:
         query = query.where(canons.c.prompt == prompt)
     with store.read() as connection:
-        return [_canon(row) for row in connection.execute(query).mappings()]
+        found = [_canon(row) for row in connection.execute(query).mappings()]
+    return sorted(found, key=lambda canon: canon.prompt)  # databases order text by the customs of a language
 
 
 def retire_canon(store: Store, prompt: str) -> Canon:
@@ -69,6 +73,8 @@ def retire_canon(store: Store, prompt: str) -> Canon:
 
 
 def _in_force(connection: Connection, prompt: str) -> Canon | None:
+    if not is_storable(prompt):
+        return None
     query = select(canons).where(canons.c.prompt == prompt, canons.c.retired_at.is_(None))
     row = connection.execute(query).mappings().first()
     return None if row is None else _canon(row)

@@ -15,6 +15,7 @@ from steelyard.metrics._catalog import catalog
 from steelyard.profiles import Profile
 from steelyard.records.facts import GROUP_KEYS
 from steelyard.records.missing import Missing
+from steelyard.records.texts import is_storable
 from steelyard.standings.intervals import RATIOS, TOO_LARGE
 from steelyard.standings.samples import Mask, Samples
 from steelyard.statistics.results import Floats
@@ -100,8 +101,8 @@ def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
     names = table.frame.collect_schema().names()
     for key, value in chosen.items():
         held = _texts(table, key) if key in names else pl.Series(key, [], dtype=pl.String)
-        same = (held == value).fill_null(value=False).to_numpy()
-        if not same.any():
+        same = (held == value).fill_null(value=False).to_numpy() if is_storable(value) else None
+        if same is None or not same.any():
             raise UnknownName(key, value, held.drop_nulls().unique().sort().to_list(), where=where)
         rows &= same
     if not rows.any():

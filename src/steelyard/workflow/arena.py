@@ -211,9 +211,8 @@ def standing_rows(found: Standings) -> list[dict[str, Any]]:  # Any: JSON values
     """The standings as the JSON contract lists them: one object for each submission, best first."""
     interval = found.confidence_interval
     shared = {
-        "profile": found.profile,
+        "arena_profile": found.profile,
         "policy": found.policy,
-        "breakdown": found.breakdown,
         "confidence_interval": [interval.low, interval.high],
         "confidence_level": interval.level,
         "confidence_method": interval.method,
@@ -240,14 +239,16 @@ def write_standings(found: Sequence[Standings], path: Path) -> int:
 def _write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:  # Any: JSON values
     import polars as pl  # heavy: only tables need it
 
-    names = [*Standing.__struct_fields__, "profile", "policy", "confidence_level", "confidence_method", "reliable"]
+    own = [name for name in Standing.__struct_fields__ if name != "breakdown"]
+    names = [*own, "arena_profile", "policy", "confidence_level", "confidence_method", "reliable"]
     lists = {"defaulted", "claimed", "lower_bounds", "flags", "warnings"}
     columns = {name: [";".join(row[name]) if name in lists else row[name] for row in rows] for name in names}
     for place, side in enumerate(("low", "high")):
         columns[f"confidence_{side}"] = [row["confidence_interval"][place] for row in rows]
     columns |= {name: [row["breakdown"][name] for row in rows] for name in (rows[0]["breakdown"] if rows else ())}
     frame = pl.DataFrame(columns, infer_schema_length=None)
-    if path.suffix.lower() == ".csv":
-        frame.write_csv(path)
-    else:
-        frame.write_parquet(path)
+    with path.open("wb") as file:  # Polars itself does not take every name that a file may have
+        if path.suffix.lower() == ".csv":
+            frame.write_csv(file)
+        else:
+            frame.write_parquet(file)

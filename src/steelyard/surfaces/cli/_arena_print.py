@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -15,6 +16,7 @@ from steelyard.surfaces.cli._print import counted
 if TYPE_CHECKING:
     from steelyard.arena.explaining import Evaluation
     from steelyard.arena.history import Changes, History
+    from steelyard.arena.leaders import Board as Leaders
     from steelyard.arena.leaders import Leader
     from steelyard.arena.profiles import Comparison
     from steelyard.arena.standings import Standings
@@ -39,13 +41,52 @@ def standings_table(found: Standings, rows: Sequence[dict[str, Any]], *, by: str
         ("model", False),
         ("percentile", True),
     ]
-    columns += [(name, True) for name in numbers] + [("notes", False)]
+    columns += [(name, True) for name in numbers]
+    columns += [("profile", False)] if len(found.scored_by) > 1 else []
+    columns.append(("notes", False))
     table = _table(f"{found.task_id}  {found.category or ''}".rstrip(), columns)
     for row in rows:
         scores = [f"{row[f'{name}_score']:.2f}" for name in numbers]
         named = [row["agent"] or DASH, row["model"] or DASH, f"{row['percentile']:.1f}"]
-        add_row(table, str(row[f"{by}_ranking"]), row["submission_id"], *named, *scores, _notes(row))
+        profile = [row["profile"]] if len(found.scored_by) > 1 else []
+        add_row(table, str(row[f"{by}_ranking"]), row["submission_id"], *named, *scores, *profile, _notes(row))
     return table
+
+
+def standings_line(found: Standings, *, least: int) -> str:
+    """What stands under the table: the interval, and what made the standings."""
+    interval = found.confidence_interval
+    trust = "" if found.reliable else f"; ranks are not reliable below {counted(least, 'submission')}"
+    return (
+        f"{counted(found.n, 'submission')}, mean score within {interval.low:.2f} and {interval.high:.2f}"
+        f" ({percent(interval.level)}, {interval.method}); {settings_named(found)},"
+        f" baseline version {found.baseline_version}{trust}"
+    )
+
+
+def settings_named(found: Standings | Leaders) -> str:
+    """The profile and the policy; where other profiles made scores, those with how many each made.
+
+    Two that have one name are told apart by when they came into force.
+    """
+    in_force = f"{found.profile}, policy {found.policy}"
+    made = found.scored_by
+    if found.policy == "current" or (len(made) <= 1 and all(one.profile == found.profile for one in made)):
+        return in_force
+    is_twice = len({one.profile for one in made}) < len(made)
+    names = [f"{one.profile} of {one.since}" if is_twice and one.since else one.profile for one in made]
+    shown = [f"{name} ({counted(one.submissions, 'submission')})" for name, one in zip(names, made, strict=True)]
+    return f"scores of their day by {', '.join(shown)}; now {in_force}"
+
+
+def percent(share: float) -> str:
+    """The share in percent, with the digits that it was given with.
+
+    >>> percent(0.95), percent(0.999), percent(0.975)
+    ('95%', '99.9%', '97.5%')
+    """
+    shown = f"{Decimal(repr(share)).scaleb(2):f}"
+    return f"{_trimmed(shown)}%"
 
 
 def _notes(row: dict[str, Any]) -> str:  # Any: JSON values
@@ -90,7 +131,21 @@ def baselines_table(shown: dict[str, Any]) -> Table:  # Any: JSON values
 
 
 def _number(value: float | None) -> str:
-    return DASH if value is None else f"{value:,.6g}"
+    r"""Whole numbers whole, others with six digits, and none with an exponent that can be read without.
+
+    >>> _number(1234567.0), _number(1234567.5), _number(0.0000125), _number(2.0**53)
+    ('1,234,567', '1,234,567.5', '0.0000125', '9,007,199,254,740,992')
+    """
+    if value is None:
+        return DASH
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    whole = len(str(int(abs(value))))
+    return _trimmed(f"{value:,.1f}") if whole >= 6 else _trimmed(f"{Decimal(f'{value:.6g}'):,f}")
+
+
+def _trimmed(shown: str) -> str:
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def evaluation_lines(found: Evaluation) -> Iterator[str]:
@@ -123,10 +178,12 @@ def evaluation_lines(found: Evaluation) -> Iterator[str]:
 
 def history_lines(found: History) -> Iterator[str]:
     """Scores of the day, their trend, and the versions of the baseline."""
+    is_by_several = len({one.profile for one in found.moments}) > 1
     for one in found.moments:
         yield (
             f"{one.submitted_at}  {one.task_id}  {one.submission_id}  {one.overall_score:.2f}"
             f"  best {one.best_so_far:.2f}  baseline {one.baseline_version}"
+            f"{f'  {one.profile}' if is_by_several else ''}"
         )
     trend = (
         f"no trend: {found.reason}" if found.trend_per_day is None else f"trend {found.trend_per_day:+.4g} points a day"
@@ -148,7 +205,7 @@ def change_lines(found: Sequence[Changes], since: str) -> Iterator[str]:
         )
         if (task.then_profile, task.then_policy) != (task.now_profile, task.now_policy):
             yield (
-                f"    scored by {task.then_profile}, policy {task.then_policy} ->"
+                f"    in force: {task.then_profile}, policy {task.then_policy} ->"
                 f" {task.now_profile}, policy {task.now_policy}"
             )
         for one in task.moved:

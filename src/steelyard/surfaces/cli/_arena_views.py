@@ -71,7 +71,7 @@ def _print_task(
     from steelyard.arena.scoring import RANKED  # brings SQLAlchemy
     from steelyard.arena.standings import standings as stand
     from steelyard.errors import UnknownName
-    from steelyard.surfaces.cli._arena_print import standings_table
+    from steelyard.surfaces.cli._arena_print import standings_line, standings_table
     from steelyard.workflow.arena import standing_rows
 
     if sort not in RANKED:
@@ -84,14 +84,7 @@ def _print_task(
         print_json(rows)
         return 0
     console().print(standings_table(found, rows, by=sort))
-    interval = found.confidence_interval
-    least = opened.rules.standings.reliable_from
-    trust = "" if found.reliable else f"; ranks are not reliable below {counted(least, 'submission')}"
-    console().print(
-        f"{counted(found.n, 'submission')}, mean score within {interval.low:.2f} and {interval.high:.2f}"
-        f" ({interval.level:.0%}, {interval.method}); {found.profile}, policy {found.policy},"
-        f" baseline version {found.baseline_version}{trust}"
-    )
+    print_lines([standings_line(found, least=opened.rules.standings.reliable_from)])
     return 0
 
 
@@ -106,9 +99,9 @@ def _keys(by: str) -> list[By]:
 
 
 def _print_leaders(board: Board) -> None:
-    from steelyard.surfaces.cli._arena_print import leaders_table  # brings rich
+    from steelyard.surfaces.cli._arena_print import leaders_table, settings_named  # brings rich
 
-    console().print(leaders_table(board.overall, title=f"All tasks, {board.profile}, policy {board.policy}"))
+    console().print(leaders_table(board.overall, title=f"All tasks, {settings_named(board)}"))
     for category, found in board.categories.items():
         console().print(leaders_table(found, title=category))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,25 +18,33 @@ if TYPE_CHECKING:
     from steelyard.workflow._open import Progress
 
 FINDINGS_SHOWN = 12
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def console(*, stderr: bool = False) -> Console:
     """A terminal that tables and colours suit; plain text when it is a file or a pipe."""
     from rich.console import Console  # 60 ms that --json does not pay
 
+    stream = sys.stderr if stderr else sys.stdout
+
     class Terminal(Console):
+        def print(self, *objects: Any, **options: Any) -> None:  # Any: as rich has them
+            # what reads a file or a pipe goes by lines; only people need them to fit
+            if not stream.isatty() and all(isinstance(one, str) for one in objects):
+                options["soft_wrap"] = True
+            super().print(*objects, **options)
+
         def on_broken_pipe(self) -> None:
             # rich would end with status 1; a reader that has seen enough (head, less) is no error
             raise BrokenPipeError
 
-    stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 160
     # Names come from logs and submissions: brackets and colons in them are neither markup nor emoji.
     return Terminal(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Lines to stdout, each of them one line whatever it holds."""
+    """Lines to stdout, each of them one line whatever it holds, save that a terminal breaks them at its width."""
     terminal = console()
     for line in lines:
         terminal.print(clean(line))
@@ -51,8 +60,9 @@ def counted(count: int, noun: str) -> str:
 
 
 def print_json(value: Any) -> None:  # Any: a JSON value
-    """Strict JSON to stdout."""
-    sys.stdout.write(json_text(value) + "\n")
+    """Strict JSON to stdout. The name of a file may hold bytes that are no text, and those are written as escapes."""
+    text = _HALVES.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text(value))
+    sys.stdout.write(text + "\n")
 
 
 def print_error(error: SteelyardError, *, as_json: bool) -> None:

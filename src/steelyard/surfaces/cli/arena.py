@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from steelyard.arena.receipts import Receipt
 from steelyard.errors import Interrupted, UsageError
 from steelyard.prices import DEFAULT_BOOK
+from steelyard.reports.plain import clean
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
@@ -17,6 +18,7 @@ from steelyard.surfaces.cli._print import console, counted, print_findings, prin
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from steelyard.arena.arena import Arena
     from steelyard.arena.entries import Outcome
     from steelyard.records.task import Task
     from steelyard.workflow.arena import FileTold, Submitted
@@ -212,6 +214,9 @@ def rescore(
 ) -> int:
     """Score every submission again, for example under another profile.
 
+    Under the policy as-submitted each keeps the score of its day; baselines and ranks are made anew, and new
+    submissions go by the new profile.
+
     Example: steelyard arena rescore --profile mine.toml
     """
     from steelyard.profiles import load_profile
@@ -225,12 +230,23 @@ def rescore(
     )
     doubts = doubts_about(opened, [one for one in opened.tasks() if not tasks or one.id in tasks])
     if json:
-        shown = {"rescored": count, "profile": opened.rules.name, "policy": opened.policy}
+        rescored = count if opened.policy == "current" else 0
+        shown = {"submissions": count, "rescored": rescored, "profile": opened.rules.name, "policy": opened.policy}
         print_json({**shown, "findings": plain(doubts)})
     else:
-        console().print(f"{counted(count, 'submission')} scored by {opened.rules.name}, policy {opened.policy}")
+        print_lines([_rescored_line(count, opened)])
     print_findings(doubts)
     return 0
+
+
+def _rescored_line(count: int, opened: Arena) -> str:
+    shown, profile = counted(count, "submission"), opened.rules.name
+    if opened.policy == "current":
+        return f"{shown} scored by {profile}, policy current"
+    return (
+        f"policy as-submitted: {shown} ranked anew by the scores of their day, which stay; new ones are scored by"
+        f" {profile}, and baselines follow it"
+    )
 
 
 @arena.command
@@ -259,7 +275,7 @@ def export(
     if json:
         print_json({"standings": count, "file": str(out)})
     else:
-        console(stderr=True).print(f"{counted(count, 'standing')} written to {out}")
+        console(stderr=True).print(clean(f"{counted(count, 'standing')} written to {out}"))
     return 0
 
 
