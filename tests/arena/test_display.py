@@ -1,0 +1,107 @@
+"""What commands print says what it is: levels as given, counts whole, a line for each thing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from arena_makers import changed_profile, make_arena
+from steelyard.arena.explaining import evaluation
+from steelyard.arena.history import history
+from steelyard.arena.rules import score_metrics
+from steelyard.errors import UnknownName
+from steelyard.store import Store
+from steelyard.surfaces.cli import run
+
+
+@pytest.fixture
+def at(store: Store) -> tuple[str, str]:
+    """Six submissions to one task by two submitters."""
+    arena = make_arena(store)
+    arena.add_task({"id": "task", "success_criteria": [{"type": "no_errors"}]})
+    arena.add_task({"id": "other"})
+    arena.submit(
+        [
+            {"id": f"s{n}", "task_id": "task", "total_tokens": 1_234_567 * n, "tool_calls": n, "submitter": name}
+            for n, name in enumerate(["ada", "bob"] * 3, start=1)
+        ]
+    )
+    address = store.url.set(drivername=store.url.get_backend_name()).render_as_string(hide_password=False)
+    return ("--store", address)
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [("0.999", "(99.9%, student)"), ("0.995", "(99.5%, student)"), ("0.975", "(97.5%, student)"), ("0.9", "(90%, ")],
+)
+def test_a_level_is_shown_as_it_was_given(
+    at: tuple[str, str], level: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["arena", "standings", "task", "--level", level, *at]) == 0
+    assert shown in capsys.readouterr().out
+
+
+def test_counts_of_a_baseline_are_whole(at: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["arena", "task", "show", "task", *at]) == 0
+    found = dict(line.split()[:2] for line in capsys.readouterr().out.splitlines() if line.startswith(" m"))
+    assert found["max_tokens"] == "7,407,402"  # 6 x 1,234,567
+    assert found["median_tokens"] == "4,320,984.5"  # 3.5 x 1,234,567
+    assert found["median_iterations"] == "1"
+
+
+def test_equal_standings_agree_exactly(at: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["arena", "compare-profiles", "arena-1", "arena-1", "--json", *at]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["kendall_tau"] for one in found["tasks"]] == [1]
+    assert found["mean_kendall_tau"] == 1
+
+
+def test_a_pipe_gets_one_line_for_each_receipt(
+    at: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [{"id": f"{n}" * 200, "task_id": "task", "total_tokens": 1, "tool_calls": 1} for n in (1, 2)]
+    (tmp_path / "given.jsonl").write_text("\n".join(map(json.dumps, given)))
+    assert run(["arena", "submit", str(tmp_path / "given.jsonl"), *at]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["1" * 200, "2" * 200, "2"]
+
+
+def test_a_submitter_nobody_knows_is_answered_with_the_nearest(
+    at: tuple[str, str], store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["arena", "history", "--submitter", "adda", *at]) == 2
+    told = capsys.readouterr()
+    assert (told.out, "did you mean 'ada'?" in told.err) == ("", True)
+    with pytest.raises(UnknownName, match="no submitter named 'adda'"):
+        history(make_arena(store), task_id="task", submitter="adda")
+    assert history(make_arena(store), submitter="ada").n == 3
+    assert history(make_arena(store), task_id="other", submitter="ada").n == 0  # known, with nothing in this task
+
+
+def test_formulas_name_constants_and_state_none() -> None:
+    for declared in score_metrics():
+        assert all(name in declared.formula for name in declared.constants)
+        # The ends of the scale and the first iteration are the same under every profile.
+        assert set(re.findall(r"\d+(?:\.\d+)?", declared.formula)) <= {"0", "1", "100"}
+
+
+def test_an_evaluation_shows_only_numbers_in_use(
+    at: tuple[str, str], store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arena = make_arena(store)
+    arena.rescore(profile=changed_profile(efficiency_weight=0.05, correctness_weight=0.5))
+    assert run(["arena", "show", "s1", "overall_score", *at]) == 0
+    shown = capsys.readouterr().out
+    assert "efficiency_weight = 0.05 (profile)" in shown
+    assert "0.35" not in shown
+
+
+def test_criteria_come_from_their_check(at: tuple[str, str], store: Store) -> None:
+    assert at
+    sources = evaluation(make_arena(store), "s1").sources
+    assert sources["criteria_met"] == "the check of the task's criteria"
+    assert sources["criteria_total"] == "the task"
+    assert sources["total_tokens"] == "the submission"
