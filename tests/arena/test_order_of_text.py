@@ -54,7 +54,16 @@ def test_a_history_is_the_same_in_every_database(english: Store) -> None:
 
 
 def test_canons_are_listed_in_the_same_order_in_every_database(english: Store) -> None:
-    versions = dict.fromkeys(("normalisation_version", "oracle_version", "distance_version"), "1")
     for name in NAMES:
-        set_canon(english, Canon(prompt=name, code="1", normalised="1", signature="0" * 64, contract="{}", **versions))
+        canon = Canon(
+            prompt=name,
+            code="1",
+            normalised="1",
+            signature="0" * 64,
+            contract="{}",
+            normalisation_version="1",
+            oracle_version="1",
+            distance_version="1",
+        )
+        set_canon(english, canon)
     assert [one.prompt for one in canon_history(english)] == sorted(NAMES)
