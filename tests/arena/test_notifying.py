@@ -22,7 +22,6 @@ from steelyard.arena.arena import Arena, now_microseconds
 from steelyard.arena.delivering import LEASE_SECONDS, SECOND, SILENCES, waits_seconds
 from steelyard.arena.notify import Round, notify_once, waiting
 from steelyard.arena.targets import Target, read_targets
-from steelyard.arena.watching import Watch
 from steelyard.arena.webhook import NoAnswer, send
 from steelyard.errors import MissingExtra, UsageError
 from steelyard.store import Store, open_store
@@ -356,12 +355,3 @@ def test_apprise_delivers_to_the_address_in_the_environment(server: str, monkeyp
     assert json.loads(told[1])["message"] == '{"a": 1}'
     monkeypatch.setenv("ARENA_APPRISE_URL", "no such scheme")
     assert send(target, event_id="e", kind="k", body=b"{}", timestamp=1) is not None
-
-
-def test_watching_shows_each_evaluation_once(arena: Arena) -> None:
-    watch = Watch(arena)
-    assert watch.news() == []
-    submit(arena, 2)
-    news = watch.news(as_json=True)
-    assert [json.loads(line)["submission_id"] for line in news] == ["s3", "s4"]
-    assert watch.news() == []

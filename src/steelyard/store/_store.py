@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, Table, text
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
@@ -25,6 +25,12 @@ ATTEMPTS = 12
 """How often a transaction that met another one is tried again."""
 RETRIED_STATES = frozenset({"40001", "40P01", "23505"})
 """PostgreSQL: serialization failure, deadlock, and a key that another took between our look and our write."""
+WRITERS = """
+SELECT virtualtransaction FROM pg_locks
+WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted AND relation = CAST(:name AS regclass)
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+"""PostgreSQL: who writes to a table. The lock is taken before a row gets its number and held until others see it."""
 
 TOO_LARGE_STATE = "54000"
 """PostgreSQL: something is larger than it can hold, as a key is that does not fit its index."""
@@ -84,6 +90,16 @@ class Store:
             except OSError as error:  # the lock file
                 raise StoreUnavailable(self.address, error.strerror or str(error)) from error
         raise AssertionError("the last attempt either returns or raises")
+
+    def writers(self, table: Table) -> frozenset[str]:
+        """The open transactions that write to a table, each under a name that no other ever has.
+
+        None on SQLite, where a transaction that writes has ended before the next begins.
+        """
+        if self.is_sqlite:
+            return frozenset()
+        with self.read() as connection:
+            return frozenset(connection.execute(text(WRITERS), {"name": table.name}).scalars())
 
     def _unavailable(self, error: DBAPIError) -> StoreUnavailable:
         is_value = isinstance(error, DataError) or getattr(error.orig, "sqlstate", None) == TOO_LARGE_STATE
