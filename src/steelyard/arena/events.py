@@ -22,6 +22,8 @@ from steelyard.store.migrations.m0001_arena import outbox, submissions, tasks
 from steelyard.store.migrations.m0011_batches import folded_events
 
 EVALUATED = "submission.evaluated"
+KINDS = {EVALUATED: "a submission was accepted and scored"}
+"""The kinds of events that there are, and when one comes to be."""
 
 FOLDS_AT_ONCE = 200
 """Folded rows that are moved in one transaction."""

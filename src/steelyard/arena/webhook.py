@@ -90,7 +90,7 @@ def _send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: i
     secret = target.secret
     if secret is not None:
         headers[SIGNATURE_HEADER] = signature(secret, timestamp, body)
-    request = urllib.request.Request(target.url, data=body, headers=headers, method="POST")  # noqa: S310 - http or https, checked when the target was read
+    request = urllib.request.Request(target.address, data=body, headers=headers, method="POST")  # noqa: S310 - http or https, checked when the target was read
     try:
         with _OPENER.open(request, timeout=target.seconds) as answer:
             return None if 200 <= answer.status < 300 else f"answered {answer.status}"
