@@ -7,11 +7,12 @@ for no more events than can be sent in half of its time, however slow the target
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Event as Signal
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import and_, func, insert, or_, select, tuple_, update
+from sqlalchemy import and_, insert, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, Select
 
@@ -20,8 +21,8 @@ from steelyard.arena.events import EVENTS_AT_ONCE, read_events
 from steelyard.arena.targets import Target
 from steelyard.arena.webhook import NoAnswer
 from steelyard.store import Store
-from steelyard.store.migrations.m0001_arena import outbox
 from steelyard.store.migrations.m0013_deliveries_due import deliveries
+from steelyard.store.migrations.m0015_outbox_waits import outbox
 
 SECOND = 1_000_000
 LEASE_SECONDS = 120
@@ -160,7 +161,8 @@ def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Sig
             event = events[one.seq]
             moment = now_microseconds() // SECOND
             body = msgspec.json.encode(event)
-            problem = sender(target, event_id=event.event_id, kind=event.kind, body=body, timestamp=moment)
+            message = {"event_id": event.event_id, "kind": event.kind, "body": body, "timestamp": moment}
+            problem = _attempt(partial(sender, target, **message))
             due = queue.note(one, problem)
             silences = silences + 1 if isinstance(problem, NoAnswer) else 0
             if problem is None:
@@ -173,30 +175,13 @@ def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Sig
     return Served(sent, failed, 0, tuple(errors))
 
 
-def settle(store: Store, targets: Sequence[Target], began: int) -> int:
-    """Settle the events that every target which wants them has taken; how many. Others are due with the first retry."""
-    is_open = and_(~outbox.c.is_settled, outbox.c.due_at <= began)
-    of_event = deliveries.c.seq == outbox.c.seq
-    took = [
-        or_(
-            outbox.c.kind.not_in(target.kinds) if target.kinds is not None else False,
-            select(1)
-            .where(of_event, deliveries.c.target == target.name, deliveries.c.delivered_at.is_not(None))
-            .exists(),
-        )
-        for target in targets
-    ]
-    retry = (
-        select(func.min(deliveries.c.due_at))
-        .where(
-            of_event, deliveries.c.target.in_([target.name for target in targets]), deliveries.c.delivered_at.is_(None)
-        )
-        .scalar_subquery()
-    )
-
-    def work(connection: Connection) -> int:
-        count: int = connection.execute(update(outbox).where(is_open, *took).values(is_settled=True)).rowcount
-        connection.execute(update(outbox).where(is_open, retry > began).values(due_at=retry))
-        return count
-
-    return store.in_transaction(work)
+def _attempt(send: Callable[[], str | None]) -> str | None:
+    """What went wrong, of whatever kind it is: a target that nobody can send to concerns no other target."""
+    try:
+        problem = send()
+    except Exception as error:  # noqa: BLE001 - kept and told as this target's failure
+        problem = NoAnswer(f"{type(error).__name__}: {error}"[:500])
+    if problem is None or problem.isprintable():
+        return problem
+    # What a receiver answered is in it: PostgreSQL takes no NUL, and a terminal would obey the rest.
+    return type(problem)("".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in problem))

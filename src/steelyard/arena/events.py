@@ -18,8 +18,9 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.cents import points
 from steelyard.records.moments import iso
 from steelyard.store import Store, insert_columns, insert_rows
-from steelyard.store.migrations.m0001_arena import outbox, submissions, tasks
+from steelyard.store.migrations.m0001_arena import submissions, tasks
 from steelyard.store.migrations.m0011_batches import folded_events
+from steelyard.store.migrations.m0015_outbox_waits import outbox
 
 EVALUATED = "submission.evaluated"
 KINDS = {EVALUATED: "a submission was accepted and scored"}

@@ -15,8 +15,9 @@ from threading import Thread
 import msgspec
 
 from steelyard.arena.arena import now_microseconds
-from steelyard.arena.delivering import Sender, Served, serve, settle
+from steelyard.arena.delivering import Sender, Served, serve
 from steelyard.arena.events import count_waiting, unfold_events
+from steelyard.arena.outbox import forget, settle, wake
 from steelyard.arena.targets import Target
 from steelyard.arena.webhook import send
 from steelyard.store import Store
@@ -48,11 +49,13 @@ def notify_once(store: Store, targets: Sequence[Target], *, sender: Sender = sen
     for target in targets:
         target.check_environment()
     unfold_events(store)
+    wake(store, targets)
     began = now_microseconds() if now is None else now
     stop = Signal()
     jobs = [partial(serve, store, target, sender=sender, began=began, stop=stop) for target in targets]
     served = _beside_each_other(jobs, stop)
     settled = settle(store, targets, began)
+    forget(store, began)
     return Round(
         sent=sum(one.sent for one in served),
         failed=sum(one.failed for one in served),

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.arena import Arena
 from steelyard.arena.events import read_events, unfold_events
-from steelyard.store.migrations.m0001_arena import outbox
+from steelyard.store.migrations.m0015_outbox_waits import outbox
 
 
 class Gap(NamedTuple):
