@@ -3,6 +3,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import App, Parameter
 
 from steelyard.arena.receipts import Receipt
@@ -286,24 +287,40 @@ def notify(
     store: StoreOption = DEFAULT_STORE,
     once: Annotated[bool, Parameter(help="Send what is due and end; without it, go on every few seconds.")] = False,
     every: Annotated[Seconds, Parameter(help="Seconds between rounds.")] = 5.0,
+    since: Annotated[
+        str | None,
+        Parameter(help="Never send what is from before this date or time; without it, all that waits is sent."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Send notifications from the outbox: at least once each, signed, with retries. Exit 1 when one failed.
 
+    What waits is every submission since the arena was made that was not sent yet. With --json, one object a round,
+    each on a line of its own unless --once is given.
+
     Example: steelyard arena notify --targets targets.toml --once
+    Example: steelyard arena notify --targets targets.toml --since 2026-11-01
     """
     import time
 
     from steelyard.arena.notify import notify_once  # brings SQLAlchemy
+    from steelyard.arena.outbox import skip_before
     from steelyard.arena.targets import read_targets
     from steelyard.workflow.arena import arena_at, plain
 
+    first = None if since is None else _past(since)
     known = read_targets(targets)
     opened = arena_at(store)
+    for target in known:
+        target.check_environment()
+    if first is not None and (skipped := skip_before(opened.store, first)):
+        console(stderr=True).print(f"{counted(skipped, 'event')} from before {since} will not be sent")
     while True:
         done = notify_once(opened.store, known)
-        if json:
+        if json and once:
             print_json(plain(done))
+        elif json:
+            print(msgspec.json.encode(done).decode(), flush=True)
         elif once or done.sent or done.failed:
             put_off = f" {done.put_off:,} put off," if done.put_off else ""
             console().print(f"{done.sent:,} sent, {done.failed:,} failed,{put_off} {done.waiting:,} waiting")
@@ -312,6 +329,17 @@ def notify(
         if once:
             return 1 if done.failed else 0
         time.sleep(every)
+
+
+def _past(since: str) -> int:
+    from steelyard.arena.arena import now_microseconds  # brings SQLAlchemy
+    from steelyard.records.moments import microseconds_of
+    from steelyard.workflow._moments import moment_of
+
+    moment = microseconds_of(moment_of(since, option="--since"))
+    if moment > now_microseconds():
+        raise UsageError(f"--since {since} is in the future", hint="name a date or time that has been")
+    return moment
 
 
 for _view, _name in views.COMMANDS:
