@@ -266,7 +266,7 @@ ATTACKS = {
         "import sys\nframe = sys._getframe()\nwhile frame:\n"
         "    for value in list(frame.f_locals.values()):\n"
         "        if type(value).__name__ == 'Outcomes':\n"
-        "            type(value).addFailure = lambda self, *a: self._said.add('passed')\n"
+        "            type(value).addFailure = lambda self, *a: self.say('passed')\n"
         "    frame = frame.f_back"
     ),
     "exit functions": "import atexit\natexit._run_exitfuncs()",
@@ -277,8 +277,9 @@ IN_VAIN = {
     "the parent's memory",
     "files of tests",
     "modules of tests",
+    "exit functions",
 }
-ENDING = {"end", "a thread", "descriptors", "exit functions"}
+ENDING = {"end", "a thread", "descriptors"}
 
 
 @needs_sandbox

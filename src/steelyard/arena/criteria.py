@@ -14,7 +14,7 @@ from steelyard import sandbox
 from steelyard.arena.artifacts import Staged
 from steelyard.arena.receipts import CriterionResult
 from steelyard.arena.task_files import TaskFiles
-from steelyard.arena.unittest_runner import PROGRAM
+from steelyard.arena.unittest_runner import PROGRAM, WATCHING
 from steelyard.records.submission import Submission
 from steelyard.records.task import (
     CodeCompiles,
@@ -32,10 +32,13 @@ MOST_OUTPUT = 300
 MOST_NAME = 100
 """Characters of a program's name that a reason shows."""
 
-_RUNNER = Path(__file__).with_name("unittest_runner.py")
+_RUNNER = tuple(Path(__file__).with_name(name) for name in ("unittest_watching.py", "unittest_runner.py"))
 _RUN_TESTS = f"""
-import sys
-exec(compile(sys.argv[1], '<steelyard>', 'exec'), {{'__name__': '{PROGRAM}', '__file__': '<steelyard>'}})
+import sys, types
+sys.modules['{WATCHING}'] = names = types.ModuleType('{WATCHING}', None)
+names.__file__ = '<steelyard>'
+exec(compile(sys.argv[1], '<steelyard>', 'exec'), names.__dict__)
+exec(compile(sys.argv[2], '<steelyard>', 'exec'), {{'__name__': '{PROGRAM}', '__file__': '<steelyard>'}})
 """
 
 _COMPILE_ALL = """
@@ -181,7 +184,7 @@ def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> V
     nonce, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
     result = bench.run(
         # Isolated, so that no module, start-up file or setting that was submitted comes before the library's.
-        ["python", "-I", "-c", _RUN_TESTS, _RUNNER.read_text(encoding="utf-8"), job],
+        ["python", "-I", "-c", _RUN_TESTS, *(path.read_text(encoding="utf-8") for path in _RUNNER), job],
         seconds=seconds,
         files={**files, job: json.dumps(sorted(files)).encode()},
         stdin=f"{nonce} {place}".encode(),

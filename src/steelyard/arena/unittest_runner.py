@@ -1,153 +1,75 @@
 """Runs unittest cases on code that is not trusted, and reports what came of them.
 
-Run in the sandbox by an isolated interpreter; it imports nothing of ours. Tests and the code under test share a
-process, so that code could change anything in it. The bar is raised: a second process, which never runs that code,
-holds the secret that the record must name; the task's tests are compiled before the code under test can touch their
-files; outcomes are counted here and not by the library; and the library and the tests are compared with what they were.
+Run in the sandbox by an isolated interpreter; of ours it has only unittest_watching, which is handed to it. Tests and
+the code under test share a process, so that code could change anything in it. The bar is raised: a second process that
+never runs that code hears of each step as it happens, judges, and believes only words that a key attests which the
+first cannot read back; the task's modules are compiled before the code under test can touch their files; whether a test
+raised is seen here and not by the library; and the library, the tests and their state are compared with what they were.
 What remains possible stands in docs/arena.md.
 """
 
 # ruff: noqa: D102, N802, N815 - methods of results have the names and the meaning that unittest gives them
 from __future__ import annotations
 
-import atexit
-import builtins
+import contextlib
 import ctypes
 import fnmatch
+import gc
+import hmac
 import importlib.util
 import json
 import os
 import secrets
+import select
 import sys
 import traceback
 import unittest
-import unittest.async_case
-from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
-from types import CodeType, FunctionType, ModuleType, TracebackType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from hashlib import blake2b, sha256
+from typing import Any
+
+from steelyard.arena.unittest_watching import CASES, Task, Watched, library
 
 PROGRAM = "steelyard_tests"
 """The name under which this is run: outside of sys.modules, where the code under test would look first."""
+WATCHING = Watched.__module__
 PR_SET_DUMPABLE = 4
-MOST_BYTES = 4096
-LIBRARY = ("unittest", *(f"unittest.{name}" for name in ("async_case", "case", "loader", "result", "suite", "util")))
-OFTEN_REPLACED = frozenset({"__import__", "_", "input", "open", "print"})
-"""Builtins that honest programs replace."""
-ACCESSORS = (classmethod, staticmethod, property)
-
-
-class Seen(NamedTuple):
-    """A function, class or accessor as it was when it was looked at."""
-
-    value: object
-    parts: tuple[object, ...]
-    marks: tuple[str, ...]
-    """Names set on a function, such as the one by which it is expected to fail."""
-
-    def is_same(self, other: Seen) -> bool:
-        """Whether nothing was replaced; by identity, since whatever was put there may say that it is equal."""
-        parts = zip((self.value, *self.parts), (other.value, *other.parts), strict=True)
-        return all(a is b for a, b in parts) and self.marks == other.marks
-
-
-def see(value: object) -> Seen:
-    """The value with what could be changed inside of it."""
-    function = getattr(value, "__func__", value)
-    if isinstance(function, FunctionType):
-        return Seen(value, (function.__code__, function.__defaults__, function.__kwdefaults__), tuple(vars(function)))
-    return Seen(value, (value.__bases__,) if isinstance(value, type) else (None,), ())
-
-
-class Watched:
-    """Modules and classes, compared with what they held when they were added."""
-
-    def __init__(self) -> None:
-        self._held: list[tuple[Any, dict[str, Seen], frozenset[str]]] = []  # Any: a module or class
-        self._modules: dict[str, ModuleType] = {}
-
-    def add_library(self) -> None:
-        """Watch the test library, which the code under test has not met yet."""
-        for name in LIBRARY:
-            module = self._modules[name] = sys.modules[name]
-            self.add(module)
-            for value in list(vars(module).values()):
-                if isinstance(value, type) and value.__module__ == name:
-                    self.add(value)
-
-    def add(self, owner: Any, *, only_functions: bool = False) -> None:  # Any: as above
-        """Watch what can be called in it; settings, such as the length of messages, are its user's business."""
-        kinds = (FunctionType, *ACCESSORS)
-        held = {name: see(value) for name, value in vars(owner).items() if isinstance(value, kinds) or callable(value)}
-        if only_functions:
-            held = {name: one for name, one in held.items() if isinstance(one.value, kinds)}
-        self._held.append((owner, held, frozenset(vars(owner))))
-
-    def is_changed(self) -> bool:
-        """Whether anything is not what it was, or was put where the library comes upon it by itself."""
-        if any(sys.modules.get(name) is not module for name, module in self._modules.items()):
-            return True
-        for owner, held, names in self._held:
-            found = vars(owner)
-            if any(name not in found or not one.is_same(see(found[name])) for name, one in held.items()):
-                return True
-            found_by_itself = vars(builtins) if isinstance(owner, ModuleType) else ("__getattribute__", "__getattr__")
-            if any(name in found_by_itself for name in found.keys() - names):
-                return True
-        return False
+KEY_BYTES = SEAL_BYTES = 64
+MOST_BYTES = 64 * 1024 * 1024
+LOOK_SECONDS = 0.05
+OUTCOME = frozenset(vars(library._Outcome()))
+HEAR = ctypes.PYFUNCTYPE(None, ctypes.py_object)
+Say = Callable[[str], None]
 
 
 class Outcomes:
-    """What becomes of each test, as the library tells its own results. One bad word about a test stays."""
+    """Says what becomes of each test, as the library tells its own results."""
 
     shouldStop = failfast = buffer = tb_locals = False
     # Slots, so that nothing can be put before the methods; the names in camel case are the library's.
-    __slots__ = (
-        "_moduleSetUpFailed",
-        "_own",
-        "_previousTestClass",
-        "_said",
-        "_testRunEntered",
-        "_watched",
-        "bad",
-        "groups_skipped",
-        "is_changed",
-        "is_complete",
-        "passed",
-        "skipped",
-        "started",
-    )
+    __slots__ = ("_moduleSetUpFailed", "_previousTestClass", "_testRunEntered", "say", "watched")
 
-    def __init__(self, watched: Watched, own: frozenset[str]) -> None:
-        self.started = self.passed = self.skipped = self.bad = self.groups_skipped = 0
-        self.is_changed = False
-        self.is_complete = False
-        self._watched = watched
-        self._own = own
-        self._said: set[str] = set()
+    def __init__(self, watched: Watched, say: Say) -> None:
+        self.watched = watched
+        self.say = say
 
-    def look(self) -> None:
-        """Notice what was changed."""
-        self.is_changed = self.is_changed or self._watched.is_changed()
+    def startTest(self, test: unittest.TestCase) -> None:
+        place = self.watched.place_of(test)
+        self.say("changed" if place is None else f"start {place}")
 
-    def startTest(self, _test: object) -> None:
-        self.started += 1
-        self._said = set()
+    def stopTest(self, test: unittest.TestCase) -> None:
+        if self.watched.is_changed() or self.watched.is_meddled(test):
+            self.say("changed")
+        self.say("stop")
 
-    def stopTest(self, _test: object) -> None:
-        if self._said == {"passed"}:
-            self.passed += 1
-        elif self._said == {"skipped"}:
-            self.skipped += 1
-        else:
-            self.bad += 1
-        self.look()
-
-    def addSuccess(self, _test: object) -> None:
-        self._said.add("passed")
+    def addSuccess(self, test: Any) -> None:  # Any: what is private in it
+        outcome = test._outcome
+        if type(outcome) is not library._Outcome or vars(outcome).keys() != OUTCOME or outcome.result is not self:
+            self.say("changed")
+        self.say("passed")
 
     def addExpectedFailure(self, _test: object, _error: object) -> None:
-        self._said.add("passed")
+        self.say("expected")
 
     def addDuration(self, _test: object, _seconds: float) -> None:
         pass
@@ -157,78 +79,95 @@ class Outcomes:
             self._fail(_test, error)
 
     def addSkip(self, test: object, _reason: str) -> None:
-        is_honest = self.is_honest_skip(sys.exc_info()[2])
+        is_honest = self.watched.task.is_honest_skip(sys.exc_info()[2])
         if isinstance(test, unittest.TestCase):
-            self._said.add("skipped" if is_honest else "failed")
-        elif is_honest:
-            self.groups_skipped += 1  # a class or module whose tests do not start
+            self.say("skipped" if is_honest else "failed")
         else:
-            self.bad += 1
+            if not is_honest:
+                self.say("bad")
+            for place in self.watched.places_in(str(test)):  # a class or module whose tests do not start
+                self.say(f"away {place}")
 
     def addUnexpectedSuccess(self, _test: object) -> None:
-        self._said.add("failed")
+        self.say("failed")
 
     def _fail(self, test: object, error: Any) -> None:  # Any: the library's own
-        if isinstance(test, unittest.TestCase):
-            self._said.add("failed")
-        else:
-            self.bad += 1
+        self.say("failed" if isinstance(test, unittest.TestCase) else "bad")
         traceback.print_exception(*error)
 
     addError = addFailure = _fail
 
-    def is_honest_skip(self, trace: TracebackType | None) -> bool:
-        """Whether nobody but the task's tests asked for it: code under test that does has failed."""
-        if not self._own:
-            return True
-        standard = os.path.dirname(os.__file__) + os.sep
-        files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(trace)]
-        return all(name in self._own or name.startswith(standard) or name == __file__ for name in files)
+
+def teller(drain: int, hear: Callable[[bytes], None]) -> Say:
+    """What sends a word to the other process and has it attested. Anybody may add a word; nobody takes one back."""
+    write, me, whose = os.write, os.getpid(), os.getpid
+
+    def say(word: str) -> None:
+        if whose() == me:  # a test may fork, and its child come out here
+            line = f"{word}\n".encode()
+            hear(line)
+            with contextlib.suppress(OSError):  # somebody closed it: then what was heard is not what is attested
+                write(drain, line)
+
+    return say
 
 
-class Test(NamedTuple):
-    """A file of the task's tests, read before anything else could write to it."""
+def see_what_is_raised(outcomes: Outcomes, say: Say) -> None:
+    """Say that a part of a test raised before anybody else hears of it, and that its method came to its end."""
+    settrace, setprofile, outcome = sys.settrace, sys.setprofile, library._Outcome
+    executor = outcome.testPartExecutor
 
-    name: str
-    path: str
-    code: CodeType | None
-
-
-def read_tests(own: list[str]) -> list[Test]:
-    """The task's files that hold tests."""
-    found = []
-    for place in own:
-        path = os.path.abspath(place)
-        if fnmatch.fnmatch(os.path.basename(path), "test*.py"):
-            with open(path, "rb") as file:
-                content = file.read()
+    @contextlib.contextmanager
+    def part(self: Any, *what: Any, **how: Any) -> Iterator[None]:  # Any: the library's own
+        is_ours = self.result is outcomes  # a test may run tests of its own
+        with executor(self, *what, **how):
             try:
-                code = compile(content, path, "exec", dont_inherit=True)
-            except (SyntaxError, ValueError):
-                traceback.print_exc()
-                code = None
-            found.append(Test(place.removesuffix(".py").replace("/", "."), path, code))
-    return found
+                yield
+            except BaseException:
+                settrace(None)
+                setprofile(None)
+                if is_ours:
+                    say("raised")
+                raise
+
+    def reported(call: Callable[..., None]) -> Callable[..., None]:
+        def method(self: Any, *given: Any) -> None:  # Any: the library's own
+            is_ours = self._outcome.result is outcomes
+            call(self, *given)
+            if is_ours:
+                say("returned")
+
+        return method
+
+    outcome.testPartExecutor = part
+    for kind in CASES:
+        kind._callTestMethod = reported(vars(kind)["_callTestMethod"])
 
 
-def load(tests: list[Test], outcomes: Outcomes) -> unittest.TestSuite:
+def load(task: Task, say: Say) -> unittest.TestSuite:
     """The cases in the task's files."""
-    suite, loader = unittest.TestSuite(), unittest.TestLoader()
-    for one in tests:
-        spec = ModuleSpec(one.name, None, origin=one.path)
-        spec.has_location = True
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[one.name] = module
+    modules = []
+    for name in task.tests:
+        module = importlib.util.module_from_spec(task.find_spec(name))  # type: ignore[arg-type]  # it is the task's
+        sys.modules[name] = module
         try:
-            if one.code is None:
-                raise SyntaxError(one.path)
-            exec(one.code, module.__dict__)  # noqa: S102 - the task's own tests
+            task.exec_module(module)
+            modules.append(module)
+        except BaseException as error:  # noqa: BLE001 - a module that ends the program has failed like any other
+            if not isinstance(error, unittest.SkipTest) or not task.is_honest_skip(error.__traceback__):
+                traceback.print_exc()
+                say("bad")
+    # Made only now: no code under test was there to change them.
+    suite, loader = unittest.TestSuite(), unittest.TestLoader()
+    loader.testMethodPrefix, loader.testNamePatterns = "test", None
+    for module in modules:
+        if not task.wrote(vars(module).get("load_tests", load)) and "load_tests" in vars(module):
+            say("changed")
+        try:
             suite.addTests(loader.loadTestsFromModule(module))
-        except unittest.SkipTest as error:
-            outcomes.bad += not outcomes.is_honest_skip(error.__traceback__)
-        except BaseException:  # noqa: BLE001 - a module that ends the program has failed like any other
+        except BaseException:  # noqa: BLE001 - as above
             traceback.print_exc()
-            outcomes.bad += 1
+            say("bad")
     return suite
 
 
@@ -241,74 +180,136 @@ def cases(suite: Any) -> Iterator[unittest.TestCase]:  # Any: suites hold suites
             yield from cases(one)
 
 
-def run_tests(own: list[str], watched: Watched, outcomes: Outcomes) -> None:
+def run_tests(own: list[str], say: Say) -> tuple[()]:
     """Run the task's tests, or without any whatever tests there are."""
-    tests = read_tests(own)
+    task = Task(own)
+    outcomes = Outcomes.__new__(Outcomes)
+    see_what_is_raised(outcomes, say)
+    watched = Watched(task, globals())
+    Outcomes.__init__(outcomes, watched, say)
+    is_changed = watched.is_changed
     sys.path.insert(0, os.getcwd())
-    suite = load(tests, outcomes) if own else unittest.TestLoader().discover(".")
-    outcomes.look()
-    single = list(cases(suite))
-    if own:
-        for kind in {type(one) for one in single}:
-            watched.add(kind, only_functions=True)
+    sys.meta_path.insert(-1, task)  # type: ignore[arg-type]  # it has the method
+    suite = load(task, say) if own else unittest.TestLoader().discover(".")
+    single = tuple(cases(suite))
+    watched.add_tests(single)
+    say(f"tests {len(single)}")
+    if is_changed():
+        say("changed")
+    held = tuple(vars(watched).items())
     suite.run(outcomes)  # type: ignore[arg-type]  # it has what the library asks of a result
-    if outcomes.started < len(single) and not outcomes.groups_skipped:
-        outcomes.bad += len(single) - outcomes.started
-    outcomes.is_complete = True
+    with contextlib.suppress(BaseException):  # whatever they were replaced with
+        sys.stdout.flush()
+        sys.stderr.flush()
+    is_same = outcomes.say is say and outcomes.watched is watched and len(vars(watched)) == len(held)
+    if is_changed(at_end=True) or not is_same or any(vars(watched).get(name) is not value for name, value in held):
+        say("changed")
+    say("end")
+    return ()
 
 
-def begin(outcomes: Outcomes) -> tuple[int, bytes] | None:
-    """Fork. In the parent: where the child's word will come from, and how it begins; None in the child.
+def attested(secret: list[bytes], ear: list[Callable[[bytes], None]]) -> Callable[[], bytes]:
+    """What gives the keyed digest of all that was put into the ear.
 
-    In the child the secret is in no frame that the code under test could walk up to, only with what is done at exit.
+    Only C holds the digest: the ear knows an address, and the garbage collector, which lists objects for whoever
+    asks, is told of none. So words cannot be taken back, and neither frames nor the collector lead to what attests.
     """
-    secret = secrets.token_bytes(16)
-    source, drain = os.pipe()
-    if os.fork():
-        os.close(drain)
-        return source, secret
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what comes there is for the parent
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
-    os.close(source)
-    write, encode, present = os.write, json.dumps, vars(builtins)
-    before = {name: value for name, value in present.items() if name not in OFTEN_REPLACED}
+    digest = blake2b(key=secret.pop())
+    told, asked = HEAR(digest.update), digest.digest
+    ear.append(HEAR(ctypes.cast(told, ctypes.c_void_p).value))  # type: ignore[arg-type]  # an address will do
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(told))
+    for one in (asked, told, *gc.get_referents(told)):
+        if not isinstance(one, type):
+            ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(one))
+    return asked
 
-    def report() -> None:
-        is_changed = any(present.get(name) is not value for name, value in before.items())
-        outcomes.look()
-        counts = {"ran": outcomes.started - outcomes.skipped, "bad": outcomes.bad}
-        if outcomes.is_complete:
-            write(drain, secret + encode({**counts, "changed": int(is_changed or outcomes.is_changed)}).encode())
 
-    atexit.register(report)
-    return None
+def heard_from(source: int, child: int) -> bytes:
+    """All that the child said until it ended; whoever else holds the other end is not waited for."""
+    heard = bytearray()
+    while len(heard) < MOST_BYTES:
+        has_ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        if select.select([source], [], [], 0 if has_ended else LOOK_SECONDS)[0]:
+            piece = os.read(source, 65536)
+            if not piece:
+                break
+            heard += piece
+        elif has_ended:
+            break
+    return bytes(heard)
+
+
+def judged(words: list[str]) -> dict[str, int] | None:
+    """What the words say of all tests; None when they are not those of tests that ran to their end.
+
+    Words that do not follow one another as they should were said by somebody else: that is a change too.
+    """
+    counts = dict.fromkeys(("ran", "bad", "changed"), 0)
+    told = [word for word in words if word.startswith("tests ")]
+    if words[-1:] != ["end"] or words.count("end") != 1 or len(told) != 1:
+        return None
+    accounted: set[str] = set()
+    test: list[str] | None = None
+    for word, _, place in (one.partition(" ") for one in words):
+        if word == "start" and test is None:
+            test = []
+            accounted.add(place)
+        elif word == "away":
+            accounted.add(place)
+        elif word in ("bad", "changed"):
+            counts[word] += 1
+        elif word == "stop" and test is not None:
+            is_skipped = set(test) - {"raised", "returned"} == {"skipped"}
+            is_expected = set(test) == {"raised", "expected"} and test.count("expected") == 1
+            counts["ran"] += not is_skipped
+            counts["bad"] += not (is_skipped or is_expected or test == ["returned", "passed"])
+            test = None
+        elif word in ("raised", "returned", "passed", "expected", "skipped", "failed") and test is not None:
+            test.append(word)
+        elif word not in ("tests", "end") or test is not None:
+            counts["changed"] += 1
+    total = int(told[0].removeprefix("tests "))
+    counts["bad"] += len(set(map(str, range(total))) - accounted)
+    return counts
+
+
+def contents(own: list[str]) -> dict[str, bytes]:
+    """Digests of the task's files, save those of tests, which are run from memory."""
+    found = {}
+    for place in own:
+        if not fnmatch.fnmatch(os.path.basename(place), "test*.py"):
+            with contextlib.suppress(OSError), open(place, "rb") as file:
+                found[place] = sha256(file.read()).digest()
+    return found
 
 
 def main() -> None:
     """Run the tests in a child, and write down what it says if it says it to the end."""
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)  # else the child could read the secret in our memory
-    with open(sys.argv[2], "rb") as file:
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)  # else the child could read the key in our memory
+    sys.modules.pop(WATCHING)
+    with open(sys.argv[3], "rb") as file:
         own: list[str] = json.load(file)
-    watched = Watched()
-    watched.add_library()
-    watched.add(Outcomes)
-    watched.add(Watched)
-    outcomes = Outcomes(watched, frozenset(os.path.abspath(name) for name in own))
-    heard = begin(outcomes)
-    if heard is None:
-        run_tests(own, watched, outcomes)
-        return
+    given = contents(own)
+    secret, ear = [secrets.token_bytes(KEY_BYTES)], list[Callable[[bytes], None]]()
+    source, drain = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(source)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what comes there is for the parent
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
+        # One expression: what is not a name, no frame shows. No code of others runs after the tests, not even at exit.
+        os._exit(os.write(drain, attested(secret, ear)(*run_tests(own, teller(drain, ear[0])))) - SEAL_BYTES)
+    os.close(drain)
     nonce, place = sys.stdin.read().split()
-    source, secret = heard
-    os.wait()
-    os.set_blocking(source, False)
-    try:
-        said = os.read(source, MOST_BYTES)
-    except BlockingIOError:  # somebody else holds the other end, and it is empty
-        return
-    if said.startswith(secret):
-        with open(place, "w") as record:
-            json.dump({"nonce": nonce, **json.loads(said[len(secret) :])}, record)
+    said = heard_from(source, child)
+    if len(said) < MOST_BYTES and os.waitpid(child, 0)[1] == 0:
+        words, seal = said[:-SEAL_BYTES], said[-SEAL_BYTES:]
+        if hmac.compare_digest(blake2b(words, key=secret[0]).digest(), seal):
+            counts = judged(words.decode().splitlines())
+            if counts is not None:
+                counts["changed"] += contents(own) != given
+                with open(place, "w") as record:
+                    json.dump({"nonce": nonce, **counts}, record)
 
 
 if __name__ == PROGRAM:
