@@ -187,7 +187,7 @@ def run_tests(own: list[str], say: Say) -> tuple[()]:
     see_what_is_raised(outcomes, say)
     watched = Watched(task, globals())
     Outcomes.__init__(outcomes, watched, say)
-    is_changed = watched.is_changed
+    is_changed, me = watched.is_changed, os.getpid()
     sys.path.insert(0, os.getcwd())
     sys.meta_path.insert(-1, task)  # type: ignore[arg-type]  # it has the method
     suite = load(task, say) if own else unittest.TestLoader().discover(".")
@@ -201,6 +201,8 @@ def run_tests(own: list[str], say: Say) -> tuple[()]:
     with contextlib.suppress(BaseException):  # whatever they were replaced with
         sys.stdout.flush()
         sys.stderr.flush()
+    if os.getpid() != me:  # a test forked, and its child went on with the other tests
+        os._exit(1)
     is_same = outcomes.say is say and outcomes.watched is watched and len(vars(watched)) == len(held)
     if is_changed(at_end=True) or not is_same or any(vars(watched).get(name) is not value for name, value in held):
         say("changed")
@@ -248,14 +250,12 @@ def judged(words: list[str]) -> dict[str, int] | None:
     told = [word for word in words if word.startswith("tests ")]
     if words[-1:] != ["end"] or words.count("end") != 1 or len(told) != 1:
         return None
-    accounted: set[str] = set()
+    awaited = set(map(str, range(int(told[0].removeprefix("tests ")))))
     test: list[str] | None = None
     for word, _, place in (one.partition(" ") for one in words):
-        if word == "start" and test is None:
-            test = []
-            accounted.add(place)
-        elif word == "away":
-            accounted.add(place)
+        if place in awaited and word in ("start", "away") and test is None:
+            awaited.remove(place)
+            test = [] if word == "start" else None
         elif word in ("bad", "changed"):
             counts[word] += 1
         elif word == "stop" and test is not None:
@@ -268,8 +268,7 @@ def judged(words: list[str]) -> dict[str, int] | None:
             test.append(word)
         elif word not in ("tests", "end") or test is not None:
             counts["changed"] += 1
-    total = int(told[0].removeprefix("tests "))
-    counts["bad"] += len(set(map(str, range(total))) - accounted)
+    counts["bad"] += len(awaited)
     return counts
 
 

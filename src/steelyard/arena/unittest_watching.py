@@ -76,6 +76,7 @@ class Task:
         self.tests = [self.name_of(place) for place in own if fnmatch.fnmatch(os.path.basename(place), "test*.py")]
         self.codes = MappingProxyType({name: self._compiled(path) for name, path in paths.items()})
         self.made: dict[str, ModuleType] = {}
+        self._functions: tuple[tuple[dict[str, object], str, Seen], ...] = ()
         self._was_there = frozenset(sys.modules)
         self._own = frozenset(id(code) for one in self.codes.values() if one is not None for code in all_code(one))
 
@@ -111,12 +112,19 @@ class Task:
         if code is None:
             raise SyntaxError(self.paths[module.__name__])
         self.made[module.__name__] = module
-        exec(code, module.__dict__)  # noqa: S102 - the task's own
+        names = module.__dict__
+        exec(code, names)  # noqa: S102 - the task's own
+        own = [(name, value) for name, value in names.items() if isinstance(value, FunctionType) and self.wrote(value)]
+        self._functions = (*self._functions, *((names, name, see(value)._replace(marks=())) for name, value in own))
 
     def is_replaced(self) -> bool:
         """Whether another module stands where one of the task's belongs."""
         names = self.paths.keys() & sys.modules.keys() - self._was_there
         return any(sys.modules[name] is not self.made.get(name) for name in names)
+
+    def is_rewritten(self) -> bool:
+        """Whether a function of the task's modules is not what it was; what is set on one is its user's business."""
+        return any(not one.is_same(see(names.get(name))._replace(marks=())) for names, name, one in self._functions)
 
     def wrote(self, value: object) -> bool:
         """Whether the task or the standard library wrote the function."""
@@ -193,7 +201,7 @@ class Watched:
     def is_changed(self, *, at_end: bool = False) -> bool:
         """Whether anything is not what it was, or was put where the library comes upon it by itself.
 
-        Builtins only at the end: the tests of a class may share a replacement.
+        Builtins and functions of the task only at the end: the tests of a class may share a replacement.
         """
         for names, were in self._runner:
             if len(names) != len(were) or any(names.get(name) is not value for name, value in were):
@@ -204,7 +212,8 @@ class Watched:
         ):
             return True
         present = vars(builtins)
-        if at_end and any(present.get(name) is not value for name, value in self._builtins):
+        is_other = any(present.get(name) is not value for name, value in self._builtins) or self.task.is_rewritten()
+        if at_end and is_other:
             return True
         return any(self._is_other(*one) for one in self._held)
 
