@@ -47,13 +47,15 @@ class Outcomes:
 
     shouldStop = failfast = buffer = tb_locals = False
     # Slots, so that nothing can be put before the methods; the names in camel case are the library's.
-    __slots__ = ("_moduleSetUpFailed", "_previousTestClass", "_testRunEntered", "say", "watched")
+    __slots__ = ("_moduleSetUpFailed", "_previousTestClass", "_testRunEntered", "has_started", "say", "watched")
 
     def __init__(self, watched: Watched, say: Say) -> None:
         self.watched = watched
         self.say = say
+        self.has_started = False
 
     def startTest(self, test: unittest.TestCase) -> None:
+        self.has_started = True
         place = self.watched.place_of(test)
         self.say("changed" if place is None else f"start {place}")
 
@@ -61,6 +63,7 @@ class Outcomes:
         if self.watched.is_changed() or self.watched.is_meddled(test):
             self.say("changed")
         self.say("stop")
+        self.has_started = False
 
     def addSuccess(self, test: Any) -> None:  # Any: what is private in it
         outcome = test._outcome
@@ -81,6 +84,8 @@ class Outcomes:
     def addSkip(self, test: object, _reason: str) -> None:
         is_honest = self.watched.task.is_honest_skip(sys.exc_info()[2])
         if isinstance(test, unittest.TestCase):
+            if not self.has_started:  # Python 3.12.1 does not start what a decorator skips
+                self.startTest(test)
             self.say("skipped" if is_honest else "failed")
         else:
             if not is_honest:
