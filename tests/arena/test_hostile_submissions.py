@@ -11,6 +11,7 @@ from steelyard import sandbox
 from steelyard.arena.artifacts import staged
 from steelyard.arena.criteria import check_all
 from steelyard.arena.receipts import CriterionResult
+from steelyard.arena.task_files import read_task_files
 from steelyard.records.task import convert_task
 
 pytestmark = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
@@ -468,7 +469,7 @@ def check(tmp_path: Path, code: str, hidden: dict[str, str]) -> CriterionResult:
     task = convert_task({"id": "t", "success_criteria": [{"type": "tests_pass", "tests": str(own)}]})
     given = as_submission({"id": "s", "task_id": "t", "total_tokens": 1, "tool_calls": 1})
     with staged(made) as found:
-        return check_all(task.success_criteria, given, found)[0]
+        return check_all(task.success_criteria, given, found, files=read_task_files(task, Path()))[0]
 
 
 @pytest.mark.parametrize("attack", list(ATTACKS))
@@ -477,6 +478,34 @@ def test_code_that_goes_for_its_judge_has_not_passed(tmp_path: Path, attack: str
     found = check(tmp_path, code, TWO)
     assert not found.met
     assert found.reason.startswith(expected)
+
+
+LASTING = """
+import json, os
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    before = set(os.listdir())
+    while True:
+        for name in set(os.listdir()) - before:
+            try:
+                with open(name) as file:
+                    said = file.read()
+                seal, line, counts = said.partition("\\n")
+                with open(name, "w") as file:
+                    file.write(seal + line + json.dumps({**json.loads(counts), "bad": 0, "changed": 0}))
+            except (OSError, ValueError):
+                pass
+
+def f():
+    return 2
+"""
+
+
+def test_a_process_that_outlives_the_tests_cannot_write_their_record(tmp_path: Path) -> None:
+    for _ in range(3):  # it has to be quick: sometimes it comes too late, and what was written holds
+        assert not check(tmp_path, LASTING, TWO).met
 
 
 USING_MORE = {
@@ -498,7 +527,7 @@ USING_MORE = {
         ("open('kit/numbers.py', 'w').write('def wanted(): return 2')", CHANGED),
         ("import types\nsys.modules['kit'] = types.SimpleNamespace(wanted=f)", CHANGED),
         ("open('data/wanted.json', 'w').write('2')", CHANGED),
-        ("os.unlink('data/wanted.json'); os.symlink('/dev/zero', 'data/wanted.json')", ""),
+        ("os.unlink('data/wanted.json'); os.symlink('/dev/null', 'data/wanted.json')", CHANGED),
         ("import kit.numbers\nkit.numbers.wanted = f", CHANGED),
         ("import kit.numbers\nkit.numbers.wanted.__code__ = f.__code__", CHANGED),
         ("", "2 tests ran, 2 did not pass"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import posixpath
 import secrets
@@ -14,7 +15,7 @@ from steelyard import sandbox
 from steelyard.arena.artifacts import Staged
 from steelyard.arena.receipts import CriterionResult
 from steelyard.arena.task_files import TaskFiles
-from steelyard.arena.unittest_runner import PROGRAM, WATCHING
+from steelyard.arena.unittest_runner import PROGRAM, WATCHING, sealed
 from steelyard.records.submission import Submission
 from steelyard.records.task import (
     CodeCompiles,
@@ -180,18 +181,18 @@ def _tests_pass(criterion: TestsPass, _submission: Submission, bench: Bench | No
 
 
 def _run_unittest(bench: Bench, files: Mapping[str, bytes], seconds: float) -> Verdict:
-    """Run the tests and believe only a record that names a number which neither they nor the code are told."""
-    nonce, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
+    """Run the tests and believe only a record that is sealed by a key which neither they nor the code are told."""
+    key, place, job = secrets.token_hex(16), f"{secrets.token_hex(8)}.json", f"{secrets.token_hex(8)}.json"
     result = bench.run(
         # Isolated, so that no module, start-up file or setting that was submitted comes before the library's.
         ["python", "-I", "-c", _RUN_TESTS, *(path.read_text(encoding="utf-8") for path in _RUNNER), job],
         seconds=seconds,
         files={**files, job: json.dumps(sorted(files)).encode()},
-        stdin=f"{nonce} {place}".encode(),
+        stdin=f"{key} {place}".encode(),
         collect=[place],
     )
-    record = _record(result.collected.get(place))
-    if record.get("nonce") != nonce:
+    record = _record(result.collected.get(place), key)
+    if record is None:
         return False, False, f"the tests did not run to their end ({result.ending})"
     if record["changed"]:
         return False, False, "the code under test changed the tests or the test library"
@@ -257,13 +258,13 @@ def _python() -> str:
     return sandbox.active_isolation().python or "python3"
 
 
-def _record(content: bytes | None) -> dict[str, Any]:  # Any: JSON that the tested code may have written
-    try:
-        found = json.loads(content or b"{}")
-    except (ValueError, RecursionError):
-        return {}
-    known = isinstance(found, dict) and all(isinstance(found.get(name), int) for name in ("ran", "bad", "changed"))
-    return found if known else {}
+def _record(content: bytes | None, key: str) -> dict[str, int] | None:
+    """What the tests' record counts; None unless it is the one that was sealed: the tested code may have written it."""
+    seal, _, said = (content or b"").partition(b"\n")
+    if not hmac.compare_digest(seal, sealed(said, key)):
+        return None
+    found: dict[str, int] = json.loads(said)
+    return found
 
 
 def _ending(result: sandbox.SandboxResult) -> str:
