@@ -413,8 +413,59 @@ def f():
     return 1
 """,
     ),
+    "whatever can be called in place of the tests": (
+        CHANGED,
+        FIND
+        + """
+import gc, unittest
+
+class Mine:
+    def __init__(self, place): self.place = place
+
+    def __call__(self, result):
+        for word in (f'start {self.place}', 'returned', 'passed', 'stop'):
+            result.say(word)
+
+def f():
+    place = 0
+    for one in gc.get_objects():
+        if isinstance(one, unittest.TestSuite):
+            for n, test in enumerate(one._tests):
+                if isinstance(test, unittest.TestCase) and test is not found('self'):
+                    one._tests[n] = Mine(place := place + 1)
+    return 1
+""",
+    ),
+    "a suite that runs otherwise": (
+        CHANGED,
+        FIND
+        + """
+import gc, unittest
+
+def f():
+    for one in gc.get_objects():
+        if isinstance(one, unittest.TestSuite):
+            one.run = lambda result: [result.say(word) for word in ('start 2', 'returned', 'passed', 'stop')]
+    return 1
+""",
+    ),
+    "a cleanup of the class": (
+        CHANGED,
+        FIND
+        + """
+def forge():
+    frame = sys._getframe()
+    while frame is not None and not hasattr(frame.f_locals.get('result'), 'say'): frame = frame.f_back
+    for word in ('returned', 'passed'):
+        frame.f_locals['result'].say(word)
+
+def f():
+    type(found('self'))._class_cleanups.append((forge, (), {}))
+    return 2
+""",
+    ),
     "fewer tests": (
-        "2 tests ran, 1 did not pass",
+        CHANGED,
         FIND
         + """
 import gc, unittest

@@ -195,10 +195,11 @@ def run_tests(own: list[str], say: Say) -> tuple[()]:
     Outcomes.__init__(outcomes, watched, say)
     is_changed, me = watched.is_changed, os.getpid()
     sys.path.insert(0, os.getcwd())
-    sys.meta_path.insert(-1, task)  # type: ignore[arg-type]  # it has the method
+    sys.meta_path.insert(-1, task)
     suite = load(task, say) if own else unittest.TestLoader().discover(".")
     single = tuple(cases(suite))
     watched.add_tests(single)
+    watched.add_suites(suite)
     say(f"tests {len(single)}")
     if is_changed():
         say("changed")

@@ -158,6 +158,7 @@ class Watched:
         self._held: tuple[tuple[Any, tuple[tuple[str, Seen], ...], frozenset[str]], ...] = ()  # Any: a module or class
         self._modules = MappingProxyType({name: sys.modules[name] for name in LIBRARY})
         self._builtins = tuple((name, value) for name, value in vars(builtins).items() if name not in OFTEN_REPLACED)
+        self._suites: tuple[tuple[Any, tuple[object, ...]], ...] = ()  # Any: a suite
         self._places: MappingProxyType[int, tuple[int, type, str]] = MappingProxyType({})
         self._runner = tuple((names, tuple(names.items())) for names in (globals(), runner))
         for name, module in self._modules.items():
@@ -187,6 +188,23 @@ class Watched:
             for kind in {kind for one in tests for kind in type(one).__mro__} - {*CASES, object}:
                 self.add(kind, only_functions=True)
 
+    def add_suites(self, suite: Any) -> None:  # Any: suites hold suites and cases
+        """Watch what stands in the suites and was not run yet."""
+        if isinstance(suite, unittest.TestSuite):
+            self._suites = (*self._suites, (suite, tuple(suite._tests)))
+            for one in suite:
+                self.add_suites(one)
+
+    def _is_rearranged(self) -> bool:
+        for suite, tests in self._suites:
+            if any(callable(getattr(type(suite), name, None)) for name in vars(suite)) or len(suite._tests) != len(
+                tests
+            ):
+                return True
+            if any(now is not was and now is not None for now, was in zip(suite._tests, tests, strict=True)):
+                return True
+        return False
+
     def place_of(self, test: unittest.TestCase) -> int | None:
         """Which of the tests it is; None for one that is not what it was."""
         place, *was = self._places.get(id(test), (None, None, None))
@@ -211,9 +229,10 @@ class Watched:
             or self.task.is_replaced()
         ):
             return True
+        if self._is_rearranged():
+            return True
         present = vars(builtins)
-        is_other = any(present.get(name) is not value for name, value in self._builtins) or self.task.is_rewritten()
-        if at_end and is_other:
+        if at_end and (self.task.is_rewritten() or any(present.get(name) is not it for name, it in self._builtins)):
             return True
         return any(self._is_other(*one) for one in self._held)
 
