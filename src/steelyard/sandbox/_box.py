@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import UsageError
@@ -22,8 +23,27 @@ _TRIES, _PAUSE_SECONDS = 50, 0.02
 _numbers = itertools.count()
 
 
+@dataclass(frozen=True)
+class Box:
+    """A folder for one command."""
+
+    path: Path
+    work: int
+    """A descriptor of the folder with the command's files, whatever may come to stand at its path."""
+
+    def collected(self, names: Sequence[str], most: int) -> dict[str, bytes]:
+        """The asked-for files that are plain files, each up to `most` bytes. No link on the way is followed."""
+        found = {}
+        for name in names:
+            with contextlib.suppress(OSError):
+                content = _read_below(self.work, PurePosixPath(name).parts, most)
+                if content is not None:
+                    found[name] = content
+        return found
+
+
 @contextmanager
-def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> Iterator[Path]:
+def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> Iterator[Box]:
     """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any."""
     outer = Path(tempfile.mkdtemp(prefix="steelyard-"))
     try:
@@ -38,7 +58,11 @@ def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> It
         if uid is not None:
             outer.chmod(0o711)
             _give(box, uid)
-        yield box
+        work = os.open(box / WORK, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            yield Box(box, work)
+        finally:
+            os.close(work)
     finally:
         remove(outer)
 
@@ -69,23 +93,29 @@ def _only_plain(folder: str, names: list[str]) -> list[str]:
 
 
 def _give(box: Path, uid: int) -> None:
-    os.chown(box, uid, uid)
+    # The box itself stays ours, so that the command cannot put something else in the place of its folders.
+    box.chmod(0o755)
     for folder, folders, names in os.walk(box):
         for name in (*folders, *names):
             os.chown(os.path.join(folder, name), uid, uid, follow_symlinks=False)
 
 
-def collected_from(box: Path, names: Sequence[str], most: int) -> dict[str, bytes]:
-    """The asked-for files that are there, are plain files (no link to elsewhere) and are not larger than the limit."""
-    found = {}
-    root = (box / WORK).resolve()
-    for name in names:
-        path = box / WORK / name
-        with contextlib.suppress(OSError):
-            if path.is_file() and not path.is_symlink() and path.parent.resolve().is_relative_to(root):
-                with path.open("rb") as content:
-                    found[name] = content.read(most)
-    return found
+def _read_below(folder: int, parts: tuple[str, ...], most: int) -> bytes | None:
+    """What a plain file further down holds; None for anything else. The command is free to have put links anywhere."""
+    if not parts or parts[0] == "/" or ".." in parts:
+        return None
+    here = os.dup(folder)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = inner
+        # Without blocking: opening a fifo would wait for someone to write to it.
+        opened = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=here)
+    finally:
+        os.close(here)
+    with open(opened, "rb") as content:
+        return content.read(most) if stat.S_ISREG(os.fstat(opened).st_mode) else None
 
 
 def remove(folder: Path) -> None:

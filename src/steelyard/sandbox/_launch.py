@@ -12,7 +12,6 @@ import ctypes
 import fcntl
 import json
 import os
-import platform
 import resource
 import select
 import signal
@@ -23,107 +22,12 @@ from typing import Any, NoReturn
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
-_EPERM, _EACCES, _ENOSYS = 1, 13, 38
+STARTED = b"started\n"
+"""The first thing the launcher says."""
+_LONGEST_ERROR = 300
 _AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGIO}
 
 _libc = ctypes.CDLL(None, use_errno=True)
-
-# Name: (number on x86_64, number on aarch64); None where the architecture has no such call.
-_KERNEL_CALLS: dict[str, tuple[int | None, int | None]] = {
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "pidfd_getfd": (438, 438),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "mount_setattr": (442, 442),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "keyctl": (250, 219),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "reboot": (169, 142),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    "acct": (163, 89),
-    "quotactl": (179, 60),
-    "open_by_handle_at": (304, 265),
-    "name_to_handle_at": (303, 264),
-    "personality": (135, 92),
-    "sethostname": (170, 161),
-    "setdomainname": (171, 162),
-    "settimeofday": (164, 170),
-    "clock_settime": (227, 112),
-    "adjtimex": (159, 171),
-    "clock_adjtime": (305, 266),
-    "syslog": (103, 116),
-    "iopl": (172, None),
-    "ioperm": (173, None),
-    # Memory that belongs to no process, or to none yet, would escape the memory limit.
-    "shmget": (29, 194),
-    "msgget": (68, 186),
-    "semget": (64, 190),
-}
-_ABSENT_CALLS: dict[str, tuple[int | None, int | None]] = {
-    # "Not there" makes libraries take an older way that the filter can look into.
-    "clone3": (435, 435),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "memfd_create": (319, 279),
-}
-_NETWORK_CALLS: dict[str, tuple[int | None, int | None]] = {"socket": (41, 198)}
-_SIGNAL_CALLS: dict[str, tuple[int | None, int | None]] = {
-    "kill": (62, 129),
-    "tkill": (200, 130),
-    "tgkill": (234, 131),
-    "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240),
-    "pidfd_send_signal": (424, 424),
-}
-_TRUNCATE_CALLS: dict[str, tuple[int | None, int | None]] = {"truncate": (76, 45)}
-# Landlock does not guard owners, modes, times and attributes; under the user's own uid the filter has to.
-_METADATA_CALLS: dict[str, tuple[int | None, int | None]] = {
-    "chmod": (90, None),
-    "fchmodat": (268, 53),
-    "fchmodat2": (452, 452),
-    "chown": (92, None),
-    "lchown": (94, None),
-    "fchownat": (260, 54),
-    "utime": (132, None),
-    "utimes": (235, None),
-    "futimesat": (261, None),
-    "utimensat": (280, 88),
-    "setxattr": (188, 5),
-    "lsetxattr": (189, 6),
-    "removexattr": (197, 14),
-    "lremovexattr": (198, 15),
-}
-_ARCHITECTURES = {"x86_64": (0, 0xC000003E, 56), "aarch64": (1, 0xC00000B7, 220)}
-_NEW_NAMESPACES = 0x7E020080
-_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
-
-
-def landlock_abi() -> int:
-    """The version of Landlock this kernel has switched on; 0 for none."""
-    return max(0, int(_libc.syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def _prctl(option: int, *arguments: int) -> None:
@@ -133,34 +37,7 @@ def _prctl(option: int, *arguments: int) -> None:
         raise OSError(number, f"prctl({option}): {os.strerror(number)}")
 
 
-def filter_program(denied: list[tuple[dict[str, tuple[int | None, int | None]], int]]) -> bytes:
-    """A classic BPF program that answers the denied calls with an error and lets the others through."""
-    column, audit, clone = _ARCHITECTURES[platform.machine()]
-    steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
-    if column == 0:  # the x32 calls are the same calls under other numbers
-        steps += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _KILL)]
-    for calls, error in denied:
-        for numbers in calls.values():
-            number = numbers[column]
-            if number is not None:
-                steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | error)]
-    # A new process may not open namespaces of its own: in them it would be root again.
-    steps += [(_EQUAL, 0, 4, clone), (_LOAD, 0, 0, 16), (_AND, 0, 0, _NEW_NAMESPACES), (_EQUAL, 1, 0, 0)]
-    steps += [(_RETURN, 0, 0, _ERRNO | _EPERM), (_RETURN, 0, 0, _ALLOW)]
-    return b"".join(struct.pack("HBBI", *step) for step in steps)
-
-
-def _install_filter(spec: dict[str, Any]) -> None:
-    denied = [(_KERNEL_CALLS, _EPERM), (_ABSENT_CALLS, _ENOSYS)]
-    if spec["isolation"] == "landlock":
-        denied.append((_NETWORK_CALLS, _EACCES))
-        if landlock_abi() < 6:
-            denied.append((_SIGNAL_CALLS, _EPERM))
-        if landlock_abi() < 3:
-            denied.append((_TRUNCATE_CALLS, _EPERM))
-        if spec["uid"] is None:
-            denied.append((_METADATA_CALLS, _EPERM))
-    code = filter_program(denied)
+def _install_filter(code: bytes) -> None:
     held = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
     holder = ctypes.create_string_buffer(program, len(program))
@@ -184,7 +61,7 @@ def _landlock_rule(ruleset: int, path: str, allowed: int) -> None:
 
 def _restrict_files(spec: dict[str, Any]) -> int:
     """A ruleset that allows what the spec lists and nothing else; it is put into force later, by its number."""
-    abi = landlock_abi()
+    abi = spec["landlock_abi"]
     every = (1 << 13) - 1
     every |= (1 << 13 if abi >= 2 else 0) | (1 << 14 if abi >= 3 else 0) | (1 << 15 if abi >= 5 else 0)
     network, scope = (3 if abi >= 4 else 0), (3 if abi >= 6 else 0)
@@ -195,8 +72,9 @@ def _restrict_files(spec: dict[str, Any]) -> int:
         raise OSError(ctypes.get_errno(), "this kernel has no Landlock")
     for path in spec["readable"]:
         _landlock_rule(ruleset, path, 0b1101)  # execute, read a file, list a folder
-    for path in ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"):
+    for path in ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom"):
         _landlock_rule(ruleset, path, 0b110)
+    _landlock_rule(ruleset, "/dev/zero", 0b100)  # mapped for writing it would be memory that no limit counts
     for path in spec["writable"]:
         # No device, socket or fifo may be made: only files, folders and links.
         _landlock_rule(ruleset, path, every & ~(1 << 6 | 1 << 9 | 1 << 11))
@@ -228,8 +106,8 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
         if _libc.syscall(446, ruleset, ctypes.c_uint32(0)) != 0:
             raise OSError(ctypes.get_errno(), "landlock could not be put into force")
         os.close(ruleset)
-    if spec["isolation"] != "none":
-        _install_filter(spec)
+    if spec["filter"]:
+        _install_filter(bytes.fromhex(spec["filter"]))
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
@@ -304,23 +182,30 @@ def main(arguments: list[str]) -> int:
     """Run `arguments[1:]` as `arguments[0]`, a JSON object, says."""
     spec: dict[str, Any] = json.loads(arguments[0])  # Any: paths, limits and numbers, written by run()
     os.set_inheritable(spec["report_fd"], False)
+    # Whoever reads this knows that the isolation stands: from here on no word of the command's can be taken for ours.
+    os.write(spec["report_fd"], STARTED)
     # Signals are waited for, not handled: none can come between a look and the sleep that follows it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    _prctl(_PR_SET_DUMPABLE, 0)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _ask_for_a_signal_without_reader(spec)
     failed_to_start, tell = os.pipe()
+    wait, go = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(spec["report_fd"])
-            _become(spec, arguments[1:])
+            os.close(go)
+            if os.read(wait, 1):
+                _become(spec, arguments[1:])
         except OSError as error:
-            os.write(tell, str(error).encode()[:1000])
+            os.write(tell, str(error).encode()[:_LONGEST_ERROR])
         except BaseException as error:  # noqa: BLE001 - the fork must end here whatever happened
-            os.write(tell, repr(error).encode()[:1000])
+            os.write(tell, repr(error).encode()[:_LONGEST_ERROR])
         os._exit(127)
+    # Only we are closed to the command's eyes. It must not be to the watcher's, so this comes after the fork.
+    _prctl(_PR_SET_DUMPABLE, 0)
+    os.write(go, b"!")
     os.close(tell)
     status = _end_of(child, spec)
     _kill_everything(spec)
@@ -329,7 +214,7 @@ def main(arguments: list[str]) -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     _report(
         spec,
-        start_error=os.read(failed_to_start, 1000).decode(errors="replace"),
+        start_error=os.read(failed_to_start, _LONGEST_ERROR).decode(errors="replace"),
         exit_status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
         cpu_seconds=used.ru_utime + used.ru_stime,

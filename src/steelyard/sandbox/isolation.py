@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ from pathlib import Path
 from steelyard.errors import NoIsolation
 from steelyard.sandbox import _launch
 from steelyard.sandbox._box import TEMPORARY
+from steelyard.sandbox._filter import ARCHITECTURES
 from steelyard.sandbox.records import Isolation, IsolationName
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -56,17 +58,25 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
             line += ["--symlink", os.readlink(folder), folder]
         elif Path(folder).exists():
             line += ["--ro-bind", folder, folder]
+    # Shared memory and temporary files are kept in the counted folder, and nothing else can be written. They come
+    # before what may lie below them: an interpreter, or something readable.
+    for place in ("/tmp", "/dev/shm"):  # noqa: S108 - paths inside the sandbox
+        line += ["--bind", f"{box}/{TEMPORARY}", place]
     for path in [*SYSTEM_FILES, *python_folders(), *readable]:
         if Path(path).exists() and not path.startswith("/usr/"):
             # Bubblewrap would make the folders on the way for their owner only, and the command is not the owner.
             for parent in reversed(Path(path).parents[:-1]):
                 line += ["--perms", "0755", "--dir", str(parent)]
             line += ["--ro-bind", path, path]
-    # Shared memory and temporary files are kept in the counted folder, and nothing else can be written.
-    for place in ("/tmp", "/dev/shm"):  # noqa: S108 - paths inside the sandbox
-        line += ["--bind", f"{box}/{TEMPORARY}", place]
     line += ["--ro-bind", LAUNCHER, LAUNCHER_IN_BUBBLEWRAP]
     return [*line, "--bind", box, BOX_IN_BUBBLEWRAP, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
+
+
+@cache
+def landlock_abi() -> int:
+    """The version of Landlock this kernel has switched on; 0 for none."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, int(libc.syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def _is_root() -> bool:
@@ -101,9 +111,9 @@ def _bubblewrap_problem() -> str | None:
 
 
 def _landlock_problem() -> str | None:
-    if os.uname().machine not in _launch._ARCHITECTURES:
+    if os.uname().machine not in ARCHITECTURES:
         return f"no seccomp filter is written for {os.uname().machine}"
-    if _launch.landlock_abi() == 0:
+    if landlock_abi() == 0:
         return "this kernel has no Landlock"
     problem = _trial("landlock")
     return f"Landlock and seccomp do not work here: {problem}" if problem else None
@@ -137,7 +147,7 @@ def isolation_named(name: IsolationName) -> Isolation:
         raise NoIsolation(problem)
     detail = {
         "bubblewrap": "own namespaces, seccomp filter, limits",
-        "landlock": f"Landlock (ABI {_launch.landlock_abi()}), seccomp filter, limits",
+        "landlock": f"Landlock (ABI {landlock_abi()}), seccomp filter, limits",
     }[name]
     return Isolation(name=name, detail=detail, own_uid=_is_root(), python=_python_for(name))
 

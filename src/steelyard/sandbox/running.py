@@ -6,17 +6,19 @@ import contextlib
 import itertools
 import json
 import os
-import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
 from steelyard.errors import Interrupted, NoIsolation
-from steelyard.sandbox._box import HOME, TEMPORARY, WORK, collected_from, filled
+from steelyard.sandbox._box import HOME, TEMPORARY, WORK, filled
+from steelyard.sandbox._filter import filter_for
+from steelyard.sandbox._launch import STARTED
+from steelyard.sandbox._streams import Streams
 from steelyard.sandbox.isolation import (
     BOX_IN_BUBBLEWRAP,
     LAUNCHER,
@@ -26,13 +28,17 @@ from steelyard.sandbox.isolation import (
     active_isolation,
     base_python,
     bubblewrap_command,
+    landlock_abi,
     python_folders,
 )
 from steelyard.sandbox.records import Isolation, LimitName, Limits, SandboxResult
-from steelyard.sandbox.watching import disk_bytes, memory_bytes
+from steelyard.sandbox.watching import Watcher
 
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 3.0
+_MOST_REPORT = 1 << 16
+_LONGEST_ERROR = 300
+_INSIDE_BUBBLEWRAP = (f"{BOX_IN_BUBBLEWRAP}/", "/tmp/", "/dev/shm/")  # noqa: S108 - paths inside the sandbox
 _slots = itertools.count()
 
 
@@ -89,9 +95,9 @@ def attempt(
     bounds = limits or Limits()
     uid = _own_uid() if isolation.own_uid else None
     with filled(files or {}, copy, uid) as box:
-        job = _Job(tuple(command), box, bounds, isolation, uid, [os.path.realpath(path) for path in readable])
+        job = _Job(tuple(command), box.path, bounds, isolation, uid, [os.path.realpath(path) for path in readable])
         result = _supervise(job, stdin, stop)
-        collected = collected_from(box, collect, bounds.output_bytes)
+        collected = box.collected(collect, bounds.output_bytes)
     return _with(result, collected)
 
 
@@ -138,14 +144,29 @@ class _Job:
         """Whether the kernel counts only this run's processes, not all of the user's."""
         return self.uid is not None or self.isolation.name == "bubblewrap"
 
+    def watcher(self) -> Watcher:
+        """Who looks after the limits; to be made before the command runs, to know what was there."""
+        boxed = self.isolation.name == "bubblewrap"
+        return Watcher(
+            self.box,
+            self.limits,
+            inside=_INSIDE_BUBBLEWRAP if boxed else (f"{os.path.realpath(self.box)}/",),
+            # Bubblewrap is two processes, and the launcher a third.
+            launchers=3 if boxed else 1,
+            others_may_hide=self.uid is not None,
+        )
+
     def line(self, report_fd: int) -> list[str]:
-        inside = self.inside
+        inside, name = self.inside, self.isolation.name
+        abi = landlock_abi() if name == "landlock" else 0
         spec = {
-            "isolation": self.isolation.name,
+            "isolation": name,
+            "landlock_abi": abi,
+            "filter": filter_for(name, own_uid=self.uid is not None, abi=abi).hex(),
             "cwd": f"{inside}/{WORK}",
             "uid": self.uid,
-            "readable": [*SYSTEM_FOLDERS, *SYSTEM_FILES, *python_folders(), *self.readable],
-            "writable": [inside],
+            "readable": [*SYSTEM_FOLDERS, *SYSTEM_FILES, *python_folders(), *self.readable, inside],
+            "writable": [f"{inside}/{folder}" for folder in (WORK, TEMPORARY, HOME)],
             "rlimits": self.rlimits(),
             "env": {
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -155,9 +176,9 @@ class _Job:
             },
             "report_fd": report_fd,
         }
-        place = LAUNCHER_IN_BUBBLEWRAP if self.isolation.name == "bubblewrap" else LAUNCHER
+        place = LAUNCHER_IN_BUBBLEWRAP if name == "bubblewrap" else LAUNCHER
         launcher = [base_python(), "-I", "-S", place, json.dumps(spec), *self.command]
-        if self.isolation.name != "bubblewrap":
+        if name != "bubblewrap":
             return launcher
         return [*bubblewrap_command(str(self.box), readable=self.readable), *launcher]
 
@@ -172,70 +193,10 @@ def _own_processes() -> int:
     return total
 
 
-@dataclass
-class _Streams:
-    """The three pipes of a running command. What it writes past the limit is not read."""
-
-    process: subprocess.Popen[bytes]
-    most: int
-    waiting: bytes
-    kept: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
-    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
-
-    def __post_init__(self) -> None:
-        assert self.process.stdin is not None  # all three were asked for
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        for name, stream in (("stdout", self.process.stdout), ("stderr", self.process.stderr)):
-            os.set_blocking(stream.fileno(), False)
-            self.selector.register(stream, selectors.EVENT_READ, name)
-        os.set_blocking(self.process.stdin.fileno(), False)
-        if self.waiting:
-            self.selector.register(self.process.stdin, selectors.EVENT_WRITE, "stdin")
-        else:
-            self.process.stdin.close()
-
-    def turn(self, seconds: float) -> bool:
-        """Move what can be moved; whether too much was written."""
-        if not self.selector.get_map():
-            time.sleep(seconds)
-            return False
-        for key, _ in self.selector.select(seconds):
-            if key.data == "stdin":
-                self._feed()
-            elif self._read(key):
-                return True
-        return False
-
-    def _feed(self) -> None:
-        assert self.process.stdin  # registered only while it is open
-        try:
-            self.waiting = self.waiting[os.write(self.process.stdin.fileno(), self.waiting[:65536]) :]
-        except BrokenPipeError:
-            self.waiting = b""
-        if not self.waiting:
-            self.selector.unregister(self.process.stdin)
-            self.process.stdin.close()
-
-    def _read(self, key: selectors.SelectorKey) -> bool:
-        piece = os.read(key.fd, 65536)
-        if not piece:
-            self.selector.unregister(key.fileobj)
-            return False
-        held = self.kept[key.data]
-        held += piece[: max(0, self.most - len(held))]
-        return len(piece) > 0 and len(held) >= self.most
-
-    def close(self) -> None:
-        self.selector.close()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
-
-
 def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
+    watcher = job.watcher()
     report, report_fd = os.pipe()
+    os.set_blocking(report, False)
     started = time.monotonic()
     try:
         with subprocess.Popen(  # noqa: S603 - the command is run by the launcher, which isolates it
@@ -250,45 +211,48 @@ def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
         ) as process:
             os.close(report_fd)
             report_fd = -1
-            streams = _Streams(process, job.limits.output_bytes, stdin)
+            streams = Streams(process, job.limits.output_bytes, stdin)
             try:
-                limit_hit = _watch(job, process, streams, started, stop)
+                limit_hit = _watch(watcher, process, streams, started, stop)
             finally:
                 _stop(job, process)
                 while not streams.turn(0) and streams.selector.get_map() and streams.selector.select(0):
                     pass
                 streams.close()
-        said = os.read(report, 4096)
+        said = _read_all_there(report)
     finally:
         os.close(report)
         if report_fd >= 0:
             os.close(report_fd)
-    return _result(job, said, limit_hit, streams, time.monotonic() - started)
+    wall = time.monotonic() - started
+    if limit_hit is None and watcher.disk_is_full():
+        limit_hit = "disk"  # written faster than anyone looked
+    return _result(job, said, limit_hit, streams, wall)
+
+
+def _read_all_there(pipe: int) -> bytes:
+    """What the launcher said. It has ended, so nothing comes any more."""
+    try:
+        return os.read(pipe, _MOST_REPORT)
+    except BlockingIOError:
+        return b""
 
 
 def _watch(
-    job: _Job, process: subprocess.Popen[bytes], streams: _Streams, started: float, stop: Event | None
+    watcher: Watcher, process: subprocess.Popen[bytes], streams: Streams, started: float, stop: Event | None
 ) -> LimitName | None:
     """The limit that was hit while the command ran; None when it ended before."""
-    put_there = disk_bytes(job.box, most=None)
-    for turn in itertools.count():
+    while True:
         if streams.turn(_POLL_SECONDS):
             return "output"
         if process.poll() is not None:
             return None
         if stop is not None and stop.is_set():
             raise Interrupted("the command was stopped")
-        if time.monotonic() - started > job.limits.wall_seconds:
+        if time.monotonic() - started > watcher.limits.wall_seconds:
             return "wall"
-        if memory_bytes(process.pid) > job.limits.memory_bytes:
-            return "memory"
-        # A folder is dear to measure, so it is looked at less often than the clock.
-        if (
-            turn % 8 == 7
-            and disk_bytes(job.box, most=job.limits.disk_bytes + put_there) > job.limits.disk_bytes + put_there
-        ):
-            return "disk"
-    return None
+        if limit := watcher.limit_hit(process.pid):
+            return limit
 
 
 def _stop(job: _Job, process: subprocess.Popen[bytes]) -> None:
@@ -312,8 +276,10 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
 
 
-def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: _Streams, wall: float) -> SandboxResult:
-    facts = json.loads(said) if said else {}
+def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: Streams, wall: float) -> SandboxResult:
+    has_started = said.startswith(STARTED)
+    told = said.removeprefix(STARTED)
+    facts = json.loads(told) if told else {}
     ended_by = facts.get("signal")
     cpu = facts.get("cpu_seconds")
     if limit_hit is None and (
@@ -322,9 +288,10 @@ def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: _Strea
         limit_hit = "cpu"
     elif limit_hit is None and ended_by == signal.SIGXFSZ:
         limit_hit = "disk"
-    start_error = facts.get("start_error") or None
-    if not facts and limit_hit is None and (isolated := streams.kept["stderr"]).startswith(b"bwrap:"):
-        start_error = isolated.decode(errors="replace").strip()
+    start_error = _printable(facts.get("start_error", "")) or None
+    # Once the launcher runs, whatever stands there may be the command's own words.
+    if not has_started and limit_hit is None and (isolated := streams.kept["stderr"]).startswith(b"bwrap:"):
+        start_error = _printable(isolated.decode(errors="replace").strip())
     finished = limit_hit is None and start_error is None
     return SandboxResult(
         command=job.command,
@@ -339,3 +306,9 @@ def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: _Strea
         peak_bytes=facts.get("peak_bytes"),
         isolation=job.isolation.name,
     )
+
+
+def _printable(text: str) -> str:
+    """The beginning of the text, with every character that would not be seen, or would be obeyed, written out."""
+    shown = text[:_LONGEST_ERROR]
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)

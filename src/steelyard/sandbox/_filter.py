@@ -1,0 +1,257 @@
+"""The seccomp filter of a sandboxed command: a list of the calls it is refused, as a program for the kernel.
+
+It is made here and handed to the launcher as bytes, which needs nothing of ours to put it into force.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable
+from errno import EACCES, ENOSYS, EOPNOTSUPP, EPERM
+from functools import cache
+from typing import NamedTuple
+
+from steelyard.sandbox.records import IsolationName
+
+Numbers = tuple[int | None, int | None]
+"""A call's number on x86_64 and on aarch64; None where the architecture has no such call."""
+Calls = dict[str, Numbers]
+
+_KERNEL_CALLS: Calls = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_getfd": (438, 438),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "mount_setattr": (442, 442),
+    "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "open_by_handle_at": (304, 265),
+    "name_to_handle_at": (303, 264),
+    "personality": (135, 92),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266),
+    "syslog": (103, 116),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    # Memory that belongs to no process, or to none yet, would escape the memory limit; and what others made can be
+    # reached by guessing its number, without the call that asks for it.
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmdt": (67, 197),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    # What reaches into another process.
+    "kcmp": (312, 272),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
+}
+_ABSENT_CALLS: Calls = {
+    # "Not there" makes libraries take an older way that the filter can look into.
+    "clone3": (435, 435),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "memfd_create": (319, 279),
+}
+# Gigabytes can be reserved in a moment; told that the file system cannot, libraries write instead, which takes time.
+_RESERVING_CALLS: Calls = {"fallocate": (285, 47)}
+_NETWORK_CALLS: Calls = {"socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201)}
+_SIGNAL_CALLS: Calls = {
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_send_signal": (424, 424),
+}
+_TRUNCATE_CALLS: Calls = {"truncate": (76, 45)}
+# Landlock does not guard owners, modes, times and attributes; under the user's own uid the filter has to.
+_METADATA_CALLS: Calls = {
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "lchown": (94, None),
+    "fchown": (93, 55),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+}
+
+
+class _Test(NamedTuple):
+    """What an argument of a call must be for the call to be let through: the bits of the mask, compared to a value."""
+
+    argument: int
+    mask: int
+    value: int
+    equal: bool = True
+
+
+class _Guarded(NamedTuple):
+    """A call that is let through when all its tests hold. The kernel takes these arguments as 32 bits, as we do."""
+
+    numbers: Numbers
+    tests: tuple[_Test, ...]
+    error: int = EPERM
+
+
+_WHOLE = 0xFFFFFFFF
+_NEW_NAMESPACES = 0x7E020080
+_CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
+_GUARDED = (
+    # A new process may not open namespaces of its own: in them it would be root again. And whoever looks for unlinked
+    # files finds those of all threads in one place only while they share what is open.
+    _Guarded(
+        (56, 220), (_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False))
+    ),  # clone
+    _Guarded((436, 436), (_Test(2, 2, 0),)),  # close_range, which can part what threads share
+)
+# A pair of datagram sockets can be used to send to any socket that has a path; a pair of streams cannot. The bits are
+# those that SOCK_STREAM and SOCK_SEQPACKET have in common and that no other type has so.
+_SOCKET_PAIRS = (_Guarded((53, 199), (_Test(0, _WHOLE, 1), _Test(1, 0b1011, 1)), EACCES),)
+_PR_SET_DUMPABLE = 4
+# Without a uid or a namespace of its own the command shares these with all that the user runs: only its own process, 0.
+_OTHER_PROCESSES = (
+    _Guarded((302, 261), (_Test(0, _WHOLE, 0),)),  # prlimit64
+    _Guarded((203, 122), (_Test(0, _WHOLE, 0),)),  # sched_setaffinity
+    _Guarded((144, 119), (_Test(0, _WHOLE, 0),)),  # sched_setscheduler
+    _Guarded((142, 118), (_Test(0, _WHOLE, 0),)),  # sched_setparam
+    _Guarded((314, 274), (_Test(0, _WHOLE, 0),)),  # sched_setattr
+    _Guarded((256, 238), (_Test(0, _WHOLE, 0),)),  # migrate_pages
+    _Guarded((279, 239), (_Test(0, _WHOLE, 0),)),  # move_pages
+    _Guarded((141, 140), (_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0))),  # setpriority of a process, not of the user
+    _Guarded((251, 30), (_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0))),  # ioprio_set, likewise
+    # prctl: a process could close itself to the eyes of the user, ours
+    _Guarded((157, 167), (_Test(0, _WHOLE, _PR_SET_DUMPABLE, equal=False),)),
+)
+# A descriptor can be told to signal another process whenever something can be read from it.
+_F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
+# A file that is open for reading can be given attributes by its owner.
+_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820
+
+ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""Where the filter is written for: which of the numbers holds there, and how the kernel names it."""
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+_FIRST_ARGUMENT = 16
+_Step = tuple[int, int, int, int]
+
+
+@cache
+def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
+    """The program for a command under that isolation, on a kernel with that version of Landlock; empty for `none`."""
+    if name == "none":
+        return b""
+    denied = [(_KERNEL_CALLS, EPERM), (_ABSENT_CALLS, ENOSYS), (_RESERVING_CALLS, EOPNOTSUPP)]
+    guarded = list(_GUARDED)
+    if name == "landlock":
+        denied.append((_NETWORK_CALLS, EACCES))
+        guarded += _SOCKET_PAIRS
+        signals_unguarded, attributes_unguarded = abi < 6, not own_uid
+        if signals_unguarded:
+            denied.append((_SIGNAL_CALLS, EPERM))
+            guarded.append(_none_of((72, 25), (_F_SETOWN, _F_SETOWN_EX)))  # fcntl
+        if abi < 3:
+            denied.append((_TRUNCATE_CALLS, EPERM))
+        if attributes_unguarded:
+            denied.append((_METADATA_CALLS, EPERM))
+            guarded += _OTHER_PROCESSES
+        ways = ((_FIOSETOWN, _SIOCSPGRP) if signals_unguarded else ()) + (
+            (_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR) if attributes_unguarded else ()
+        )
+        guarded.append(_none_of((16, 29), ways))  # ioctl
+    return _program(denied, guarded)
+
+
+def _none_of(numbers: Numbers, ways: tuple[int, ...]) -> _Guarded:
+    """A call whose second argument says what it is to do, with those ways of it refused."""
+    return _Guarded(numbers, tuple(_Test(1, _WHOLE, way, equal=False) for way in ways))
+
+
+def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_Guarded]) -> bytes:
+    """Classic BPF that answers the denied calls with an error and lets the others through."""
+    column, audit = ARCHITECTURES[os.uname().machine]
+    steps: list[_Step] = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
+    if column == 0:  # the x32 calls are the same calls under other numbers
+        steps += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _KILL)]
+    for calls, error in denied:
+        for numbers in calls.values():
+            number = numbers[column]
+            if number is not None:
+                steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | error)]
+    for call in guarded:
+        number = call.numbers[column]
+        if number is not None:
+            tested = _tested(call)
+            steps += [(_EQUAL, 0, len(tested), number), *tested]
+    steps.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
+
+
+def _tested(call: _Guarded) -> list[_Step]:
+    """The steps that decide a guarded call for good: the call's number is no longer at hand after them."""
+    steps: list[_Step] = [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _ERRNO | call.error)]
+    for test in reversed(call.tests):
+        refuse = len(steps) - 1
+        jumps = (0, refuse) if test.equal else (refuse, 0)
+        steps = [
+            (_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * test.argument),
+            (_AND, 0, 0, test.mask),
+            (_EQUAL, *jumps, test.value),
+            *steps,
+        ]
+    return steps
