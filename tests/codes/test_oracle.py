@@ -4,6 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 from hostile import ATTACKS, hostile_programs
 
@@ -216,3 +217,20 @@ def test_without_isolation_nothing_is_run_unless_the_user_insists() -> None:
     if bare.python is not None:
         verdict = Oracle(DOUBLE, isolation=bare, unsafe=True).check(code)
         assert (verdict.passed, verdict.isolation) == (True, "none")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def double(n): raise ValueError(chr(0xD800) + chr(27) + '[2J\\n')",
+        "raise ValueError(chr(0xD800) + chr(27) + '[2J\\n')",
+        "double = lambda n: type(chr(0xDFFF) + chr(27), (), {})()",
+        "double = lambda n: chr(0xD800) + chr(27)",
+    ],
+    ids=["raised", "raised while loading", "type of the value", "value"],
+)
+def test_whatever_code_says_the_reason_can_be_stored_and_shown(code: str) -> None:
+    verdict = Oracle(DOUBLE).check(code)
+    assert not verdict.passed
+    assert verdict.reason.isprintable()
+    assert msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict) == verdict

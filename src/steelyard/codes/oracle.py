@@ -155,7 +155,7 @@ class Oracle:
             isolation=isolation,
         )
         reports = _reports(ended.stdout, nonce)
-        loading = next((str(report["loading"]) for report in reports if "loading" in report), None)
+        loading = next((_said(report["loading"]) for report in reports if "loading" in report), None)
         by_case: dict[int, list[dict[str, Any]]] = {}
         for report in reports:
             if isinstance(report.get("case"), int):
@@ -173,7 +173,7 @@ class Oracle:
             raised = report.get("raised")
             if case.raises is not None and isinstance(raised, list) and case.raises in raised:
                 return CaseResult(passed=True)
-            return CaseResult(passed=False, reason=f"raised {report['error']}"[:_LONGEST_REASON])
+            return CaseResult(passed=False, reason=f"raised {_said(report['error'])}"[:_LONGEST_REASON])
         if case.raises is not None:
             return CaseResult(passed=False, reason=f"did not raise {case.raises}")
         try:
@@ -192,11 +192,12 @@ class Oracle:
         for value, wanted in zip(values, expected, strict=True):
             returns = self.contract.constraints.returns
             if returns is not None and not case.calls and not of_type(value, returns):
-                return CaseResult(
-                    passed=False, reason=f"returned a value that is no {returns}: {value!r}"[:_LONGEST_REASON]
-                )
+                reason = f"returned a value that is no {returns}: {_said(repr(value))}"
+                return CaseResult(passed=False, reason=reason[:_LONGEST_REASON])
             if wanted is not msgspec.UNSET and not equal(value, wanted, case):
-                return CaseResult(passed=False, reason=f"gave {value!r} instead of {wanted!r}"[:_LONGEST_REASON])
+                return CaseResult(
+                    passed=False, reason=f"gave {_said(repr(value))} instead of {wanted!r}"[:_LONGEST_REASON]
+                )
         return CaseResult(passed=True)
 
     def _execute(self, code: str) -> tuple[list[CaseResult], SandboxResult]:
@@ -224,6 +225,11 @@ def _grade_program(case: Case, ended: SandboxResult) -> CaseResult:
     if printed != str(case.expected).rstrip():
         return CaseResult(passed=False, reason=f"printed {printed[:100]!r} instead of {str(case.expected)[:100]!r}")
     return CaseResult(passed=True)
+
+
+def _said(words: object) -> str:
+    """What the code under test said, fit for a reason: it may hold anything, and forged reports no text at all."""
+    return sandbox.printable(words) if isinstance(words, str) else "something that is no text"
 
 
 def _inputs(case: Case) -> dict[str, Any]:

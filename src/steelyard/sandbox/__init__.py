@@ -8,7 +8,7 @@ True
 from __future__ import annotations
 
 from steelyard.sandbox.isolation import active_isolation, isolation_named
-from steelyard.sandbox.records import Isolation, IsolationName, LimitName, Limits, SandboxResult
+from steelyard.sandbox.records import Isolation, IsolationName, LimitName, Limits, SandboxResult, printable
 from steelyard.sandbox.running import run
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "IsolationName",
     "active_isolation",
     "isolation_named",
+    "printable",
 ]

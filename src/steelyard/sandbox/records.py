@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 MIB = 1024 * 1024
+_LONGEST_SAID = 300
 
 IsolationName = Literal["bubblewrap", "landlock", "none"]
 LimitName = Literal["wall", "cpu", "memory", "disk", "output"]
@@ -101,3 +102,13 @@ class SandboxResult(msgspec.Struct, frozen=True, kw_only=True):
         if self.exit_status is None:
             return "ended without a report"
         return f"exit status {self.exit_status}"
+
+
+def printable(said: str) -> str:
+    """The beginning of what a command said, with what could not be stored, or would be obeyed by a terminal, escaped.
+
+    >>> printable("red:" + chr(27) + chr(0xD800)) == "red:" + chr(92) + "x1b" + chr(92) + "ud800"
+    True
+    """
+    shown = said[:_LONGEST_SAID]
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)[:_LONGEST_SAID]

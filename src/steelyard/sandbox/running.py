@@ -31,13 +31,12 @@ from steelyard.sandbox.isolation import (
     landlock_abi,
     python_folders,
 )
-from steelyard.sandbox.records import Isolation, LimitName, Limits, SandboxResult
+from steelyard.sandbox.records import Isolation, LimitName, Limits, SandboxResult, printable
 from steelyard.sandbox.watching import Watcher
 
 _POLL_SECONDS = 0.02
 _GRACE_SECONDS = 3.0
 _MOST_REPORT = 1 << 16
-_LONGEST_ERROR = 300
 _INSIDE_BUBBLEWRAP = (f"{BOX_IN_BUBBLEWRAP}/", "/tmp/", "/dev/shm/")  # noqa: S108 - paths inside the sandbox
 _slots = itertools.count()
 
@@ -288,10 +287,10 @@ def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: Stream
         limit_hit = "cpu"
     elif limit_hit is None and ended_by == signal.SIGXFSZ:
         limit_hit = "disk"
-    start_error = _printable(facts.get("start_error", "")) or None
+    start_error = printable(facts.get("start_error", "")) or None
     # Once the launcher runs, whatever stands there may be the command's own words.
     if not has_started and limit_hit is None and (isolated := streams.kept["stderr"]).startswith(b"bwrap:"):
-        start_error = _printable(isolated.decode(errors="replace").strip())
+        start_error = printable(isolated.decode(errors="replace").strip())
     finished = limit_hit is None and start_error is None
     return SandboxResult(
         command=job.command,
@@ -306,9 +305,3 @@ def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: Stream
         peak_bytes=facts.get("peak_bytes"),
         isolation=job.isolation.name,
     )
-
-
-def _printable(text: str) -> str:
-    """The beginning of the text, with every character that would not be seen, or would be obeyed, written out."""
-    shown = text[:_LONGEST_ERROR]
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)
