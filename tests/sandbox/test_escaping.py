@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,3 +222,34 @@ def test_what_lies_below_the_temporary_folder_can_be_made_readable(isolation: Is
         folder.rmdir()
     assert result.stdout == b"told\n"
     assert not refused.ok
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "code"),
+    [
+        (
+            "node",
+            "main.js",
+            (
+                "const { Worker } = require('worker_threads');"
+                "new Worker(\"require('worker_threads').parentPort.postMessage(42)\", { eval: true })"
+                ".on('message', (sent) => console.log(sent))"
+            ),
+        ),
+        (
+            "java",
+            "Main.java",
+            (
+                "public class Main { public static void main(String[] a) throws Exception {"
+                " Thread t = new Thread(() -> System.out.println(42)); t.start(); t.join(); } }"
+            ),
+        ),
+    ],
+)
+def test_other_languages_start_with_their_threads(isolation: Isolation, program: str, name: str, code: str) -> None:
+    found = shutil.which(program, path="/usr/bin:/bin")
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    limits = Limits(wall_seconds=60, processes=128, open_files=512, memory_bytes=2 << 30)
+    result = sandbox.run([found, name], files={name: code.encode()}, isolation=isolation, limits=limits)
+    assert (result.stdout, result.ok) == (b"42\n", True), result.stderr

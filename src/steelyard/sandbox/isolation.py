@@ -19,13 +19,19 @@ from steelyard.sandbox._filter import ARCHITECTURES
 from steelyard.sandbox.records import Isolation, IsolationName
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What programs read at start-up and that says nothing about the user.
-SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
 BOX_IN_BUBBLEWRAP = "/box"
 LAUNCHER = str(Path(_launch.__file__).resolve())
 LAUNCHER_IN_BUBBLEWRAP = "/launch.py"
 """A place of its own: the package may lie below the temporary folder, which the sandbox replaces."""
 _STRENGTH: tuple[IsolationName, ...] = ("bubblewrap", "landlock")
+
+
+@cache
+def system_files() -> list[str]:
+    """What programs, Node and Java among them, read at start-up, and that says nothing about the user."""
+    etc = Path("/etc")
+    loader = ["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "alternatives", "ssl/openssl.cnf"]
+    return [*(str(etc / name) for name in loader), *sorted(map(str, etc.glob("java-*")))]
 
 
 def base_python() -> str:
@@ -62,7 +68,7 @@ def bubblewrap_command(box: str, *, readable: list[str]) -> list[str]:
     # before what may lie below them: an interpreter, or something readable.
     for place in ("/tmp", "/dev/shm"):  # noqa: S108 - paths inside the sandbox
         line += ["--bind", f"{box}/{TEMPORARY}", place]
-    for path in [*SYSTEM_FILES, *python_folders(), *readable]:
+    for path in [*system_files(), *python_folders(), *readable]:
         if Path(path).exists() and not path.startswith("/usr/"):
             # Bubblewrap would make the folders on the way for their owner only, and the command is not the owner.
             for parent in reversed(Path(path).parents[:-1]):

@@ -23,13 +23,13 @@ from steelyard.sandbox.isolation import (
     BOX_IN_BUBBLEWRAP,
     LAUNCHER,
     LAUNCHER_IN_BUBBLEWRAP,
-    SYSTEM_FILES,
     SYSTEM_FOLDERS,
     active_isolation,
     base_python,
     bubblewrap_command,
     landlock_abi,
     python_folders,
+    system_files,
 )
 from steelyard.sandbox.records import Isolation, LimitName, Limits, SandboxResult, printable
 from steelyard.sandbox.watching import Watcher
@@ -164,7 +164,7 @@ class _Job:
             "filter": filter_for(name, own_uid=self.uid is not None, abi=abi).hex(),
             "cwd": f"{inside}/{WORK}",
             "uid": self.uid,
-            "readable": [*SYSTEM_FOLDERS, *SYSTEM_FILES, *python_folders(), *self.readable, inside],
+            "readable": [*SYSTEM_FOLDERS, *system_files(), *python_folders(), *self.readable, inside],
             "writable": [f"{inside}/{folder}" for folder in (WORK, TEMPORARY, HOME)],
             "rlimits": self.rlimits(),
             "env": {
