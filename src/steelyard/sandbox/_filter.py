@@ -144,6 +144,7 @@ class _Test(NamedTuple):
 class _Guarded(NamedTuple):
     """A call that is let through when all its tests hold. The kernel takes these arguments as 32 bits, as we do."""
 
+    name: str
     numbers: Numbers
     tests: tuple[_Test, ...]
     error: int = EPERM
@@ -156,27 +157,29 @@ _GUARDED = (
     # A new process may not open namespaces of its own: in them it would be root again. And whoever looks for unlinked
     # files finds those of all threads in one place only while they share what is open.
     _Guarded(
-        (56, 220), (_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False))
-    ),  # clone
-    _Guarded((436, 436), (_Test(2, 2, 0),)),  # close_range, which can part what threads share
+        "clone",
+        (56, 220),
+        (_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False)),
+    ),
+    _Guarded("close_range", (436, 436), (_Test(2, 2, 0),)),  # it can part what threads share
 )
 # A pair of datagram sockets can be used to send to any socket that has a path; a pair of streams cannot. The bits are
 # those that SOCK_STREAM and SOCK_SEQPACKET have in common and that no other type has so.
-_SOCKET_PAIRS = (_Guarded((53, 199), (_Test(0, _WHOLE, 1), _Test(1, 0b1011, 1)), EACCES),)
+_SOCKET_PAIRS = (_Guarded("socketpair", (53, 199), (_Test(0, _WHOLE, 1), _Test(1, 0b1011, 1)), EACCES),)
 _PR_SET_DUMPABLE = 4
 # Without a uid or a namespace of its own the command shares these with all that the user runs: only its own process, 0.
 _OTHER_PROCESSES = (
-    _Guarded((302, 261), (_Test(0, _WHOLE, 0),)),  # prlimit64
-    _Guarded((203, 122), (_Test(0, _WHOLE, 0),)),  # sched_setaffinity
-    _Guarded((144, 119), (_Test(0, _WHOLE, 0),)),  # sched_setscheduler
-    _Guarded((142, 118), (_Test(0, _WHOLE, 0),)),  # sched_setparam
-    _Guarded((314, 274), (_Test(0, _WHOLE, 0),)),  # sched_setattr
-    _Guarded((256, 238), (_Test(0, _WHOLE, 0),)),  # migrate_pages
-    _Guarded((279, 239), (_Test(0, _WHOLE, 0),)),  # move_pages
-    _Guarded((141, 140), (_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0))),  # setpriority of a process, not of the user
-    _Guarded((251, 30), (_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0))),  # ioprio_set, likewise
-    # prctl: a process could close itself to the eyes of the user, ours
-    _Guarded((157, 167), (_Test(0, _WHOLE, _PR_SET_DUMPABLE, equal=False),)),
+    _Guarded("prlimit64", (302, 261), (_Test(0, _WHOLE, 0),)),
+    _Guarded("sched_setaffinity", (203, 122), (_Test(0, _WHOLE, 0),)),
+    _Guarded("sched_setscheduler", (144, 119), (_Test(0, _WHOLE, 0),)),
+    _Guarded("sched_setparam", (142, 118), (_Test(0, _WHOLE, 0),)),
+    _Guarded("sched_setattr", (314, 274), (_Test(0, _WHOLE, 0),)),
+    _Guarded("migrate_pages", (256, 238), (_Test(0, _WHOLE, 0),)),
+    _Guarded("move_pages", (279, 239), (_Test(0, _WHOLE, 0),)),
+    _Guarded("setpriority", (141, 140), (_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0))),  # of a process, not of the user
+    _Guarded("ioprio_set", (251, 30), (_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0))),  # likewise
+    # A process could close itself to the eyes of the user, ours
+    _Guarded("prctl", (157, 167), (_Test(0, _WHOLE, _PR_SET_DUMPABLE, equal=False),)),
 )
 # A descriptor can be told to signal another process whenever something can be read from it.
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
@@ -204,7 +207,7 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
         signals_unguarded, attributes_unguarded = abi < 6, not own_uid
         if signals_unguarded:
             denied.append((_SIGNAL_CALLS, EPERM))
-            guarded.append(_none_of((72, 25), (_F_SETOWN, _F_SETOWN_EX)))  # fcntl
+            guarded.append(_none_of("fcntl", (72, 25), (_F_SETOWN, _F_SETOWN_EX)))
         if abi < 3:
             denied.append((_TRUNCATE_CALLS, EPERM))
         if attributes_unguarded:
@@ -213,13 +216,13 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
         ways = ((_FIOSETOWN, _SIOCSPGRP) if signals_unguarded else ()) + (
             (_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR) if attributes_unguarded else ()
         )
-        guarded.append(_none_of((16, 29), ways))  # ioctl
+        guarded.append(_none_of("ioctl", (16, 29), ways))
     return _program(denied, guarded)
 
 
-def _none_of(numbers: Numbers, ways: tuple[int, ...]) -> _Guarded:
+def _none_of(name: str, numbers: Numbers, ways: tuple[int, ...]) -> _Guarded:
     """A call whose second argument says what it is to do, with those ways of it refused."""
-    return _Guarded(numbers, tuple(_Test(1, _WHOLE, way, equal=False) for way in ways))
+    return _Guarded(name, numbers, tuple(_Test(1, _WHOLE, way, equal=False) for way in ways))
 
 
 def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_Guarded]) -> bytes:

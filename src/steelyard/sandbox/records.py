@@ -21,11 +21,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cpu_seconds: int = 10
     """Processor time of each process."""
     memory_bytes: int = 512 * MIB
-    """Private memory of each process, and resident memory of all processes together."""
+    """Private memory of each process, and resident and shared memory of all processes together."""
     file_bytes: int = 16 * MIB
     """The largest file a process may write."""
     disk_bytes: int = 64 * MIB
-    """All files in the sandbox's folder together, beyond what was put there."""
+    """All files in the sandbox's folder together, unlinked ones that are held too, beyond what was put there."""
     processes: int = 32
     """Processes and threads alive at the same time."""
     open_files: int = 64
