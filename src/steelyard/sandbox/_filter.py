@@ -166,7 +166,6 @@ _GUARDED = (
 # A pair of datagram sockets can be used to send to any socket that has a path; a pair of streams cannot. The bits are
 # those that SOCK_STREAM and SOCK_SEQPACKET have in common and that no other type has so.
 _SOCKET_PAIRS = (_Guarded("socketpair", (53, 199), (_Test(0, _WHOLE, 1), _Test(1, 0b1011, 1)), EACCES),)
-_PR_SET_DUMPABLE = 4
 # Without a uid or a namespace of its own the command shares these with all that the user runs: only its own process, 0.
 _OTHER_PROCESSES = (
     _Guarded("prlimit64", (302, 261), (_Test(0, _WHOLE, 0),)),
@@ -178,8 +177,6 @@ _OTHER_PROCESSES = (
     _Guarded("move_pages", (279, 239), (_Test(0, _WHOLE, 0),)),
     _Guarded("setpriority", (141, 140), (_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0))),  # of a process, not of the user
     _Guarded("ioprio_set", (251, 30), (_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0))),  # likewise
-    # A process could close itself to the eyes of the user, ours
-    _Guarded("prctl", (157, 167), (_Test(0, _WHOLE, _PR_SET_DUMPABLE, equal=False),)),
 )
 # A descriptor can be told to signal another process whenever something can be read from it.
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902

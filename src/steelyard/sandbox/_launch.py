@@ -187,25 +187,20 @@ def main(arguments: list[str]) -> int:
     # Signals are waited for, not handled: none can come between a look and the sleep that follows it.
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _prctl(_PR_SET_DUMPABLE, 0)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _ask_for_a_signal_without_reader(spec)
     failed_to_start, tell = os.pipe()
-    wait, go = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(spec["report_fd"])
-            os.close(go)
-            if os.read(wait, 1):
-                _become(spec, arguments[1:])
+            _become(spec, arguments[1:])
         except OSError as error:
             os.write(tell, str(error).encode()[:_LONGEST_ERROR])
         except BaseException as error:  # noqa: BLE001 - the fork must end here whatever happened
             os.write(tell, repr(error).encode()[:_LONGEST_ERROR])
         os._exit(127)
-    # Only we are closed to the command's eyes. It must not be to the watcher's, so this comes after the fork.
-    _prctl(_PR_SET_DUMPABLE, 0)
-    os.write(go, b"!")
     os.close(tell)
     status = _end_of(child, spec)
     _kill_everything(spec)

@@ -152,7 +152,6 @@ class _Job:
             inside=_INSIDE_BUBBLEWRAP if boxed else (f"{os.path.realpath(self.box)}/",),
             # Bubblewrap is two processes, and the launcher a third.
             launchers=3 if boxed else 1,
-            others_may_hide=self.uid is not None,
         )
 
     def line(self, report_fd: int) -> list[str]:

@@ -103,8 +103,6 @@ class Holdings:
     """Bytes of each unlinked file, by device and number."""
     memory: dict[str, int] = field(default_factory=dict)
     """Bytes of each shared memory, likewise."""
-    hidden: set[int] = field(default_factory=set)
-    """Processes that could not be looked into."""
     mappings_bytes: int = 0
 
     def add(self, process: int) -> None:
@@ -118,11 +116,13 @@ class Holdings:
                     return
 
     def _look_into(self, place: str, process: int) -> None:
-        try:
+        with contextlib.suppress(PermissionError):
             self._add_open(place)
+        try:
             self._add_mapped(place, process)
         except PermissionError:
-            self.hidden.add(process)
+            # An honest process may close itself to others, to keep a secret. All that could be shared counts then.
+            self.memory[f"of {process}"] = _unexplained_bytes(place)
 
     def _add_open(self, place: str) -> None:
         for number in os.listdir(f"{place}/fd"):
@@ -154,6 +154,14 @@ class Holdings:
             self.memory[name] = max(self.memory.get(name, 0), reach) if exact is None else exact
         elif path.startswith(self.inside) and name not in self.files:
             self.files[name] = self.file_bytes if exact is None else exact
+
+
+def _unexplained_bytes(place: str) -> int:
+    """Mapped memory that is neither private data, which has a limit of its own, nor a program or library."""
+    with open(f"{place}/status", "rb") as status:
+        sizes = {line.split()[0]: int(line.split()[1]) * 1024 for line in status if line.startswith(b"Vm")}
+    explained = sum(sizes.get(kind, 0) for kind in (b"VmData:", b"VmStk:", b"VmExe:", b"VmLib:"))
+    return max(0, sizes.get(b"VmSize:", 0) - explained)
 
 
 def _has_ended(place: str) -> bool:
@@ -191,11 +199,8 @@ class Watcher:
     inside: tuple[str, ...]
     launchers: int
     """How many processes, each the only child of the one before, come before the command's first."""
-    others_may_hide: bool
-    """Whether a process that cannot be looked into may be one that we have no right to; else it is hiding."""
     _put_there: Usage = field(init=False)
     _known_memory: dict[str, int] = field(default_factory=dict)
-    _hidden: set[int] = field(default_factory=set)
     _quick: Pace = field(default_factory=lambda: Pace(0.02))
     _thorough: Pace = field(default_factory=lambda: Pace(0.05))
 
@@ -229,8 +234,4 @@ class Watcher:
         shared = sum(self._known_memory.values())
         if shared and memory_bytes(pid, shared=False) + shared > self.limits.memory_bytes:
             return "memory"
-        # One look may meet a process between its birth and its first step, or its last step and its end.
-        stays_hidden, self._hidden = self._hidden & held.hidden, held.hidden
-        if stays_hidden and not self.others_may_hide:
-            return "disk"
         return "disk" if self.disk_is_full(sum(held.files.values())) else None
