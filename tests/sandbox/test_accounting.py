@@ -27,6 +27,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_char_p]
 """
 SLEEP = "\nimport time\ntime.sleep(60)"
 
@@ -120,16 +121,21 @@ def test_files_and_folders_count_beyond_those_that_were_there(open_folder: Path)
     assert measured(open_folder, Usage(after.space, after.entries - 1)) is None
 
 
-@pytest.mark.parametrize("before", ["", "libc.prctl(4, 0, 0, 0, 0)\n"], ids=["seen", "closed to others"])
-def test_shared_memory_counts_after_it_was_let_go_of(attack: Attack, before: str) -> None:
+@pytest.mark.parametrize(
+    "after",
+    ["", "libc.prctl(4, 0, 0, 0, None)\n", "libc.prctl(0x53564D41, 0, start, whole, b'named')\n"],
+    ids=["seen", "closed to others", "named"],
+)
+def test_shared_memory_counts_after_it_was_let_go_of(attack: Attack, after: str) -> None:
     fill = (
         "whole, piece = 600 << 20, 50 << 20\n"
         "start = libc.mmap(None, whole, 3, 0x21, -1, 0)\n"
+        f"{after}"
         "for offset in range(0, whole, piece):\n"
         "  ctypes.memset(start + offset, 1, piece)\n"
         "  libc.madvise(start + offset, piece, 4)"
     )
-    assert attack(MAPPING + before + fill + SLEEP, limits=SMALL_MEMORY).limit_hit == "memory"
+    assert attack(MAPPING + fill + SLEEP, limits=SMALL_MEMORY).limit_hit == "memory"
 
 
 def test_processes_may_share_memory_within_the_limit(attack: Attack) -> None:

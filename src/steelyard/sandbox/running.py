@@ -152,6 +152,7 @@ class _Job:
             inside=_INSIDE_BUBBLEWRAP if boxed else (f"{os.path.realpath(self.box)}/",),
             # Bubblewrap is two processes, and the launcher a third.
             launchers=3 if boxed else 1,
+            is_ours=self.uid is None,
         )
 
     def line(self, report_fd: int) -> list[str]:

@@ -20,6 +20,8 @@ _LONGEST_PATH = 2_000
 """So are folders further down than this: beyond twice as much the system takes no path, and nobody could look."""
 _MOST_MAPPINGS_BYTES = 8 << 20
 """More lines about mapped memory than this are taken for too much memory: reading them must not hold up the clock."""
+_NAMED_SHARED = b" [anon_shmem:"
+"""How the kernel shows shared memory to which a process gave a name."""
 _REST = 8
 """How much longer than a look the time until the next is: most of the processor is the command's."""
 
@@ -99,6 +101,8 @@ class Holdings:
     file_bytes: int
     inside: tuple[str, ...]
     """Where the command's own files are, as the kernel shows their paths."""
+    is_ours: bool
+    """Whether the processes are of our own uid, so that only those that close themselves are closed to us."""
     files: dict[str, int] = field(default_factory=dict)
     """Bytes of each unlinked file, by device and number."""
     memory: dict[str, int] = field(default_factory=dict)
@@ -122,7 +126,8 @@ class Holdings:
             self._add_mapped(place, process)
         except PermissionError:
             # An honest process may close itself to others, to keep a secret. All that could be shared counts then.
-            self.memory[f"of {process}"] = _unexplained_bytes(place)
+            if self.is_ours:
+                self.memory[f"of {process}"] = _unexplained_bytes(place)
 
     def _add_open(self, place: str) -> None:
         for number in os.listdir(f"{place}/fd"):
@@ -136,10 +141,10 @@ class Holdings:
         with open(f"{place}/maps", "rb") as listed:
             text = listed.read(_MOST_MAPPINGS_BYTES)
         self.mappings_bytes += len(text)
-        if b" (deleted)\n" not in text:
+        if b" (deleted)\n" not in text and _NAMED_SHARED not in text:
             return
         for line in text.splitlines():
-            if line.endswith(b" (deleted)"):
+            if line.endswith(b" (deleted)") or _NAMED_SHARED in line:
                 self._add_mapping(process, line.decode(errors="replace"))
 
     def _add_mapping(self, process: int, line: str) -> None:
@@ -149,7 +154,7 @@ class Holdings:
         exact = None
         with contextlib.suppress(OSError):
             exact = os.stat(f"/proc/{process}/map_files/{start:x}-{end:x}").st_blocks * 512
-        if path == "/dev/zero (deleted)" and access.endswith("s"):
+        if access.endswith("s") and path.startswith(("/dev/zero (deleted)", "[anon_shmem:")):
             reach = int(offset, 16) + end - start
             self.memory[name] = max(self.memory.get(name, 0), reach) if exact is None else exact
         elif path.startswith(self.inside) and name not in self.files:
@@ -199,6 +204,8 @@ class Watcher:
     inside: tuple[str, ...]
     launchers: int
     """How many processes, each the only child of the one before, come before the command's first."""
+    is_ours: bool
+    """Whether the command has our own uid."""
     _put_there: Usage = field(init=False)
     _known_memory: dict[str, int] = field(default_factory=dict)
     _quick: Pace = field(default_factory=lambda: Pace(0.02))
@@ -224,7 +231,7 @@ class Watcher:
         return measured(self.box, Usage(space, self._put_there.entries + MOST_FILES)) is None
 
     def _looked_into(self, pid: int) -> LimitName | None:
-        held = Holdings(self.limits.file_bytes, self.inside)
+        held = Holdings(self.limits.file_bytes, self.inside, self.is_ours)
         for process in itertools.islice(descendants(pid), self.launchers, None):
             held.add(process)
             if held.mappings_bytes >= _MOST_MAPPINGS_BYTES:
