@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from steelyard.arena.arena import Arena, create_arena
@@ -77,3 +78,12 @@ def as_task(values: dict[str, Any]) -> Task:
 
 def as_submission(values: dict[str, Any]) -> Submission:
     return convert_submission(values)
+
+
+def folder_of(path: Path, files: dict[str, str]) -> Path:
+    """A folder with these files, by their paths in it."""
+    for name, text in files.items():
+        target = path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    return path

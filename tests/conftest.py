@@ -8,6 +8,9 @@ import os
 import pytest
 from hypothesis import settings
 
+from steelyard import sandbox
+from steelyard.errors import NoIsolation
+from steelyard.sandbox import Isolation
 from steelyard.settings import CACHE_FOLDER
 
 settings.register_profile("steady", derandomize=True)
@@ -21,3 +24,14 @@ os.environ[CACHE_FOLDER] = ""  # no test leans on what an earlier one has kept
 def marker() -> str:
     """Seconds to sleep for that no other test, and nobody else on this machine, sleeps for."""
     return f"86398.{os.getpid()}{next(_markers):06}"
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"], scope="module")
+def isolation(request: pytest.FixtureRequest) -> Isolation:
+    try:
+        found = sandbox.isolation_named(request.param)
+    except NoIsolation as error:
+        pytest.skip(str(error))
+    if found.python is None:
+        pytest.skip("no interpreter that the sandbox's uid can start")
+    return found

@@ -51,3 +51,11 @@ def store(store_address: str) -> Iterator[Store]:
     opened = open_store(store_address)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A clock that stands still unless a test moves it, so that nothing can go by the time."""
+    held = [1_000_000]
+    monkeypatch.setattr("steelyard.arena.arena.now_microseconds", lambda: held[0])
+    return held

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from arena_makers import as_submission, as_task, make_arena
+from arena_makers import as_submission, as_task, folder_of, make_arena
 from steelyard import sandbox
 from steelyard.arena.artifacts import BadArtifacts, locate, staged
 from steelyard.arena.criteria import NO_ARTIFACTS, check_all
@@ -41,14 +41,6 @@ GOOD = {
         "    def test_f(self):\n        self.assertEqual(solution.f(), 1)\n"
     ),
 }
-
-
-def folder_of(path: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        target = path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-    return path
 
 
 def check(criterion: dict[str, Any], folder: Path | None, **said: Any) -> CriterionResult:

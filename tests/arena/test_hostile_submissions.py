@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arena_makers import as_submission
+from arena_makers import as_submission, folder_of
 from steelyard import sandbox
 from steelyard.arena.artifacts import staged
 from steelyard.arena.criteria import check_all
@@ -504,14 +504,6 @@ for name in ('test_solution', 'test_zoo'):
 """,
     ),
 }
-
-
-def folder_of(path: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        target = path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-    return path
 
 
 def check(tmp_path: Path, code: str, hidden: dict[str, str]) -> CriterionResult:

@@ -19,13 +19,6 @@ from steelyard.store.migrations.m0012_past_settings import METADATA, past_settin
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    held = [1_000_000]
-    monkeypatch.setattr("steelyard.arena.arena.now_microseconds", lambda: held[0])
-    return held
-
-
-@pytest.fixture
 def arena(store: Store, clock: list[int]) -> Arena:
     made = make_arena(store)
     made.add_task(as_task({"id": "task"}))

@@ -43,14 +43,6 @@ def give(arena: Arena, *numbers: int) -> None:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A clock that stands still unless a test moves it, so that nothing can go by the time."""
-    held = [1_000_000]
-    monkeypatch.setattr("steelyard.arena.arena.now_microseconds", lambda: held[0])
-    return held
-
-
-@pytest.fixture
 def arena(store: Store, clock: list[int]) -> Arena:
     """Six submissions by arena-1, then another profile, then two by that."""
     made = make_arena(store, policy="as-submitted")

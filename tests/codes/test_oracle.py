@@ -38,17 +38,6 @@ IN_EVERY_TEST = (
 )
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"], scope="module")
-def isolation(request: pytest.FixtureRequest) -> Isolation:
-    try:
-        found = sandbox.isolation_named(request.param)
-    except NoIsolation as error:
-        pytest.skip(str(error))
-    if found.python is None:
-        pytest.skip("no interpreter that the sandbox's uid can start")
-    return found
-
-
 def left_behind() -> list[str]:
     """What sandboxed programs wrote outside."""
     return [path for path in ("/etc/steelyard-was-here", "/root/steelyard-was-here") if _exists(path)]

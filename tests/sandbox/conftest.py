@@ -13,17 +13,6 @@ from steelyard.errors import NoIsolation
 from steelyard.sandbox import Isolation, SandboxResult
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"], scope="module")
-def isolation(request: pytest.FixtureRequest) -> Isolation:
-    try:
-        found = sandbox.isolation_named(request.param)
-    except NoIsolation as error:
-        pytest.skip(str(error))
-    if found.python is None:
-        pytest.skip("no interpreter that the sandbox's uid can start")
-    return found
-
-
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that any uid may enter; pytest's own are closed to those that commands have."""
