@@ -27,6 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MOST_SAID = 200
+"""Characters of another program's or a library's message that an error shows."""
+
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most like `name`; None when nothing is close.
@@ -250,3 +253,15 @@ class BadDeclaration(SteelyardError):
 
     kind = "bad_declaration"
     http_status = 500
+
+
+def said_by(error: BaseException) -> str:
+    """What the system or a library says went wrong: without a path, which may be ours, bounded, never empty.
+
+    >>> said_by(OSError(2, "No such file or directory", "/somewhere")), said_by(MemoryError())
+    ('No such file or directory', 'MemoryError')
+    """
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if len(said) > MOST_SAID:
+        return f"{said[:MOST_SAID]}..."
+    return said or type(error).__name__

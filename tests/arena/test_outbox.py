@@ -13,9 +13,10 @@ from steelyard.arena.arena import Arena, now_microseconds
 from steelyard.arena.delivering import SECOND, serve, waits_seconds
 from steelyard.arena.events import EVALUATED
 from steelyard.arena.notify import notify_once, waiting
-from steelyard.arena.outbox import CHANGED_AT_ONCE, DAY, KEPT_DAYS, settle, skip_before, stands_for
+from steelyard.arena.outbox import CHANGED_AT_ONCE, KEPT_DAYS, settle, skip_before, stands_for
 from steelyard.arena.targets import Target
 from steelyard.arena.watching import Watch
+from steelyard.records.moments import DAY
 from steelyard.store import Store, open_store
 from steelyard.store.migrations.m0013_deliveries_due import deliveries
 from steelyard.store.migrations.m0015_outbox_waits import INDEXES, outbox

@@ -16,7 +16,7 @@ from threading import Event
 from typing import IO, Self
 
 from steelyard.archives.streams import CHUNK, BrokenOff, bz2_chunks, gz_chunks, xz_chunks, zst_chunks
-from steelyard.errors import Interrupted, SteelyardError, UnreadableFile
+from steelyard.errors import Interrupted, SteelyardError, UnreadableFile, said_by
 from steelyard.records.finding import Rejected
 
 ENCRYPTED = 0x1
@@ -29,8 +29,6 @@ _CARRIERS = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )
-MOST_SAID = 200
-"""Characters of a library's own message that an error shows."""
 ZSTANDARD = 93
 """The number of this packing in zips; Inspect packs its logs so, and Python before 3.14 does not know it."""
 
@@ -104,11 +102,14 @@ class Meter:
         self._count(len(fresh))
 
     def _count(self, entries: int) -> None:
-        if self.stop is not None and self.stop.is_set():
-            raise Interrupted("unpacking was stopped")
+        self._go_on()
         self.entries += entries
         if self.entries > self.limits.entries:
             raise self.refused(f"more than {self.limits.entries:,} entries and folders")
+
+    def _go_on(self) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise Interrupted("unpacking was stopped")
 
     def expects(self, size: int) -> None:
         """Refuses before unpacking what an entry's own header says is too much."""
@@ -117,8 +118,7 @@ class Meter:
 
     def took(self, size: int) -> None:
         """Bytes that came out."""
-        if self.stop is not None and self.stop.is_set():
-            raise Interrupted("unpacking was stopped")
+        self._go_on()
         self.out += size
         if self.out > self.allowed:
             raise self.refused(f"it expands to more than {self.allowed:,} bytes")
@@ -161,8 +161,7 @@ def _whatever_it_raises(shown: str, reason: str) -> Iterator[None]:
     except SteelyardError:
         raise
     except Exception as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UnreadableFile(shown, f"{reason}: {said[:MOST_SAID] or type(error).__name__}") from error
+        raise UnreadableFile(shown, f"{reason}: {said_by(error)}") from error
 
 
 def bounded_zip(path: Path, *, limits: Limits = LIMITS) -> zipfile.ZipFile:

@@ -97,11 +97,12 @@ class Arena:
             self._adopt(*read_settings(connection, self.store.address))
             yield connection
 
-    def add_task(self, given: Task | Mapping[str, Any], *, beside: Path | None = None) -> bool:
+    def add_task(
+        self, given: Task | Mapping[str, Any], *, beside: Path | None = None
+    ) -> bool:  # Any: the task's fields as JSON has them
         """Add a task with its own files; False when the very same one is there.
 
         Folders that it names are found from `beside`, else from the working directory; what is in them now is kept.
-        Any: the task's fields as JSON has them.
         """
         try:
             task = given if isinstance(given, Task) else convert_task(given)

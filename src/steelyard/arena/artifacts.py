@@ -16,15 +16,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 
-from steelyard.archives import ONE_FILE, Limits, packing, unpack
-from steelyard.errors import BadInput, Interrupted, UnreadableFile
+from steelyard.archives import LIMITS, ONE_FILE, Limits, packing, unpack
+from steelyard.errors import BadInput, Interrupted, UnreadableFile, said_by
+from steelyard.records.finding import Rejected
 
 MOST_FILES = 20_000
 MOST_BYTES = 512 * 1024 * 1024
-MOST_FOLDERS_DEEP = 100
-"""What copies and removes trees goes down them step by step, and Python's steps are bounded."""
+MOST_FOLDERS_DEEP = LIMITS.folders
 MOST_QUOTED = 200
-"""Characters of a name or of another program's message that an error shows."""
+"""Characters of a name that an error shows."""
 NO_ARCHIVE = "the artifacts are neither a folder nor a tar or zip archive"
 _PIECE = 1 << 20
 
@@ -52,7 +52,7 @@ def locate(artifacts: str, root: Path) -> Path:
         if inside and path.exists():
             return path
     except (OSError, ValueError, RuntimeError) as error:
-        raise BadArtifacts(f"the artifacts cannot be found: {_why(error)}") from error
+        raise BadArtifacts(f"the artifacts cannot be found: {said_by(error)}") from error
     if not inside:
         raise BadArtifacts(
             "the artifacts lie outside of the folder of the submissions", hint="name them relative to it"
@@ -63,12 +63,6 @@ def locate(artifacts: str, root: Path) -> Path:
 def _quoted(name: str) -> str:
     """A name that somebody else chose, as a message may show it."""
     return repr(name if len(name) <= MOST_QUOTED else f"{name[:MOST_QUOTED]}...")
-
-
-def _why(error: Exception) -> str:
-    """What went wrong, without the path: that is one of ours, and may be as long as whoever submits likes."""
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return said if len(said) <= MOST_QUOTED else f"{said[:MOST_QUOTED]}..."
 
 
 @contextmanager
@@ -86,25 +80,25 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
             else:
                 raise BadArtifacts(NO_ARCHIVE)
         except OSError as error:
-            raise BadArtifacts(f"the artifacts cannot be read: {_why(error)}") from error
+            raise BadArtifacts(f"the artifacts cannot be read: {said_by(error)}") from error
         yield Staged(folder, _digest(folder))
 
 
 def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:
-    limits = Limits(entries=MOST_FILES, bytes_in_all=MOST_BYTES, free_bytes=MOST_BYTES, folders=MOST_FOLDERS_DEEP)
+    limits = Limits(entries=MOST_FILES, bytes_in_all=MOST_BYTES, free_bytes=MOST_BYTES)
     try:
-        kind = packing(path)
-        broken = None
-        if kind in ONE_FILE:  # a tar may be packed as a whole
-            broken = unpack(path, "the artifacts", scratch / "packed", limits=limits, stop=stop)
+        if packing(path) in ONE_FILE:  # a tar may be packed as a whole
+            _whole(unpack(path, "the artifacts", scratch / "packed", limits=limits, stop=stop))
             (path,) = (scratch / "packed").iterdir()
-            kind = packing(path)
-        if broken is None and kind in ("tar", "zip"):
-            broken = unpack(path, "the artifacts", folder, limits=limits, stop=stop)
-        elif broken is None:
+        if packing(path) not in ("tar", "zip"):
             raise BadArtifacts(NO_ARCHIVE)
+        _whole(unpack(path, "the artifacts", folder, limits=limits, stop=stop))
     except UnreadableFile as error:
         raise BadArtifacts(f"the artifacts cannot be read: {error.message}") from error
+
+
+def _whole(broken: Rejected | None) -> None:
+    """Refuse an archive that breaks off: what stands before the break is not what was submitted."""
     if broken is not None:
         raise BadArtifacts(f"the artifacts cannot be read: {broken.reason}")
 

@@ -20,6 +20,7 @@ from steelyard.arena.board import KnownTask
 from steelyard.arena.criteria import check_all, runs_commands
 from steelyard.arena.entries import Entry
 from steelyard.arena.task_files import KeptFiles
+from steelyard.errors import said_by
 from steelyard.records.finding import Rejected
 from steelyard.records.submission import Submission, submission_digest
 
@@ -119,5 +120,5 @@ def _check(waiting: Waiting, places: Places, stop: Event) -> Entry | Rejected:
     except BadArtifacts as error:
         return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
     except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along
-        reason = f"its artifacts could not be checked: {getattr(error, 'strerror', None) or type(error).__name__}"
+        reason = f"its artifacts could not be checked: {said_by(error)}"
         return Rejected(path=one.id, reason=reason, hint="submit it again", code="not_checked")

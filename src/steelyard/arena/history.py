@@ -17,11 +17,10 @@ from steelyard.arena.standings import ranked
 from steelyard.arena.tasks import find_tasks, known_task, load_tasks
 from steelyard.arena.view import View, view_task
 from steelyard.errors import UnknownName, UsageError
-from steelyard.records.moments import iso
+from steelyard.records.moments import DAY, iso
 from steelyard.records.texts import is_storable
 from steelyard.store.migrations.m0001_arena import baselines, submissions, tasks
 
-DAY = 86_400 * 1_000_000
 NAMES_LOOKED_AT = 10_000
 """Among so many the nearest is looked for when nobody has the name."""
 

@@ -13,11 +13,11 @@ from sqlalchemy.sql import ColumnElement
 from steelyard.arena.arena import now_microseconds
 from steelyard.arena.events import unfold_events
 from steelyard.arena.targets import Target
+from steelyard.records.moments import DAY
 from steelyard.store import Store
 from steelyard.store.migrations.m0013_deliveries_due import deliveries
 from steelyard.store.migrations.m0015_outbox_waits import outbox
 
-DAY = 86_400_000_000
 CHANGED_AT_ONCE = 10_000
 """Events that are changed in one transaction: those who submit come in between."""
 KEPT_DAYS = 30

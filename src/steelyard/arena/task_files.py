@@ -20,7 +20,7 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.artifacts import MOST_FOLDERS_DEEP
 from steelyard.arena.board import KnownTask
 from steelyard.records.task import SuccessCriterion, Task, TestsPass
-from steelyard.records.texts import FORBIDDEN
+from steelyard.records.texts import is_storable
 from steelyard.store import Store
 from steelyard.store.migrations.m0014_task_files import task_files
 
@@ -105,7 +105,7 @@ def _plain_files(root: Path) -> Iterator[Path]:
             mode = path.lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 raise ValueError(f"{shown} among the task's own files is a link or no plain file (copy it there)")
-            if FORBIDDEN.search(str(path.relative_to(root))):
+            if not is_storable(str(path.relative_to(root))):
                 raise ValueError(f"{shown} among the task's own files has a name that is not UTF-8 (rename it)")
             if len(path.relative_to(root).parts) > MOST_FOLDERS_DEEP:
                 raise ValueError(f"the task's own files lie more than {MOST_FOLDERS_DEEP} folders deep")

@@ -16,7 +16,7 @@ from steelyard.arena.rules import Rules
 from steelyard.arena.task_files import TaskFiles, digests_of, keep_task_files, kept_digests, read_task_files
 from steelyard.errors import BadStore, UnknownName, UsageError
 from steelyard.records.task import Task, check_task, convert_task
-from steelyard.records.texts import FORBIDDEN
+from steelyard.records.texts import is_storable
 from steelyard.store.migrations.m0001_arena import baselines, states, tasks
 
 FIRST_VERSION = 1
@@ -70,7 +70,7 @@ def load_tasks(connection: Connection, rules: Rules) -> dict[str, KnownTask]:
 
 def find_tasks(connection: Connection, ids: Iterable[str], rules: Rules) -> dict[str, KnownTask]:
     """The tasks of these ids that are there."""
-    wanted = sorted(name for name in ids if FORBIDDEN.search(name) is None)
+    wanted = sorted(name for name in ids if is_storable(name))
     found: dict[str, KnownTask] = {}
     for start in range(0, len(wanted), IDS_PER_QUERY):
         some = tasks.c.id.in_(wanted[start : start + IDS_PER_QUERY])

@@ -13,7 +13,7 @@ import msgspec
 from steelyard.codes.languages import PYTHON, language_named
 from steelyard.codes.normalise import Level, default_level
 from steelyard.errors import BadContract, UnknownName, nearest
-from steelyard.records.texts import FORBIDDEN, MOST_NAME_BYTES, is_too_long
+from steelyard.records.texts import MOST_NAME_BYTES, is_storable, is_too_long
 
 Comparison = Literal["equal", "close", "unordered"]
 ValueType = Literal["integer", "number", "boolean", "string", "list", "object", "null"]
@@ -140,7 +140,7 @@ class Contract(_Part, frozen=True, kw_only=True):
     """How far repair may go."""
 
     def __post_init__(self) -> None:
-        if FORBIDDEN.search(self.id):
+        if not is_storable(self.id):
             raise ValueError("the id holds a NUL byte or half a character")
         if is_too_long(self.id):
             raise ValueError(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8")

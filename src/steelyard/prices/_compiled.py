@@ -28,6 +28,7 @@ from steelyard.prices._book import (
     whole_run_doubt,
 )
 from steelyard.records.missing import Missing
+from steelyard.records.moments import DAY
 from steelyard.records.run import TOKEN_KINDS, Usage
 
 LARGEST_EXACT = 2**53
@@ -35,8 +36,6 @@ LARGEST_EXACT = 2**53
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NEVER = np.iinfo(np.int64).max
-DAY = 86_400_000_000
-"""A day in microseconds."""
 
 PRICED = -1
 """Stands for the reason of a row that has none."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+DAY = 86_400_000_000
+"""Microseconds."""
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 

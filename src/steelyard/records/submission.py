@@ -16,7 +16,7 @@ from steelyard.records.finite import MOST
 from steelyard.records.moments import as_utc
 from steelyard.records.places import unknown_field
 from steelyard.records.run import Judgment, Name, Record, Run
-from steelyard.records.texts import FORBIDDEN, MOST_NAME_BYTES, is_too_long
+from steelyard.records.texts import MOST_NAME_BYTES, is_storable, is_too_long
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
@@ -292,7 +292,7 @@ def _briefly_named(submission: Submission) -> Submission:
 
 def _holds_forbidden(value: object) -> bool:
     if isinstance(value, str):
-        return FORBIDDEN.search(value) is not None
+        return not is_storable(value)
     if isinstance(value, Judgment):
         return _holds_forbidden(value.judge) or _holds_forbidden(tuple(line.name for line in value.criteria or ()))
     return isinstance(value, tuple) and any(_holds_forbidden(one) for one in value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from steelyard.records.finite import leaves
 
-FORBIDDEN = re.compile("[\0\ud800-\udfff]")
+_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 """What no database takes as text: the NUL byte, and halves of characters."""
 
 MOST_NAME_BYTES = 1024
@@ -22,7 +22,7 @@ def is_storable(text: str) -> bool:
     >>> is_storable("ant"), is_storable("a\udcff"), is_storable("a\0")
     (True, False, False)
     """
-    return FORBIDDEN.search(text) is None
+    return _FORBIDDEN.search(text) is None
 
 
 def forbidden_text(values: Any) -> str | None:  # Any: JSON or TOML values, and records of them
@@ -31,7 +31,7 @@ def forbidden_text(values: Any) -> str | None:  # Any: JSON or TOML values, and 
     >>> forbidden_text({"tools": ["ant", "b" + chr(0)]})
     'tools[2]'
     """
-    return next((place for place, one in leaves(values) if isinstance(one, str) and FORBIDDEN.search(one)), None)
+    return next((place for place, one in leaves(values) if isinstance(one, str) and not is_storable(one)), None)
 
 
 def is_too_long(name: str) -> bool:

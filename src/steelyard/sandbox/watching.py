@@ -212,7 +212,9 @@ class Watcher:
     _thorough: Pace = field(default_factory=lambda: Pace(0.05))
 
     def __post_init__(self) -> None:
-        self._put_there = measured(self.box) or Usage(0, 0)
+        found = measured(self.box)
+        assert found is not None  # without a bound all is counted
+        self._put_there = found
 
     def limit_hit(self, pid: int) -> LimitName | None:
         """The limit that the process and all it started are over, if it is time to look."""
