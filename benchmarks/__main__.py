@@ -13,9 +13,9 @@ def main() -> int:
     """Each benchmark in a process of its own, so that one's memory is not another's."""
     wanted = [word for word in sys.argv[1:] if not word.startswith("-")]
     options = [word for word in sys.argv[1:] if word.startswith("-")]
-    found = [info.name for info in pkgutil.iter_modules(benchmarks.__path__) if not info.name.startswith("_")]
+    names = [info.name for info in pkgutil.iter_modules(benchmarks.__path__) if not info.name.startswith("_")]
     status = 0
-    for name in wanted or found:
+    for name in wanted or names:
         print(f"\n== {name}", flush=True)
         status |= subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *options], check=False).returncode
     return status

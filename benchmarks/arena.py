@@ -131,10 +131,10 @@ def live(folder: Path, small: int, large: int, times: int) -> None:
     moved = 0
     versions: dict[int, int] = {}
     for number in range(times):
-        one = make(rng, f"live-{number}", "task")
+        submission = make(rng, f"live-{number}", "task")
         for rows, arena in arenas.items():
             start = time.perf_counter()
-            (receipt,) = arena.submit([one])
+            (receipt,) = arena.submit([submission])
             seconds = time.perf_counter() - start
             assert isinstance(receipt, Receipt)
             if versions.setdefault(rows, receipt.baseline_version) == receipt.baseline_version:
@@ -142,14 +142,14 @@ def live(folder: Path, small: int, large: int, times: int) -> None:
             else:
                 versions[rows] = receipt.baseline_version
                 moved += 1
-            theirs[rows].append(timed(lambda rows=rows, name=one.id: plain[rows].submit(name)))  # type: ignore[misc]
+            theirs[rows].append(timed(lambda rows=rows, name=submission.id: plain[rows].submit(name)))  # type: ignore[misc]
     print(
         f"\nOne more submission (score, flags, rank, percentile, baseline, event), {times} in turn;"
         f" {moved} moved the baseline and are left out"
     )
     print(f"{'':34}{f'{small:,}':>12}{f'{large:,}':>12}{'ratio':>8}")
-    for name, found in (("steelyard, median ms", ours), ("count over an index, median ms", theirs)):
-        a, b = (statistics.median(found[rows]) * 1000 for rows in (small, large))
+    for name, seconds_by_rows in (("steelyard, median ms", ours), ("count over an index, median ms", theirs)):
+        a, b = (statistics.median(seconds_by_rows[rows]) * 1000 for rows in (small, large))
         print(f"{name:34}{a:12.2f}{b:12.2f}{b / a:8.1f}")
     a, b = (statistics.quantiles(ours[rows], n=100)[98] * 1000 for rows in (small, large))
     print(f"{'steelyard, 99th percentile ms':34}{a:12.2f}{b:12.2f}{b / a:8.1f}")
@@ -161,24 +161,24 @@ def live(folder: Path, small: int, large: int, times: int) -> None:
         other.db.close()
 
 
-def as_dict(one: Submission) -> dict[str, Any]:
-    values = {name: getattr(one, name) for name in one.__struct_fields__}
+def as_dict(submission: Submission) -> dict[str, Any]:
+    values = {name: getattr(submission, name) for name in submission.__struct_fields__}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def specification(rows: Iterator[list[dict[str, Any]]], db: sqlite3.Connection | None) -> None:
     """Seven steps for each submission, as the specification writes them."""
     for submissions in rows:
-        held: list[dict[str, Any]] = []
+        submitted: list[dict[str, Any]] = []
         evaluations: list[dict[str, Any]] = []
-        baseline = twin.baseline_of(held)
+        baseline = twin.baseline_of(submitted)
         for place, submission in enumerate(submissions):
             evaluation = twin.overall(submission, {}, baseline) | {"submitted_at": place}
-            held.append(submission)
+            submitted.append(submission)
             evaluations.append(evaluation)
-            twin.outliers(held)
+            twin.outliers(submitted)
             ranked = twin.rankings(evaluations)
-            baseline = twin.baseline_of(held)
+            baseline = twin.baseline_of(submitted)
             if db is not None:
                 _keep(db, submission, evaluation, ranked, baseline)
 
@@ -187,7 +187,7 @@ def _keep(db: sqlite3.Connection, submission: Any, evaluation: Any, ranked: Any,
     db.execute("BEGIN IMMEDIATE")
     db.execute("INSERT INTO submissions VALUES (?, ?)", (submission["id"], json.dumps(submission)))
     db.execute("INSERT INTO evaluations VALUES (?, ?, NULL, NULL)", (submission["id"], json.dumps(evaluation)))
-    places = [(one["overall_ranking"], one["percentile"], one["submission_id"]) for one in ranked]
+    places = [(row["overall_ranking"], row["percentile"], row["submission_id"]) for row in ranked]
     db.executemany("UPDATE evaluations SET ranking = ?, percentile = ? WHERE id = ?", places)
     db.execute("INSERT OR REPLACE INTO baselines VALUES (?, ?)", (submission["task_id"], json.dumps(baseline)))
     db.execute("INSERT INTO notifications VALUES (?, 0)", (submission["id"],))
@@ -216,33 +216,33 @@ def batch_of_ours(folder: Path, rows: list[list[Submission]], seed: int) -> tupl
     arena = create_arena(open_store(f"sqlite:///{folder}/batch-{seed}.db"), load_profile("arena-1"))
     for task in range(tasks):
         arena.add_task(Task(id=f"task-{task}"))
-    given = [one for group in rows for one in group]
+    given = [submission for group in rows for submission in group]
     rng.shuffle(given)
     arena.submit([make(rng, f"warm/{number}", f"task-{number % tasks}") for number in range(300)])
-    found = both_times(lambda: arena.submit(given))
+    spent = both_times(lambda: arena.submit(given))
     arena.store.close()
-    return found
+    return spent
 
 
 def batch(folder: Path, tasks: int, each: int) -> None:
     """Every way is run ROUNDS times in turn, and the best of its times counts."""
     rng = random.Random(7)
     rows = [[make(rng, f"{task}/{place}", f"task-{task}") for place in range(each)] for task in range(tasks)]
-    slice_ = [[as_dict(one) for one in group] for group in rows[:TWIN_TASKS]]
+    slice_ = [[as_dict(submission) for submission in group] for group in rows[:TWIN_TASKS]]
     scale = tasks / len(slice_)
     names = (
         "steelyard, kept in SQLite",
         "the specification one by one, kept in SQLite",
         "the specification one by one, kept nowhere",
     )
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    times_by_way: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for number in range(ROUNDS):
-        found[names[0]].append(batch_of_ours(folder, rows, number))
+        times_by_way[names[0]].append(batch_of_ours(folder, rows, number))
         db = specification_store(folder / f"specification-{number}.db")
-        found[names[1]].append(both_times(lambda db=db: specification(iter(slice_), db)))  # type: ignore[misc]
+        times_by_way[names[1]].append(both_times(lambda db=db: specification(iter(slice_), db)))  # type: ignore[misc]
         db.close()
-        found[names[2]].append(both_times(lambda: specification(iter(slice_), None)))
-    best = {name: [min(column) for column in zip(*times, strict=True)] for name, times in found.items()}
+        times_by_way[names[2]].append(both_times(lambda: specification(iter(slice_), None)))
+    best = {name: [min(column) for column in zip(*times, strict=True)] for name, times in times_by_way.items()}
     for name in names[1:]:
         best[name] = [seconds * scale for seconds in best[name]]
     ours = best[names[0]]

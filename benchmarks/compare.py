@@ -67,7 +67,9 @@ def ours(path: Path) -> dict[str, Any]:
     _, best, worst, test = bands(scores, order="mean", options=Options())
     seconds = time.perf_counter() - started
     agents = scores.shape[1]
-    found = {f"agent-{i:03} agent-{j:03}": float(gaps[i, j]) for i in range(agents) for j in range(agents) if i != j}
+    named_gaps = {
+        f"agent-{i:03} agent-{j:03}": float(gaps[i, j]) for i in range(agents) for j in range(agents) if i != j
+    }
     width = float(np.mean((high - low)[np.triu_indices(agents, 1)]))
     print(
         f"  mean width of the intervals {width:.4f}; bands by {test}, the first {best.min()}-{worst[best == 1].max()}"
@@ -75,7 +77,7 @@ def ours(path: Path) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "gaps": found,
+        "gaps": named_gaps,
     }
 
 
@@ -111,15 +113,15 @@ def theirs(python: Path, path: Path, options: dict[str, Any]) -> dict[str, Any]:
     line = next((line for line in run.stdout.splitlines() if line.startswith("RESULT ")), None)
     if line is None:
         raise SystemExit(f"evalstats gave no result:\n{run.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(line.removeprefix("RESULT "))
-    return found
+    result: dict[str, Any] = json.loads(line.removeprefix("RESULT "))
+    return result
 
 
-def check_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+def check_same(first: dict[str, Any], other: dict[str, Any]) -> None:
     """Both must have found the same difference for every pair."""
     for pair, gap in other["gaps"].items():
-        if abs(one["gaps"][pair] - gap) > 1e-9:
-            raise SystemExit(f"{pair}: {one['gaps'][pair]} here, {gap} there")
+        if abs(first["gaps"][pair] - gap) > 1e-9:
+            raise SystemExit(f"{pair}: {first['gaps'][pair]} here, {gap} there")
 
 
 def main() -> int:

@@ -88,14 +88,14 @@ def with_pandas(frame: pd.DataFrame) -> pd.DataFrame:
     frame["duration_seconds"] = (frame["ended_at"] - frame["started_at"]).dt.total_seconds()
     frame["cost_of_pass_per_run"] = np.where(frame["pass_rate"] > 0, frame["cost_usd"], np.inf)
     groups = frame.groupby(list(BY), observed=True, sort=True)[list(METRICS)]
-    found = groups.agg(["median", "mean", "min", "max"])
+    summary = groups.agg(["median", "mean", "min", "max"])
     deviations = groups.std(ddof=0)
     for name in METRICS:
-        found[name, "std_dev"] = deviations[name]
+        summary[name, "std_dev"] = deviations[name]
         counts = frame.groupby([*BY, name], observed=True, sort=True).size().rename("size").reset_index()
         ordered = counts.sort_values([*BY, "size", name], ascending=[True, True, False, True], kind="stable")
-        found[name, "mode"] = ordered.drop_duplicates(list(BY)).set_index(list(BY))[name]
-    return found
+        summary[name, "mode"] = ordered.drop_duplicates(list(BY)).set_index(list(BY))[name]
+    return summary
 
 
 def with_plain_python(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, dict[str, float]]]:

@@ -153,9 +153,11 @@ def show(times: dict[str, list[float]], reports: dict[str, dict[str, object]], s
     totals = {name: our_totals(r) if name == "steelyard read" else their_totals(r) for name, r in reports.items()}
     print(f"\n{'tokens':<14}" + "".join(f"{name:>20}" for name in totals))
     for kind in ("input", "output", "cache write", "cache read"):
-        print(f"{kind:<14}" + "".join(f"{found[kind]:>20,}" for found in totals.values()))
+        print(f"{kind:<14}" + "".join(f"{counts[kind]:>20,}" for counts in totals.values()))
     if len(totals) > 1:
-        print("equal totals" if len({tuple(found.items()) for found in totals.values()}) == 1 else "the totals DIFFER")
+        print(
+            "equal totals" if len({tuple(counts.items()) for counts in totals.values()}) == 1 else "the totals DIFFER"
+        )
 
 
 if __name__ == "__main__":

@@ -82,11 +82,11 @@ def made(tasks: int, benchmarks: int) -> list[Attempt]:
 def as_plain(attempts: Iterable[Attempt]) -> list[PlainTask]:
     """The same measurements as nested lists."""
     tasks: dict[str, PlainTask] = {}
-    for one in attempts:
+    for attempt in attempts:
         task = tasks.setdefault(
-            one.task, PlainTask(one.task, {}, dict(zip(one.nop.names, one.nop.places, strict=True)))
+            attempt.task, PlainTask(attempt.task, {}, dict(zip(attempt.nop.names, attempt.nop.places, strict=True)))
         )
-        for who, side in (("nop", one.nop), ("oracle", one.oracle), (one.agent, one.side)):
+        for who, side in (("nop", attempt.nop), ("oracle", attempt.oracle), (attempt.agent, attempt.side)):
             if who not in task.sides:
                 rows = side.values.reshape(-1, SAMPLES).tolist()
                 task.sides[who] = dict(zip(side.names, rows, strict=True))
@@ -101,7 +101,8 @@ def unread(attempts: Iterable[Attempt]) -> list[Attempt]:
         return fresh.setdefault(id(side), dataclasses.replace(side))
 
     return [
-        dataclasses.replace(one, nop=again(one.nop), oracle=again(one.oracle), side=again(one.side)) for one in attempts
+        dataclasses.replace(attempt, nop=again(attempt.nop), oracle=again(attempt.oracle), side=again(attempt.side))
+        for attempt in attempts
     ]
 
 
@@ -126,9 +127,9 @@ def plain_payload(
         per[name] = {"agent/nop": a, "oracle/nop": o, "advantage": a - o}
         valid += 1
         for level, group in zip(groups, (place[:1], place[:2], place, ()), strict=True):
-            held = level.setdefault(group, ([], []))
-            held[0].append(a)
-            held[1].append(o)
+            speedups = level.setdefault(group, ([], []))
+            speedups[0].append(a)
+            speedups[1].append(o)
     levels = [statistics.fmean(gmean(a) - gmean(o) for a, o in level.values()) if level else None for level in groups]
     return {
         "per_benchmark_speedups": per,
@@ -154,8 +155,8 @@ def plain_payload(
 def speedup(before: float | None, after: float | None) -> float | None:
     if before is None or after is None:
         return None
-    found = before / after
-    return found if 1 / IMPLAUSIBLE < found < IMPLAUSIBLE else None
+    ratio = before / after
+    return ratio if 1 / IMPLAUSIBLE < ratio < IMPLAUSIBLE else None
 
 
 def usable_medians(side: Mapping[str, list[float]]) -> dict[str, float]:
@@ -166,21 +167,21 @@ def usable_medians(side: Mapping[str, list[float]]) -> dict[str, float]:
 
 def twin(tasks: list[PlainTask]) -> list[Payload]:
     """Agent by agent, as the specification reads: three medians for each benchmark."""
-    found: list[Payload] = []
+    task_payloads: list[Payload] = []
     for task in tasks:
         for key in AGENTS:
             nop, oracle, agent = (usable_medians(task.sides[who]) for who in ("nop", "oracle", key))
-            found.append(plain_payload(nop, oracle, agent, task.places))
-    return found
+            task_payloads.append(plain_payload(nop, oracle, agent, task.places))
+    return task_payloads
 
 
 def thrifty_twin(tasks: list[PlainTask]) -> list[Payload]:
     """The same with the baselines' medians taken once for all agents of a task."""
-    found: list[Payload] = []
+    task_payloads: list[Payload] = []
     for task in tasks:
         medians = {who: usable_medians(side) for who, side in task.sides.items()}
-        found += [plain_payload(medians["nop"], medians["oracle"], medians[key], task.places) for key in AGENTS]
-    return found
+        task_payloads += [plain_payload(medians["nop"], medians["oracle"], medians[key], task.places) for key in AGENTS]
+    return task_payloads
 
 
 def as_records(attempts: list[Attempt]) -> list[Any]:  # Any: the payload's record
@@ -203,13 +204,13 @@ def timed(work: Callable[[], Any]) -> tuple[Seconds, Any]:
 
 def best(work: Callable[[Any], Any], given: Callable[[], Any], *, rounds: int) -> tuple[Seconds, Any]:
     """The quickest of several runs, each on input given anew, and the last result."""
-    found: list[Seconds] = []
+    all_spent: list[Seconds] = []
     result = None
     for _ in range(rounds):
         result = None  # two results at a time would take twice the memory
         spent, result = timed(partial(work, given()))
-        found.append(spent)
-    return min(found, key=itemgetter(1)), result
+        all_spent.append(spent)
+    return min(all_spent, key=itemgetter(1)), result
 
 
 def apart(ours: list[Payload], expected: list[Payload]) -> float:
@@ -243,16 +244,16 @@ def main() -> None:
     # Ours runs before the nested lists exist: a garbage collector that walks the twin's input is no cost of ours.
     fresh = partial(unread, attempts)
     columns, _ = best(table_of, fresh, rounds=ROUNDS)
-    records, found = best(as_records, fresh, rounds=ROUNDS)
-    found = msgspec.to_builtins(found)
+    records, our_payloads = best(as_records, fresh, rounds=ROUNDS)
+    our_payloads = msgspec.to_builtins(our_payloads)
     dicts, again = best(as_dicts, fresh, rounds=ROUNDS)
-    if again != found:
+    if again != our_payloads:
         raise SystemExit("records and dictionaries say different things")
     del again
     plain = as_plain(attempts)
     slow, expected = best(twin, lambda: plain, rounds=ROUNDS)
-    difference = apart(found, expected)
-    del found, expected
+    difference = apart(our_payloads, expected)
+    del our_payloads, expected
     thrifty, _ = best(thrifty_twin, lambda: plain, rounds=ROUNDS)
     plain.clear()
     full, _ = timed(lambda: speedups_of(unread(attempts), Options()).as_dict(many=True))

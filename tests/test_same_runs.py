@@ -140,7 +140,7 @@ def test_a_record_that_is_held_in_memory_is_told_apart_as_any_other(held: tuple[
         (Run(id="a", task="t", passed=False), Rejected),
     ):
         ids = RunIds()
-        assert ids.admit(first, path="f", line=1, held=held[0]) == "a"
-        answer = ids.admit(second, path="f", line=2, held=held[1])
+        assert ids.admit(first, path="f", line=1, in_memory=held[0]) == "a"
+        answer = ids.admit(second, path="f", line=2, in_memory=held[1])
         assert answer is None if expected is None else isinstance(answer, expected)
         assert ids.repeated == (expected is None)

@@ -19,10 +19,10 @@ from steelyard.statistics.results import Floats, Interval
 def _enumerated(method: Callable[..., Interval], n: int, shares: Floats) -> Floats:
     """Exact coverage for each true share: the probability of the counts whose interval holds it."""
     limits = [method(count, n) for count in range(n + 1)]
-    low, high = np.array([one.low for one in limits]), np.array([one.high for one in limits])
+    low, high = np.array([interval.low for interval in limits]), np.array([interval.high for interval in limits])
     chance = stats.binom.pmf(np.arange(n + 1)[None, :], n, shares[:, None])
-    held = (low <= shares[:, None]) & (shares[:, None] <= high)
-    return np.asarray(np.sum(chance * held, axis=1), dtype=float)
+    covered = (low <= shares[:, None]) & (shares[:, None] <= high)
+    return np.asarray(np.sum(chance * covered, axis=1), dtype=float)
 
 
 def wilson_enumerated(n: int) -> Simulation:

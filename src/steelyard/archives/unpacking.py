@@ -177,17 +177,17 @@ def bounded_member(archive: zipfile.ZipFile, name: str, *, limit: int) -> bytes:
     """One entry's bytes; refused past the limit, whatever its header says."""
     shown = f"{archive.filename}!/{name}"
     allowed = min(limit, max(LIMITS.free_bytes, archive.getinfo(name).compress_size * LIMITS.ratio))
-    found = bytearray()
+    content = bytearray()
     with _whatever_it_raises(shown, "the entry cannot be unpacked"):
         for chunk in _entry(archive, archive.getinfo(name), shown):
-            found += chunk
-            if len(found) > allowed:
+            content += chunk
+            if len(content) > allowed:
                 break
-    if len(found) > allowed:
+    if len(content) > allowed:
         raise UnreadableFile(shown, f"archive refused: the entry expands to more than {allowed:,} bytes")
-    if zlib.crc32(found) != archive.getinfo(name).CRC:  # our own unpacking does not look, as the library's does
+    if zlib.crc32(content) != archive.getinfo(name).CRC:  # our own unpacking does not look, as the library's does
         raise UnreadableFile(shown, "the entry cannot be unpacked: its checksum is wrong")
-    return bytes(found)
+    return bytes(content)
 
 
 def _directory_bytes(path: Path) -> int:
@@ -206,7 +206,9 @@ def _directory_bytes(path: Path) -> int:
 def _zip(path: Path, into: Path, meter: Meter) -> Rejected | None:
     with bounded_zip(path, limits=meter.limits) as archive:
         # A link would lead outside.
-        infos = [one for one in archive.infolist() if not one.is_dir() and not stat.S_ISLNK(one.external_attr >> 16)]
+        infos = [
+            info for info in archive.infolist() if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16)
+        ]
         places = [(info, meter.entry(info.filename)) for info in infos]
         meter.expects(sum(info.file_size for info in infos))
         for info, place in places:
@@ -241,10 +243,10 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        found = super().frombuf(buf, encoding, errors)
-        if found.type in _CARRIERS and not 0 <= found.size <= LONGEST_CARRIER:
-            raise RuntimeError(f"a header says that {found.size:,} bytes of names follow")
-        return found
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _CARRIERS and not 0 <= member.size <= LONGEST_CARRIER:
+            raise RuntimeError(f"a header says that {member.size:,} bytes of names follow")
+        return member
 
 
 def _tar(path: Path, into: Path, meter: Meter) -> Rejected | None:

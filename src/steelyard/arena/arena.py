@@ -134,9 +134,9 @@ class Arena:
         had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
         each as soon as it is settled: what it has heard of stays, also when the work is interrupted.
         """
-        held = [one if isinstance(one, (Submission, Rejected)) else _converted(one) for one in given]
-        with collector_resting() if len(held) >= MANY else nullcontext():
-            return self._submit(held, artifacts_root, told)
+        converted = [item if isinstance(item, (Submission, Rejected)) else _converted(item) for item in given]
+        with collector_resting() if len(converted) >= MANY else nullcontext():
+            return self._submit(converted, artifacts_root, told)
 
     def _submit(self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None) -> list[Outcome]:
         settling = Settling(given, told)
@@ -195,58 +195,63 @@ class Arena:
         self, portion: Portion, settling: Settling, root: Path | None, kept: KeptFiles
     ) -> Generator[Checked, None, None]:
         """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
-        found: dict[int, Entry] = {}
+        ready: dict[int, Entry] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
         refused: dict[int, Rejected] = {}
         with self.read() as connection:
             known = self._known
-            wanted = {one.task_id for one, text in zip(portion.given, portion.said, strict=True) if type(text) is bytes}
+            pairs = zip(portion.given, portion.said, strict=True)
+            wanted = {submission.task_id for submission, text in pairs if type(text) is bytes}
             known.tasks.update(find_tasks(connection, wanted - known.tasks.keys(), known.rules))
-            for number, one, text, digest in zip(*portion, strict=True):
-                if type(text) is bytes and one.artifacts is None:
-                    task = known.tasks.get(one.task_id)
+            for number, submission, text, digest in zip(*portion, strict=True):
+                if type(text) is bytes and submission.artifacts is None:
+                    task = known.tasks.get(submission.task_id)
                     if task is not None and task.asks_nothing:
-                        found[number] = Entry(one, task, digest, (), None)
+                        ready[number] = Entry(submission, task, digest, (), None)
                         continue
-                problem = self._problem(connection, known, one, text)
+                problem = self._problem(connection, known, submission, text)
                 if problem is not None:
                     refused[number] = problem
                 elif isinstance(text, bytes):
-                    todo[number] = one, text
-            held = known_digests(connection, [one.id for one, _ in todo.values() if one.artifacts is not None])
+                    todo[number] = submission, text
+            with_artifacts = [submission.id for submission, _ in todo.values() if submission.artifacts is not None]
+            stored_digests = known_digests(connection, with_artifacts)
         settling.settle(list(refused), list(refused.values()))
         if not todo:
-            yield from [Checked(list(found), list(found.values()), known.rules)] if found else []
+            yield from [Checked(list(ready), list(ready.values()), known.rules)] if ready else []
             return
         waiting = {
-            number: Waiting(one, said, known.tasks[one.task_id], one.id in held) for number, (one, said) in todo.items()
+            number: Waiting(submission, said, known.tasks[submission.task_id], submission.id in stored_digests)
+            for number, (submission, said) in todo.items()
         }
-        for piece in in_pieces(portion.numbers, found, waiting, Places(root, kept)):
-            entries = {number: one for number, one in piece.items() if isinstance(one, Entry)}
-            bad = {number: one for number, one in piece.items() if isinstance(one, Rejected)}
+        for piece in in_pieces(portion.numbers, ready, waiting, Places(root, kept)):
+            entries = {number: entry for number, entry in piece.items() if isinstance(entry, Entry)}
+            bad = {number: rejected for number, rejected in piece.items() if isinstance(rejected, Rejected)}
             settling.settle(list(bad), list(bad.values()))
             if entries:
                 yield Checked(list(entries), list(entries.values()), known.rules)
 
     @staticmethod
-    def _problem(connection: Connection, known: Known, one: Submission, said: bytes | Refused) -> Rejected | None:
+    def _problem(
+        connection: Connection, known: Known, submission: Submission, said: bytes | Refused
+    ) -> Rejected | None:
         """Why the submission is refused; None when it is sound."""
         if isinstance(said, Refused):
-            return _refused(one.id, said)
-        found = known.tasks.get(one.task_id)
-        if found is None:
-            close = nearest(one.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
+            return _refused(submission.id, said)
+        kept_task = known.tasks.get(submission.task_id)
+        if kept_task is None:
+            close = nearest(submission.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
             hint = f"did you mean {close!r}?" if close else "add the task first"
-            return Rejected(
-                path=one.id, reason=f"there is no task {one.task_id[:200]!r}", hint=hint, code="unknown_task"
-            )
-        if found.task.tools is None and found.task.models is None:
+            reason = f"there is no task {submission.task_id[:200]!r}"
+            return Rejected(path=submission.id, reason=reason, hint=hint, code="unknown_task")
+        task = kept_task.task
+        if task.tools is None and task.models is None:
             return None
-        for what, name, admitted in (("tool", one.agent, found.task.tools), ("model", one.model, found.task.models)):
+        for what, name, admitted in (("tool", submission.agent, task.tools), ("model", submission.model, task.models)):
             if admitted is not None and name not in admitted:
                 shown = "an unnamed one" if name is None else repr(name)
                 reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
-                return Rejected(path=one.id, reason=reason, code="out_of_scope")
+                return Rejected(path=submission.id, reason=reason, code="out_of_scope")
         return None
 
     def refresh(self, connection: Connection) -> None:
@@ -303,8 +308,8 @@ def _rescore(connection: Connection, task_ids: Sequence[str] | None, *, rules: R
     if policy == "current":
         filled = [board for board in boards.values() if board.n]
         nothing: dict[str, list[int]] = {name: [] for name in FACTS}
-        found, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
-        counts: dict[int, dict[int, int]] = {key: found.get(key, {}) for key in boards}
+        counts_by_task, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
+        counts: dict[int, dict[int, int]] = {key: counts_by_task.get(key, {}) for key in boards}
     else:
         stored = select(submissions.c.task_key, submissions.c.overall)
         counts = {
@@ -348,11 +353,11 @@ def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
     by_task: dict[str, list[int]] = {}
     task_of: dict[str, str] = {}
     again: list[int] = []
-    for number, one in enumerate(given):
-        if isinstance(one, Submission):
+    for number, submission in enumerate(given):
+        if isinstance(submission, Submission):
             # One made by a program may hold anything; it is refused when it is checked.
-            task = one.task_id if type(one.task_id) is str else ""
-            is_first = type(one.id) is not str or task_of.setdefault(one.id, task) == task
+            task = submission.task_id if type(submission.task_id) is str else ""
+            is_first = type(submission.id) is not str or task_of.setdefault(submission.id, task) == task
             (by_task.setdefault(task, []) if is_first else again).append(number)
     portion: list[int] = []
     for _, group in sorted(by_task.items()):

@@ -131,23 +131,25 @@ class _Copying:
 
 
 def _copy(folder: Path, copying: _Copying) -> None:
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _copy_held(held, copying.target, copying, depth=1)
+        _copy_held(folder_fd, copying.target, copying, depth=1)
     finally:
-        os.close(held)
+        os.close(folder_fd)
 
 
-def _copy_held(held: int, target: Path, copying: _Copying, *, depth: int) -> None:
+def _copy_held(folder_fd: int, target: Path, copying: _Copying, *, depth: int) -> None:
     """Copy the plain files in an open folder and in its folders, by what is open: a path could be exchanged."""
     if depth > MOST_FOLDERS_DEEP:
         raise BadArtifacts(f"artifacts lie more than {MOST_FOLDERS_DEEP} folders deep")
-    with os.scandir(held) as entries:
+    with os.scandir(folder_fd) as entries:
         for entry in entries:
             copying.count()
             try:
                 # Not following, as a link could lead out; not waiting, as a pipe could hang.
-                inner = os.open(entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=held)
+                inner = os.open(
+                    entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder_fd
+                )
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENOENT):  # a link, a socket, one that is gone
                     continue

@@ -59,7 +59,7 @@ def baseline_of(facts: Facts, *, defaults: Mapping[str, float], least: int) -> d
     count = len(facts.total_tokens)
     if count < least:
         return {"submission_count": count, **defaults}
-    found: dict[str, float] = {"submission_count": count, **defaults}
+    baseline: dict[str, float] = {"submission_count": count, **defaults}
     tokens = sorted(facts.total_tokens)
     times = sorted(time for time in facts.execution_time if time)
     costs = sorted(cost for cost in facts.estimated_cost if cost)
@@ -71,11 +71,11 @@ def baseline_of(facts: Facts, *, defaults: Mapping[str, float], least: int) -> d
     }
     for name, ordered in known.items():
         if ordered:
-            found |= {f"median_{name}": middle(ordered), f"min_{name}": ordered[0], f"max_{name}": ordered[-1]}
-    found["q25_tokens"] = quartile(tokens, 1) if count > 1 else tokens[0]
-    found["q75_tokens"] = quartile(tokens, 3) if count > 1 else tokens[0]
-    found["median_iterations"] = middle(sorted(1 if turns is None else turns for turns in facts.iterations))
-    return found
+            baseline |= {f"median_{name}": middle(ordered), f"min_{name}": ordered[0], f"max_{name}": ordered[-1]}
+    baseline["q25_tokens"] = quartile(tokens, 1) if count > 1 else tokens[0]
+    baseline["q75_tokens"] = quartile(tokens, 3) if count > 1 else tokens[0]
+    baseline["median_iterations"] = middle(sorted(1 if turns is None else turns for turns in facts.iterations))
+    return baseline
 
 
 def own_baseline(facts: Facts, *, least: int) -> dict[str, float] | Missing:

@@ -128,8 +128,8 @@ class Board:
     def reach(self, n: int, lows: Sequence[float], highs: Sequence[float]) -> None:
         """Have so many submissions with these extremes; what is not a number is unknown."""
         self.n = n
-        self._lows = [_held(value, place) for place, value in enumerate(lows)]
-        self._highs = [_held(value, place) for place, value in enumerate(highs)]
+        self._lows = [_stored_extreme(value, place) for place, value in enumerate(lows)]
+        self._highs = [_stored_extreme(value, place) for place, value in enumerate(highs)]
 
     def rest(self, iterations: Half, tokens: Half) -> None:
         """Have these middle values, found without following the medians one by one."""
@@ -169,7 +169,7 @@ class Board:
         return values
 
 
-def _held(value: float, place: int) -> float | None:
+def _stored_extreme(value: float, place: int) -> float | None:
     """An extreme as the store holds it: counts are whole numbers."""
     if math.isnan(value):
         return None
@@ -180,7 +180,9 @@ def save_boards(connection: Connection, boards: Sequence[Board]) -> None:
     """Write the states and the new versions."""
     if not boards:
         return
-    connection.execute(update(states).where(states.c.task_key == bindparam("of_task")), [one.state() for one in boards])
+    connection.execute(
+        update(states).where(states.c.task_key == bindparam("of_task")), [board.state() for board in boards]
+    )
     made = [
         (board.known.key, version, from_n, *bounds, now)
         for board in boards
@@ -195,14 +197,14 @@ def load_boards(
     connection: Connection, known: Sequence[KnownTask], rules: Rules, *, lock: bool = True
 ) -> dict[int, Board]:
     """The boards of these tasks. PostgreSQL locks their rows, in the order of keys so that none waits in a circle."""
-    by_key = {one.key: one for one in known}
-    found: dict[int, Board] = {}
+    by_key = {task.key: task for task in known}
+    boards: dict[int, Board] = {}
     keys = sorted(by_key)
     for start in range(0, len(keys), 500):
         some = keys[start : start + 500]
         wanted = select(states).where(states.c.task_key.in_(some)).order_by(states.c.task_key)
-        held = connection.execute(wanted.with_for_update() if lock else wanted)
-        rows = {row["task_key"]: row for row in held.mappings()}
+        state_rows = connection.execute(wanted.with_for_update() if lock else wanted)
+        rows = {row["task_key"]: row for row in state_rows.mappings()}
         joined = states.c.task_key == baselines.c.task_key
         current = (
             select(baselines)
@@ -214,5 +216,5 @@ def load_boards(
         for row in connection.execute(current).mappings():
             bounds = Bounds(*(row[name] for name in Bounds._fields))
             key = row["task_key"]
-            found[key] = Board(by_key[key], rows[key], bounds, least=least, packed=packed.get(key))
-    return found
+            boards[key] = Board(by_key[key], rows[key], bounds, least=least, packed=packed.get(key))
+    return boards

@@ -58,15 +58,15 @@ class Waiting(NamedTuple):
 
 
 def in_pieces(
-    numbers: Sequence[int], found: Mapping[int, Entry], todo: Mapping[int, Waiting], places: Places
+    numbers: Sequence[int], ready: Mapping[int, Entry], todo: Mapping[int, Waiting], places: Places
 ) -> Iterator[Piece]:
-    """The entries of these numbers in their order: those `found` already, and those of `todo` once they are checked."""
+    """The entries of these numbers in their order: those `ready` already, and those of `todo` once they are checked."""
     piece: Piece = {}
     weight = 0
     with _checks(todo, places) as result_of:
         for number in numbers:
-            if number in found:
-                piece[number] = found[number]
+            if number in ready:
+                piece[number] = ready[number]
                 continue
             if number not in todo:
                 continue
@@ -87,7 +87,7 @@ def in_pieces(
 def _checks(todo: Mapping[int, Waiting], places: Places) -> Iterator[Callable[[int], Entry | Rejected]]:
     """What checking gives, by number. Those with artifacts are checked beside each other, and stopped at the end."""
     stop = Event()
-    with_artifacts = [number for number, one in todo.items() if one.submission.artifacts is not None]
+    with_artifacts = [number for number, waiting in todo.items() if waiting.submission.artifacts is not None]
     if len(with_artifacts) < 2:
         yield lambda number: _check(todo[number], places, stop)
         return
@@ -102,23 +102,26 @@ def _checks(todo: Mapping[int, Waiting], places: Places) -> Iterator[Callable[[i
 
 def _check(waiting: Waiting, places: Places, stop: Event) -> Entry | Rejected:
     """The submission with its criteria checked, unless it is in the store already."""
-    one, said, known, is_held = waiting
+    submission, said, known, is_held = waiting
     criteria = () if is_held else known.task.success_criteria
-    if one.artifacts is None:
-        results = check_all(criteria, one, None) if criteria else ()
-        return Entry(one, known, hashlib.sha256(said).hexdigest(), results, None)
+    if submission.artifacts is None:
+        results = check_all(criteria, submission, None) if criteria else ()
+        return Entry(submission, known, hashlib.sha256(said).hexdigest(), results, None)
     own = places.task_files.of(known) if criteria else {}
     if own is None:
         reason = f"the files that the task {known.task.id[:200]!r} checks by are not kept in the store"
-        return Rejected(path=one.id, reason=reason, hint="add the task again under a new id", code="no_task_files")
+        return Rejected(
+            path=submission.id, reason=reason, hint="add the task again under a new id", code="no_task_files"
+        )
     try:
         if places.artifacts is None:
             raise BadArtifacts("no folder was named in which artifacts may lie")
-        with staged(locate(one.artifacts, places.artifacts), stop=stop) as found:
-            digest = submission_digest(one, found.sha256)
-            return Entry(one, known, digest, check_all(criteria, one, found, files=own, stop=stop), found.sha256)
+        with staged(locate(submission.artifacts, places.artifacts), stop=stop) as artifacts:
+            digest = submission_digest(submission, artifacts.sha256)
+            results = check_all(criteria, submission, artifacts, files=own, stop=stop)
+            return Entry(submission, known, digest, results, artifacts.sha256)
     except BadArtifacts as error:
-        return Rejected(path=one.id, reason=error.message, hint=error.hint, code=error.kind)
+        return Rejected(path=submission.id, reason=error.message, hint=error.hint, code=error.kind)
     except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along
         reason = f"its artifacts could not be checked: {said_by(error)}"
-        return Rejected(path=one.id, reason=reason, hint="submit it again", code="not_checked")
+        return Rejected(path=submission.id, reason=reason, hint="submit it again", code="not_checked")

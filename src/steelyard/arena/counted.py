@@ -88,9 +88,9 @@ def unpacked(packed: Sequence[bytes]) -> Pairs:
     """The tallies of tasks as the store keeps them, in the order of the tasks."""
     import numpy as np  # heavy: a single submission is accepted without it
 
-    held = [np.frombuffer(one, dtype="<i8").reshape(2, -1) for one in packed]
-    which = np.repeat(np.arange(len(held)), [one.shape[1] for one in held])
-    values, counts = np.concatenate(held, axis=1) if held else np.empty((2, 0), dtype=np.int64)
+    tallies = [np.frombuffer(tally, dtype="<i8").reshape(2, -1) for tally in packed]
+    which = np.repeat(np.arange(len(tallies)), [tally.shape[1] for tally in tallies])
+    values, counts = np.concatenate(tallies, axis=1) if tallies else np.empty((2, 0), dtype=np.int64)
     return Pairs(which, values, counts)
 
 

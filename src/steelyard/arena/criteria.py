@@ -120,8 +120,9 @@ def check_all(
 def runs_commands(criteria: Sequence[SuccessCriterion]) -> bool:
     """Whether something is run to check these on artifacts, so that it may take long."""
     return any(
-        not isinstance(one, FileExists | NoErrors) and not (isinstance(one, JudgeThreshold) and one.command is None)
-        for one in criteria
+        not isinstance(criterion, FileExists | NoErrors)
+        and not (isinstance(criterion, JudgeThreshold) and criterion.command is None)
+        for criterion in criteria
     )
 
 
@@ -149,7 +150,7 @@ def _file_exists(criterion: FileExists, submission: Submission, bench: Bench | N
     name = criterion.file_path
     if bench is None:
         wanted = _inside(name)
-        met = wanted is not None and any(_inside(one) == wanted for one in submission.files_created or ())
+        met = wanted is not None and any(_inside(path) == wanted for path in submission.files_created or ())
         return met, True, f"files_created {'names' if met else 'does not name'} {name!r}"
     met = bench.find(name) is not None
     return met, False, f"{name!r} is {'' if met else 'not '}among the artifacts"
@@ -222,7 +223,7 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
     if bench is None:  # nobody can tell what the judge saw
         return False, False, NO_ARTIFACTS
     given = submission.judgments or ()
-    scores = [one.score for one in given if criterion.judge is None or one.judge == criterion.judge]
+    scores = [judgment.score for judgment in given if criterion.judge is None or judgment.judge == criterion.judge]
     if not scores:
         who = f"judge {criterion.judge!r}" if criterion.judge else "a judge"
         return False, False, f"there is no score of {who}"
@@ -263,8 +264,8 @@ def _record(content: bytes | None, key: str) -> dict[str, int] | None:
     seal, _, said = (content or b"").partition(b"\n")
     if not hmac.compare_digest(seal, sealed(said, key)):
         return None
-    found: dict[str, int] = json.loads(said)
-    return found
+    counts: dict[str, int] = json.loads(said)
+    return counts
 
 
 def _ending(result: sandbox.SandboxResult) -> str:

@@ -79,10 +79,10 @@ class Queue:
                 begun = {"target": self._target.name, "attempts": 0, "due_at": until}
                 connection.execute(insert(deliveries), [{"seq": seq, **begun} for seq in new])
             # Asked again while it is changed: another sender may have taken them since.
-            held = update(deliveries).where(
+            still_due = update(deliveries).where(
                 deliveries.c.seq.in_([row.seq for row in rows if row.attempts is not None]), self._is_due()
             )
-            again = set(connection.execute(held.values(due_at=until).returning(deliveries.c.seq)).scalars())
+            again = set(connection.execute(still_due.values(due_at=until).returning(deliveries.c.seq)).scalars())
             mine = again | set(new)
             last = (rows[-1].due_at, rows[-1].seq) if rows else self._last
             return [Leased(row.seq, row.attempts or 0) for row in rows if row.seq in mine], last
@@ -115,18 +115,18 @@ class Queue:
             wanted = wanted.where(outbox.c.kind.in_(self._target.kinds))
         return wanted.order_by(outbox.c.due_at, outbox.c.seq).limit(most)
 
-    def note(self, one: Leased, problem: str | None) -> int:
+    def note(self, delivery: Leased, problem: str | None) -> int:
         """Remember what the target said; when it is tried again if it did not take the event."""
         now = self.now()
-        attempts = one.attempts + 1
+        attempts = delivery.attempts + 1
         due = now if problem is None else now + waits_seconds(attempts) * SECOND
         taken_at = now_microseconds() if problem is None else None
         values = {"attempts": attempts, "delivered_at": taken_at, "last_error": problem, "due_at": due}
         # Another sender may have seen it under lease and moved the event to the lease's end: `settle` is to look at it.
-        moved = update(outbox).where(outbox.c.seq == one.seq, outbox.c.due_at > self._began)
+        moved = update(outbox).where(outbox.c.seq == delivery.seq, outbox.c.due_at > self._began)
 
         def work(connection: Connection) -> None:
-            connection.execute(update(deliveries).where(self._own([one])).values(values))
+            connection.execute(update(deliveries).where(self._own([delivery])).values(values))
             connection.execute(moved.values(due_at=self._began))
 
         self._store.in_transaction(work)
@@ -134,15 +134,17 @@ class Queue:
 
     def put_off(self, leased: Sequence[Leased], until: int) -> int:
         """Let these and all that follow wait until then; how many. No attempt was made, so none is counted."""
-        held = update(deliveries).where(self._own(leased)).values(due_at=until)
-        self._store.in_transaction(lambda connection: connection.execute(held))
+        statement = update(deliveries).where(self._own(leased)).values(due_at=until)
+        self._store.in_transaction(lambda connection: connection.execute(statement))
         count = len(leased)
         while more := self.lease(PUT_OFF_AT_ONCE, until):
             count += len(more)
         return count
 
     def _own(self, which: Sequence[Leased]) -> ColumnElement[bool]:
-        return and_(deliveries.c.seq.in_([one.seq for one in which]), deliveries.c.target == self._target.name)
+        return and_(
+            deliveries.c.seq.in_([delivery.seq for delivery in which]), deliveries.c.target == self._target.name
+        )
 
 
 def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Signal) -> Served:
@@ -154,16 +156,16 @@ def serve(store: Store, target: Target, *, sender: Sender, began: int, stop: Sig
     errors: dict[str, None] = {}
     while not stop.is_set() and (leased := queue.lease(most, until := queue.now() + int(lease * SECOND))):
         with store.read() as connection:
-            events = dict(read_events(connection, [one.seq for one in leased]))
-        for place, one in enumerate(leased):
+            events = dict(read_events(connection, [delivery.seq for delivery in leased]))
+        for place, delivery in enumerate(leased):
             if stop.is_set() or queue.now() + int(target.seconds * SECOND) > until:
                 break  # the lease must not end while the event is on its way; when it has, somebody sends the rest
-            event = events[one.seq]
+            event = events[delivery.seq]
             moment = now_microseconds() // SECOND
             body = msgspec.json.encode(event)
             message = {"event_id": event.event_id, "kind": event.kind, "body": body, "timestamp": moment}
             problem = _attempt(partial(sender, target, **message))
-            due = queue.note(one, problem)
+            due = queue.note(delivery, problem)
             silences = silences + 1 if isinstance(problem, NoAnswer) else 0
             if problem is None:
                 sent += 1
@@ -184,4 +186,6 @@ def _attempt(send: Callable[[], str | None]) -> str | None:
     if problem is None or problem.isprintable():
         return problem
     # What a receiver answered is in it: PostgreSQL takes no NUL, and a terminal would obey the rest.
-    return type(problem)("".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in problem))
+    return type(problem)(
+        "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in problem)
+    )

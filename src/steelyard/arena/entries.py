@@ -90,9 +90,9 @@ def _details(entry: Entry) -> str | None:
     given = entry.submission
     if not (entry.criteria or any(getattr(given, name) for name in MORE)):
         return None
-    found: dict[str, Any] = {  # Any: what is kept only to be shown
+    details: dict[str, Any] = {  # Any: what is kept only to be shown
         **{name: getattr(given, name) for name in MORE},
         "artifacts_sha256": entry.artifacts_sha256,
         "criteria": entry.criteria,
     }
-    return msgspec.json.encode({name: value for name, value in found.items() if value}).decode()
+    return msgspec.json.encode({name: value for name, value in details.items() if value}).decode()

@@ -134,11 +134,11 @@ def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int,
         .join(tasks, tasks.c.task_key == outbox.c.task_key)
         .order_by(outbox.c.seq)
     )
-    found: list[tuple[int, Event]] = []
+    events: list[tuple[int, Event]] = []
     for start in range(0, len(taken), EVENTS_AT_ONCE):
         some = told.where(outbox.c.seq.in_(taken[start : start + EVENTS_AT_ONCE]))
-        found += [(row["seq"], _event(row)) for row in connection.execute(some).mappings()]
-    return found
+        events += [(row["seq"], _event(row)) for row in connection.execute(some).mappings()]
+    return events
 
 
 def _event(row: Any) -> Event:  # Any: a row of the store

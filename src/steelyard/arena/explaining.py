@@ -72,8 +72,8 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         known = known_task(connection, row["task_id"], arena.rules)
         wanted_one = [(known, submission_id)]
         receipt = known_receipts(connection, wanted_one, rules=arena.rules, policy=arena.policy)[submission_id]
-        held = (baselines.c.task_key == known.key) & (baselines.c.version == receipt.baseline_version)
-        base = connection.execute(select(baselines).where(held)).mappings().one()
+        of_receipt = (baselines.c.task_key == known.key) & (baselines.c.version == receipt.baseline_version)
+        base = connection.execute(select(baselines).where(of_receipt)).mappings().one()
         rules, n = arena.rules, _count(connection, known)
         if arena.policy == "as-submitted":
             rules, n = read_reigns(connection, known.key).of(known.key, row["ordinal"]).rules, row["ordinal"] - 1
@@ -115,7 +115,7 @@ def _sources_of_bounds(
     connection: Connection, known: KnownTask, base: RowMapping, *, least: int, n: int
 ) -> dict[str, str]:
     """For each bound, whether the `n` submissions so far set it or it is a default, and whose."""
-    found = dict.fromkeys(Bounds._fields, f"baseline version {base['version']}, {base['from_n']} submissions")
+    sources = dict.fromkeys(Bounds._fields, f"baseline version {base['version']}, {base['from_n']} submissions")
     set_by_nobody = list(Bounds._fields) if n < least else []
     if not set_by_nobody:
         earlier = (submissions.c.task_key == known.key) & (submissions.c.ordinal <= n)
@@ -126,20 +126,22 @@ def _sources_of_bounds(
                 set_by_nobody += [f"min_{part}", f"max_{part}"]
     for name in set_by_nobody:
         is_own = getattr(known.task.baseline, name, None) is not None
-        found[name] = f"default of the {'task' if is_own else 'profile'}"
-    return found
+        sources[name] = f"default of the {'task' if is_own else 'profile'}"
+    return sources
 
 
 def _sources_of_constants(task: Task, rules: Rules) -> dict[str, str]:
-    found = dict.fromkeys(rules.constants, "profile")
+    sources = dict.fromkeys(rules.constants, "profile")
     weights = [f"{name}_weight" for name in ScoreWeights.__struct_fields__]
     if task.weights is not None:
-        found |= dict.fromkeys(weights, "the task")
+        sources |= dict.fromkeys(weights, "the task")
     elif task.category in rules.category_weights:
-        found |= dict.fromkeys(weights, f"profile, category {task.category}")
+        sources |= dict.fromkeys(weights, f"profile, category {task.category}")
     is_stated = task.difficulty is not None
-    found["difficulty_factor"] = f"profile, difficulty {task.difficulty}" if is_stated else "the task has no difficulty"
-    return found
+    sources["difficulty_factor"] = (
+        f"profile, difficulty {task.difficulty}" if is_stated else "the task has no difficulty"
+    )
+    return sources
 
 
 def _reasons(

@@ -71,8 +71,8 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
             _check_submitter(connection, submitter)
             wanted = wanted.where(submissions.c.submitter == submitter)
         # Databases order text by the customs of a language, each by its own.
-        found = connection.execute(wanted).mappings()
-        rows = sorted(found, key=lambda row: (row["submitted_at"], row["id"]))
+        selected = connection.execute(wanted).mappings()
+        rows = sorted(selected, key=lambda row: (row["submitted_at"], row["id"]))
         reigns = read_reigns(connection)
     moments = []
     best = 0
@@ -169,7 +169,7 @@ def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Pol
         chosen = [known_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
         # Past rules may not know the difficulty of a task that came after them.
         then = find_tasks(connection, _tasks_at(connection, since), past)
-        found = [
+        compared = [
             _change(
                 view_task(connection, then.get(now.task.id, now), policy=policy or policy_then, until=since),
                 view_task(connection, now, policy=policy or arena.policy),
@@ -178,7 +178,7 @@ def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Pol
             )
             for now in chosen
         ]
-    return [one for one in found if one.moved or task_id is not None]
+    return [change for change in compared if change.moved or task_id is not None]
 
 
 def _tasks_at(connection: Connection, since: int) -> list[str]:
@@ -192,14 +192,14 @@ def _change(before: View, after: View, since: int, *, profiles: tuple[str, str])
     moved = [
         Change(
             submission_id=row["id"],
-            then_ranking=held["overall_ranking"] if held else None,
+            then_ranking=earlier["overall_ranking"] if earlier else None,
             now_ranking=row["overall_ranking"],
-            then_score=points(held["overall"]) if held else None,
+            then_score=points(earlier["overall"]) if earlier else None,
             now_score=points(row["overall"]),
         )
         for row in now
-        if (held := then.get(row["id"])) is None
-        or (held["overall_ranking"], held["overall"]) != (row["overall_ranking"], row["overall"])
+        if (earlier := then.get(row["id"])) is None
+        or (earlier["overall_ranking"], earlier["overall"]) != (row["overall_ranking"], row["overall"])
     ]
     return Changes(
         task_id=after.known.task.id,

@@ -66,12 +66,12 @@ def running_medians(ordered: list[int], coming: Sequence[int]) -> list[float]:
     >>> running_medians([1], [4, 2])
     [2.5, 2]
     """
-    found: list[float] = []
+    medians: list[float] = []
     for n, value in enumerate(coming, len(ordered) + 1):
         insort(ordered, value)
         half = n // 2
-        found.append(ordered[half] if n % 2 else (ordered[half - 1] + ordered[half]) / 2)
-    return found
+        medians.append(ordered[half] if n % 2 else (ordered[half - 1] + ordered[half]) / 2)
+    return medians
 
 
 def group_medians(packed: Sequence[bytes], coming: np.ndarray, groups: Groups) -> np.ndarray:
@@ -79,8 +79,8 @@ def group_medians(packed: Sequence[bytes], coming: np.ndarray, groups: Groups) -
     import numpy as np  # heavy: a single submission is accepted without it
 
     rows = len(coming)
-    held = unpacked(packed)
-    distinct, places = np.unique(np.concatenate((coming, held.values)), return_inverse=True)
+    tallies = unpacked(packed)
+    distinct, places = np.unique(np.concatenate((coming, tallies.values)), return_inverse=True)
     if len(distinct) > FEW:
         values, medians = coming.tolist(), []
         for tally, start, size in zip(packed, groups.starts.tolist(), groups.sizes.tolist(), strict=True):
@@ -88,7 +88,7 @@ def group_medians(packed: Sequence[bytes], coming: np.ndarray, groups: Groups) -
             medians += running_medians(ordered, values[start : start + size])
         return np.array(medians, dtype=float)
     first = np.zeros((len(packed), len(distinct)), dtype=np.int64)
-    first[held.which, places[rows:]] = held.counts
+    first[tallies.which, places[rows:]] = tallies.counts
     came = np.zeros((rows, len(distinct)), dtype=np.int64)
     came[np.arange(rows), places[:rows]] = 1
     came = np.cumsum(came, axis=0)
@@ -158,12 +158,12 @@ def _bounds_after(
         values = facts[field].cast(pl.Float64).to_numpy()
         known = values > 0 if place in UNKNOWN_AT_ZERO else ~np.isnan(values)
         lows, highs = running_extremes(values, known, groups)
-        held = np.array([board.extremes(place) for board in boards], dtype=float)
-        sides = np.fmin(lows, held[groups.which, 0]), np.fmax(highs, held[groups.which, 1])
-        for side, found in enumerate(sides):
+        stored_extremes = np.array([board.extremes(place) for board in boards], dtype=float)
+        sides = np.fmin(lows, stored_extremes[groups.which, 0]), np.fmax(highs, stored_extremes[groups.which, 1])
+        for side, bounds in enumerate(sides):
             column = 2 * place + side
-            after[:, column] = np.where(np.isnan(found), defaults[groups.which, column], found)
-            ends.append(found[groups.last])
+            after[:, column] = np.where(np.isnan(bounds), defaults[groups.which, column], bounds)
+            ends.append(bounds[groups.last])
     packed = [board.packed.iterations if board.packed else b"" for board in boards]
     after[:, MEDIAN] = group_medians(packed, facts["iterations"].fill_null(1).to_numpy(), groups)
     return after, np.column_stack(ends[0::2]).tolist(), np.column_stack(ends[1::2]).tolist()

@@ -51,13 +51,13 @@ def defaulted_of(
 
 def claimed_criteria(details: str | None) -> tuple[str, ...]:
     """The types of the criteria that were only claimed, as the row's details list them."""
-    held = msgspec.json.decode(details) if details else {}
-    return tuple(one["type"] for one in held.get("criteria", ()) if one.get("claimed"))
+    decoded = msgspec.json.decode(details) if details else {}
+    return tuple(criterion["type"] for criterion in decoded.get("criteria", ()) if criterion.get("claimed"))
 
 
 def claimed_of(flags: Sequence[bool], details: Sequence[str | None]) -> list[tuple[str, ...]]:
     """`claimed_criteria` of each row that has any."""
-    return [claimed_criteria(held) if flag else () for flag, held in zip(flags, details, strict=True)]
+    return [claimed_criteria(row_details) if flag else () for flag, row_details in zip(flags, details, strict=True)]
 
 
 def lower_bounds(details: str | None) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def lower_bounds(details: str | None) -> tuple[str, ...]:
 
 def lower_bounds_of(details: Sequence[str | None]) -> list[tuple[str, ...]]:
     """`lower_bounds` of each row; most have none."""
-    return [lower_bounds(one) for one in details] if any(details) else [()] * len(details)
+    return [lower_bounds(row_details) for row_details in details] if any(details) else [()] * len(details)
 
 
 def known_receipts(
@@ -80,7 +80,7 @@ def known_receipts(
     for task, identity in known:
         by_task.setdefault(task.key, []).append(identity)
     boards = load_boards(connection, [task for task, _ in known], rules, lock=False)
-    found: dict[str, Receipt] = {}
+    receipts: dict[str, Receipt] = {}
     for key, ids in by_task.items():
         board = boards[key]
         board.prepare(connection, 1)
@@ -88,8 +88,8 @@ def known_receipts(
             some = submissions.c.id.in_(ids[start : start + IDS_PER_QUERY])
             rows = connection.execute(select(submissions).where(some)).mappings().all()
             for receipt in _receipts(connection, board, [dict(row) for row in rows], rules=rules, policy=policy):
-                found[receipt.submission_id] = receipt
-    return found
+                receipts[receipt.submission_id] = receipt
+    return receipts
 
 
 def _receipts(

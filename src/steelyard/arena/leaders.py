@@ -51,7 +51,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 
     def first(self, places: int | None) -> Board:
         """Only so many of the first in each list; all of them with None."""
-        categories = {name: found[:places] for name, found in self.categories.items()}
+        categories = {name: ranking[:places] for name, ranking in self.categories.items()}
         return msgspec.structs.replace(self, overall=self.overall[:places], categories=categories)
 
 
@@ -63,9 +63,9 @@ def views(arena: Arena, policy: Policy | None = None) -> Iterable[tuple[View, Re
     with arena.read() as connection:
         reigns = read_reigns(connection).behind(policy or arena.policy)
         for known in load_tasks(connection, arena.rules).values():
-            found = view_task(connection, known, policy=policy or arena.policy)
-            if len(found.rows):
-                yield found, reigns
+            view = view_task(connection, known, policy=policy or arena.policy)
+            if len(view.rows):
+                yield view, reigns
 
 
 def leaders(
@@ -79,9 +79,9 @@ def leaders(
         columns = [view.rows[name].to_list() for name in by]
         for *key, value in zip(*columns, view.rows["overall"].to_list(), strict=True):
             for category in {None, view.known.task.category}:
-                held = scores[category][tuple(key)].setdefault(view.known.task.id, Counter())
-                held[value] += 1
-    ranked = {category: _ranked(found, by, arena.rules, level) for category, found in scores.items()}
+                counts = scores[category][tuple(key)].setdefault(view.known.task.id, Counter())
+                counts[value] += 1
+    ranked = {category: _ranked(scores_by_key, by, arena.rules, level) for category, scores_by_key in scores.items()}
     named = {category: ranked[category] for category in sorted(name for name in ranked if name is not None)}
     return Board(
         profile=arena.rules.name,
@@ -94,25 +94,27 @@ def leaders(
 
 
 def _ranked(
-    found: dict[Key, dict[str, Counter[int]]], by: Sequence[By], rules: Rules, level: float | None
+    scores: dict[Key, dict[str, Counter[int]]], by: Sequence[By], rules: Rules, level: float | None
 ) -> tuple[Leader, ...]:
     def mean(tasks: dict[str, Counter[int]]) -> float:
-        means = [sum(value * n for value, n in one.items()) / one.total() for one in tasks.values()]
+        means = [
+            sum(value * n for value, n in task_scores.items()) / task_scores.total() for task_scores in tasks.values()
+        ]
         return round(sum(sorted(means)) / len(means) / 100, 2)
 
-    means = {key: mean(tasks) for key, tasks in found.items()}
-    order = sorted(found, key=lambda key: (-means[key], tuple(part or "" for part in key)))
+    means = {key: mean(tasks) for key, tasks in scores.items()}
+    order = sorted(scores, key=lambda key: (-means[key], tuple(part or "" for part in key)))
     made = []
     for key in order:
         counts: Counter[int] = Counter()
-        for one in found[key].values():
-            counts.update(one)
+        for task_scores in scores[key].values():
+            counts.update(task_scores)
         made.append(
             Leader(
                 rank=1 + sum(other > means[key] for other in means.values()),
                 key=dict(zip(by, key, strict=True)),
                 mean_score=means[key],
-                tasks=len(found[key]),
+                tasks=len(scores[key]),
                 submissions=counts.total(),
                 reliable=counts.total() >= rules.standings.reliable_from,
                 confidence_interval=score_interval(counts, rules.interval, level=level),
@@ -149,15 +151,15 @@ def bias(arena: Arena, *, policy: Policy | None = None, level: float = 0.95) -> 
             sums[agent] = (total + value, n + 1)
         all_total, all_n = sum(total for total, _ in sums.values()), sum(n for _, n in sums.values())
         for agent, (total, n) in sums.items():
-            found = differences[agent]
+            own_differences = differences[agent]
             if all_n > n:
-                found.append((total / n - (all_total - total) / (all_n - n)) / 100)
+                own_differences.append((total / n - (all_total - total) / (all_n - n)) / 100)
     return [_advantage(agent, sorted(differences[agent]), level) for agent in sorted(differences)]
 
 
 def _advantage(agent: str, values: list[float], level: float) -> Advantage:
-    found = mean_interval(values, level=level)
-    if isinstance(found, Missing):
+    interval = mean_interval(values, level=level)
+    if isinstance(interval, Missing):
         return Advantage(
             agent=agent,
             tasks=len(values),
@@ -165,10 +167,10 @@ def _advantage(agent: str, values: list[float], level: float) -> Advantage:
             low=None,
             high=None,
             level=level,
-            reason=found.reason,
+            reason=interval.reason,
             systematic=False,
         )
-    mean, low, high = found
+    mean, low, high = interval
     return Advantage(
         agent=agent,
         tasks=len(values),
@@ -186,12 +188,12 @@ def combination_baselines(arena: Arena, task_id: str) -> list[dict[str, object]]
     with arena.read() as connection:
         known = known_task(connection, task_id, arena.rules)
         rows = view_task(connection, known, policy="as-submitted").rows
-    found = []
+    combinations = []
     for (agent, model), part in rows.group_by("agent", "model"):
         facts = Facts(*(part[name].to_list() for name in Facts._fields))
         own = own_baseline(facts, least=arena.rules.baseline.submissions)
         missing = isinstance(own, Missing)
-        found.append(
+        combinations.append(
             {
                 "agent": agent,
                 "model": model,
@@ -200,4 +202,6 @@ def combination_baselines(arena: Arena, task_id: str) -> list[dict[str, object]]
                 "reason": str(own.reason) if isinstance(own, Missing) else None,
             }
         )
-    return sorted(found, key=lambda one: (str(one["agent"] or ""), str(one["model"] or "")))
+    return sorted(
+        combinations, key=lambda combination: (str(combination["agent"] or ""), str(combination["model"] or ""))
+    )

@@ -200,20 +200,20 @@ def _tally(
     """Keep the tallies of every task; those of overall scores, and the median of tokens for each row."""
     import numpy as np  # heavy: a single submission is accepted without it
 
-    held = [board.packed or Packed() for board in boards]
+    tallies = [board.packed or Packed() for board in boards]
     tasks = len(boards)
     again = set(scored.of_earlier.tolist())
-    kept = [b"" if place in again else one.overall for place, one in enumerate(held)]
+    kept = [b"" if place in again else tally.overall for place, tally in enumerate(tallies)]
     overall = count(
         joined(single(groups.which, scored.now["overall"]), single(scored.of_earlier, scored.earlier), unpacked(kept)),
         tasks,
     )
     turns = single(groups.which, facts["iterations"].fill_null(1).to_numpy())
-    iterations = count(joined(turns, unpacked([one.iterations for one in held])), tasks)
+    iterations = count(joined(turns, unpacked([tally.iterations for tally in tallies])), tasks)
     spent = single(groups.which, facts["total_tokens"].to_numpy())
-    tokens = count(joined(spent, unpacked([one.total_tokens for one in held])), tasks)
+    tokens = count(joined(spent, unpacked([tally.total_tokens for tally in tallies])), tasks)
     tallied = zip(overall.packed(), iterations.packed(), tokens.packed(), strict=True)
-    store.later(write_packed, {board.known.key: Packed(*one) for board, one in zip(boards, tallied, strict=True)})
+    store.later(write_packed, {board.known.key: Packed(*parts) for board, parts in zip(boards, tallied, strict=True)})
     turn_halves, token_halves = iterations.halves(), tokens.halves()
     for board, *numbers in zip(
         boards,
@@ -229,10 +229,10 @@ def _rare(is_likely: np.ndarray, make: Callable[[int], tuple[str, ...]]) -> list
     """What `make` gives for the rows where something is likely; nothing elsewhere."""
     import numpy as np  # heavy: a single submission is accepted without it
 
-    found: list[tuple[str, ...]] = [()] * len(is_likely)
+    results: list[tuple[str, ...]] = [()] * len(is_likely)
     for row in np.flatnonzero(is_likely).tolist():
-        found[row] = make(row)
-    return found
+        results[row] = make(row)
+    return results
 
 
 def _suspicions(

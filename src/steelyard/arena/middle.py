@@ -36,12 +36,12 @@ class Tally:
 
     def add(self, value: int) -> None:
         """Count the value once more."""
-        held = self.count(value)
+        count_before = self.count(value)
         if value not in self.added:
             place = bisect_left(self._values, value)
             if place == len(self._values) or self._values[place] != value:
                 insort(self._values, value)
-        self._counts[value] = held + 1
+        self._counts[value] = count_before + 1
         self.added[value] = self.added.get(value, 0) + 1
 
     def add_counts(self, counts: Mapping[int, int]) -> None:
@@ -66,14 +66,14 @@ class Tally:
         place = bisect_left(self._values, value)
         here = self._values[place - 1] if place else None
         there = self._source.before(value) if self._source else None
-        return max((one for one in (here, there) if one is not None), default=None)
+        return max((neighbor for neighbor in (here, there) if neighbor is not None), default=None)
 
     def after(self, value: int) -> int | None:
         """The next larger value; None when there is none."""
         place = bisect_right(self._values, value)
         here = self._values[place] if place < len(self._values) else None
         there = self._source.after(value) if self._source else None
-        return min((one for one in (here, there) if one is not None), default=None)
+        return min((neighbor for neighbor in (here, there) if neighbor is not None), default=None)
 
 
 class Half(NamedTuple):
@@ -116,8 +116,8 @@ class Middle:
         while self.below > place:
             self.value = self._must(self.tally.before(self.value))
             self.below -= self.tally.count(self.value)
-        while self.below + (held := self.tally.count(self.value)) <= place:
-            self.below += held
+        while self.below + (count := self.tally.count(self.value)) <= place:
+            self.below += count
             self.value = self._must(self.tally.after(self.value))
 
     def add_all(self, values: Sequence[int]) -> None:

@@ -57,12 +57,12 @@ def notify_once(store: Store, targets: Sequence[Target], *, sender: Sender = sen
     settled = settle(store, targets, began)
     forget(store, began)
     return Round(
-        sent=sum(one.sent for one in served),
-        failed=sum(one.failed for one in served),
-        put_off=sum(one.put_off for one in served),
+        sent=sum(result.sent for result in served),
+        failed=sum(result.failed for result in served),
+        put_off=sum(result.put_off for result in served),
         settled=settled,
         waiting=waiting(store),
-        errors=tuple(error for one in served for error in one.errors)[:ERRORS_SHOWN],
+        errors=tuple(error for result in served for error in result.errors)[:ERRORS_SHOWN],
     )
 
 
@@ -70,12 +70,12 @@ def _beside_each_other(jobs: Sequence[Callable[[], Served]], stop: Signal) -> li
     """What each job gives, each in a thread. Whatever ends the waiting stops the jobs after what they are sending."""
     if len(jobs) == 1:
         return [jobs[0]()]
-    found: dict[int, Served] = {}
+    results: dict[int, Served] = {}
     problems: list[BaseException] = []
 
     def work(place: int) -> None:
         try:
-            found[place] = jobs[place]()
+            results[place] = jobs[place]()
         except BaseException as error:  # noqa: BLE001 - raised again where the threads are waited for
             problems.append(error)
             stop.set()
@@ -91,4 +91,4 @@ def _beside_each_other(jobs: Sequence[Callable[[], Served]], stop: Signal) -> li
         stop.set()
     if problems:
         raise problems[0]
-    return [found[place] for place in range(len(jobs))]
+    return [results[place] for place in range(len(jobs))]

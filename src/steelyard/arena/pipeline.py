@@ -57,18 +57,26 @@ def accept(
     An id that is not in the store yet may come once, one that is there any number of times.
     `meanwhile` is called while many rows are being written, if they are.
     """
-    held = known_digests(connection, [entry.submission.id for entry in entries])
-    if held:  # what a known one is answered is read in several steps, and PostgreSQL lets others write in between
+    stored_digests = known_digests(connection, [entry.submission.id for entry in entries])
+    if stored_digests:
+        # What a known one is answered is read in several steps, and PostgreSQL lets others write in between.
         load_boards(connection, [entry.known for entry in entries], rules)
-    fresh = [entry for entry in entries if entry.submission.id not in held] if held else entries
+    fresh = [entry for entry in entries if entry.submission.id not in stored_digests] if stored_digests else entries
     receipts = _accept_new(connection, fresh, meanwhile, rules=rules, policy=policy, now=now) if fresh else {}
-    same = [entry for entry in entries if held.get(entry.submission.id) == entry.digest] if held else []
+    same = (
+        [entry for entry in entries if stored_digests.get(entry.submission.id) == entry.digest]
+        if stored_digests
+        else []
+    )
     known = [(entry.known, entry.submission.id) for entry in same]
     receipts |= known_receipts(connection, known, rules=rules, policy=policy)
-    if not held:
+    if not stored_digests:
         return [receipts[entry.submission.id] for entry in entries]
     names = [(entry, entry.submission.id) for entry in entries]
-    return [receipts[name] if held.get(name, one.digest) == one.digest else other_content(name) for one, name in names]
+    return [
+        receipts[name] if stored_digests.get(name, entry.digest) == entry.digest else other_content(name)
+        for entry, name in names
+    ]
 
 
 def known_digests(connection: Connection, ids: Sequence[str]) -> dict[str, str]:

@@ -77,18 +77,18 @@ def compare_profiles(
         else:
             chosen = load_tasks(connection, arena.rules)
         for name in chosen:
-            one, other = (_under(connection, name, rules) for rules in pair)
-            if not len(one):
+            under_first, under_second = (_under(connection, name, rules) for rules in pair)
+            if not len(under_first):
                 continue
-            both = one.join(other, on="id", suffix="_second", validate="1:1").sort("id")
+            both = under_first.join(under_second, on="id", suffix="_second", validate="1:1").sort("id")
             compared.append(_compare(name, both))
             moved += _movers(name, both, movers)
-    taus = sorted(one.kendall_tau for one in compared if one.kendall_tau is not None)
-    moved.sort(key=lambda one: (-abs(one.first_ranking - one.second_ranking), one.task_id, one.submission_id))
+    taus = sorted(comparison.kendall_tau for comparison in compared if comparison.kendall_tau is not None)
+    moved.sort(key=lambda mover: (-abs(mover.first_ranking - mover.second_ranking), mover.task_id, mover.submission_id))
     return Comparison(
         first=pair[0].name,
         second=pair[1].name,
-        submissions=sum(one.n for one in compared),
+        submissions=sum(comparison.n for comparison in compared),
         mean_kendall_tau=sum(taus) / len(taus) if taus else None,
         tasks=tuple(compared),
         movers=tuple(moved[:movers]),

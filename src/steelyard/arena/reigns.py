@@ -52,7 +52,7 @@ class Reigns:
 
     def at(self, moment: int | None) -> Reign:
         """The reign at a moment, the present one with None."""
-        begun = [one for one in self.all if moment is None or one.since <= moment]
+        begun = [reign for reign in self.all if moment is None or reign.since <= moment]
         return begun[-1] if begun else self.all[0]
 
     def behind(self, policy: Policy, until: int | None = None) -> Reigns:
@@ -63,24 +63,24 @@ class Reigns:
 def read_reigns(connection: Connection, task_key: int | None = None) -> Reigns:
     """The reigns of the arena, with their starts in one task, or in every task."""
     numbers: dict[int, int] = {}
-    found: list[Reign] = []
+    all_reigns: list[Reign] = []
     for row in connection.execute(select(past_settings).order_by(past_settings.c.number)):
         rules = decoded_rules(row.rules)
-        if not found or rules != found[-1].rules:  # a change of policy alone changes no score of its day
-            numbers[row.number] = len(found)
-            found.append(Reign(len(found), row.since, rules))
+        if not all_reigns or rules != all_reigns[-1].rules:  # a change of policy alone changes no score of its day
+            numbers[row.number] = len(all_reigns)
+            all_reigns.append(Reign(len(all_reigns), row.since, rules))
     starts: dict[int, list[int]] = {}
-    if len(found) > 1:
+    if len(all_reigns) > 1:
         wanted = select(reigns) if task_key is None else select(reigns).where(reigns.c.task_key == task_key)
         for row in connection.execute(wanted):
             if row.number in numbers:
-                starts.setdefault(row.task_key, [0] * len(found))[numbers[row.number]] = row.after_n
-    return Reigns(found, starts)
+                starts.setdefault(row.task_key, [0] * len(all_reigns))[numbers[row.number]] = row.after_n
+    return Reigns(all_reigns, starts)
 
 
 def scored_by(counts: Mapping[Reign, int]) -> tuple[ScoredBy, ...]:
     """The reigns with how many scores were made in each, the earliest first."""
     return tuple(
-        ScoredBy(profile=one.rules.name, since=iso(one.since) if one.since else None, submissions=counts[one])
-        for one in sorted(counts, key=lambda one: one.place)
+        ScoredBy(profile=reign.rules.name, since=iso(reign.since) if reign.since else None, submissions=counts[reign])
+        for reign in sorted(counts, key=lambda reign: reign.place)
     )

@@ -56,8 +56,10 @@ def with_yardsticks(frame: pl.DataFrame, yardsticks: Sequence[Yardstick], which:
     """The rows with the bounds and the constants of their yardstick beside them."""
     import polars as pl  # heavy: a few submissions are scored without it
 
-    numbers = {name: [float(one.bounds[place]) for one in yardsticks] for place, name in enumerate(Bounds._fields)}
-    numbers |= {name: [float(one.constants[name]) for one in yardsticks] for name in OWN_CONSTANTS}
+    numbers = {
+        name: [float(yardstick.bounds[place]) for yardstick in yardsticks] for place, name in enumerate(Bounds._fields)
+    }
+    numbers |= {name: [float(yardstick.constants[name]) for yardstick in yardsticks] for name in OWN_CONSTANTS}
     if len(yardsticks) == 1:
         return frame.with_columns(
             *(pl.lit(values[0], dtype=pl.Float64).alias(name) for name, values in numbers.items())
@@ -108,9 +110,9 @@ def _one_by_one(
             earlier = connection.execute(select(*wanted).where(of_task)).mappings().all()
         rows = [*earlier, *({name: facts[name][row] for name in FACTS} for row in span)]
         scores = [score_cents(row, board.bounds, board.known.constants) for row in rows]
-        counts[board.known.key] = count_scores(one["overall"] for one in scores)
+        counts[board.known.key] = count_scores(row_scores["overall"] for row_scores in scores)
         for name in KEPT:
-            new[name] += [one[name] for one in scores[len(earlier) :]]
+            new[name] += [row_scores[name] for row_scores in scores[len(earlier) :]]
     return counts, new
 
 

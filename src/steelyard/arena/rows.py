@@ -63,4 +63,9 @@ def read_frame(connection: Connection, statement: Select[Any]) -> pl.DataFrame:
 def _frame(selected: Sequence[ColumnElement[Any]], values: Sequence[Sequence[Any]]) -> pl.DataFrame:
     import polars as pl  # heavy: a single submission is accepted without it
 
-    return pl.DataFrame([_series(str(one.name), held, one.type) for one, held in zip(selected, values, strict=True)])
+    return pl.DataFrame(
+        [
+            _series(str(column.name), column_values, column.type)
+            for column, column_values in zip(selected, values, strict=True)
+        ]
+    )

@@ -113,12 +113,12 @@ class Rules(Table, frozen=True, kw_only=True):
 
     def constants_of(self, task: Task) -> dict[str, float]:
         """The constants of this task's scores: its own weights, else those of its category, else the profile's."""
-        found = dict(self.constants)
+        constants = dict(self.constants)
         weights = task.weights or self.category_weights.get(task.category or "")
         if weights is not None:
-            found |= {f"{name}_weight": getattr(weights, name) for name in weights.__struct_fields__}
-        found["difficulty_factor"] = self._difficulty_factor(task)
-        return found
+            constants |= {f"{name}_weight": getattr(weights, name) for name in weights.__struct_fields__}
+        constants["difficulty_factor"] = self._difficulty_factor(task)
+        return constants
 
     def _difficulty_factor(self, task: Task) -> float:
         if task.difficulty is None:
@@ -146,13 +146,13 @@ class Rules(Table, frozen=True, kw_only=True):
 
     def defaults_of(self, task: Task) -> dict[str, float]:
         """The baseline of the task while it has too few submissions: its own numbers, else the profile's."""
-        found = {
+        defaults = {
             name: getattr(self.baseline, name) for name in BaselineTable.__struct_fields__ if name != "submissions"
         }
         if task.baseline is not None:
             own = {name: getattr(task.baseline, name) for name in task.baseline.__struct_fields__}
-            found |= {name: value for name, value in own.items() if value is not None}
-        return found
+            defaults |= {name: value for name, value in own.items() if value is not None}
+        return defaults
 
 
 def score_metrics() -> list[Metric]:
@@ -167,8 +167,8 @@ def read_rules(profile: Profile) -> Rules:
             f"this is a profile of the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
         )
     declared: dict[str, float] = {}
-    for one in score_metrics():
-        declared |= one.constants
+    for metric in score_metrics():
+        declared |= metric.constants
     tables = set(Rules.__struct_fields__) - {"name", "constants"}
     known = (declared.keys() | tables) - {"difficulty_factor"}  # a task's own, by the table of factors
     for name in profile.constants:
@@ -192,9 +192,9 @@ def _check_constants(constants: Mapping[str, float], where: str) -> None:
         except msgspec.ValidationError as error:
             reason = f"{error}".replace("`", "").removeprefix("Expected ")
             raise BadProfile(f"{name} is {value:g}, expected {reason}", where=where) from error
-    for one in score_metrics():
-        weights = [name for name in one.constants if name.endswith("_weight")]
+    for metric in score_metrics():
+        weights = [name for name in metric.constants if name.endswith("_weight")]
         total = sum(constants[name] for name in weights)
         if weights and abs(total - 1) > WEIGHTS_TOLERANCE:
             hint = ", ".join(f"{name} {constants[name]:g}" for name in weights)
-            raise BadProfile(f"the weights of {one.name} add up to {total:g}, not to 1", where=where, hint=hint)
+            raise BadProfile(f"the weights of {metric.name} add up to {total:g}, not to 1", where=where, hint=hint)

@@ -57,7 +57,7 @@ _UNKNOWN = Missing("not stated")
 @cache
 def _plan() -> list[tuple[str, Callable[..., Any], tuple[str, ...], tuple[str, ...]]]:
     """The scores in order, each with its formula, its inputs and its constants. Any: a score."""
-    return [(one.name, one.function, tuple(one.inputs), tuple(one.constants)) for one in score_metrics()]
+    return [(metric.name, metric.function, tuple(metric.inputs), tuple(metric.constants)) for metric in score_metrics()]
 
 
 @cache
@@ -81,8 +81,8 @@ def score_cents(facts: Mapping[str, Any], bounds: Bounds, constants: Mapping[str
 
 def score_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.DataFrame:
     """The frame with every score beside its rows. Bounds and constants that differ between rows are columns of it."""
-    held = set(frame.columns)
-    same = tuple((name, value) for name, value in sorted(constants.items()) if name not in held)
+    columns = set(frame.columns)
+    same = tuple((name, value) for name, value in sorted(constants.items()) if name not in columns)
     for together in _expressions(same):
         frame = frame.with_columns(*together)
     return frame

@@ -32,28 +32,28 @@ def write_settings(connection: Connection, rules: Rules, policy: Policy, now: in
     """Keep the rules, whole, and the policy: the store knows by itself how its scores are and were made."""
     values = {"rules": msgspec.json.encode(rules, order="deterministic").decode(), "policy": policy}
     for name, value in values.items():
-        found = connection.execute(update(settings).where(settings.c.name == name).values(value=value))
-        if found.rowcount == 0:
+        updated = connection.execute(update(settings).where(settings.c.name == name).values(value=value))
+        if updated.rowcount == 0:
             connection.execute(insert(settings), {"name": name, "value": value})
     added = insert(past_settings).values(since=now, **values).returning(past_settings.c.number)
     number = connection.execute(added).scalar_one()
-    held = select(states.c.task_key, literal(number), states.c.n).where(states.c.n > 0)
-    connection.execute(insert(reigns).from_select(["task_key", "number", "after_n"], held))
+    starts = select(states.c.task_key, literal(number), states.c.n).where(states.c.n > 0)
+    connection.execute(insert(reigns).from_select(["task_key", "number", "after_n"], starts))
 
 
 def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
     """The rules and the policy of the arena in this store."""
-    held = {row.name: row.value for row in connection.execute(select(settings))}
-    if "rules" not in held or held.get("policy") not in POLICIES:
+    values = {row.name: row.value for row in connection.execute(select(settings))}
+    if "rules" not in values or values.get("policy") not in POLICIES:
         raise BadStore("there is no arena in this store", where=where, hint="steelyard arena init makes one")
-    return _decoded(held["rules"], held["policy"])
+    return _decoded(values["rules"], values["policy"])
 
 
 def settings_at(connection: Connection, until: int) -> tuple[Rules, Policy]:
     """The rules and the policy that held at the moment; the first ones when it lies before the arena."""
-    held = select(past_settings.c.rules, past_settings.c.policy)
-    latest = held.where(past_settings.c.since <= until).order_by(past_settings.c.number.desc()).limit(1)
-    first = held.order_by(past_settings.c.number).limit(1)
+    past = select(past_settings.c.rules, past_settings.c.policy)
+    latest = past.where(past_settings.c.since <= until).order_by(past_settings.c.number.desc()).limit(1)
+    first = past.order_by(past_settings.c.number).limit(1)
     return _decoded(*(connection.execute(latest).first() or connection.execute(first).one()))
 
 

@@ -20,9 +20,11 @@ class Settling:
     """What became of each submission, in their order; None for those that wait."""
 
     def __init__(self, given: Sequence[Submission | Rejected], told: Told | None) -> None:
-        self.outcomes: list[Outcome | None] = [one if isinstance(one, Rejected) else None for one in given]
+        self.outcomes: list[Outcome | None] = [
+            submission if isinstance(submission, Rejected) else None for submission in given
+        ]
         self._told = told
-        if told is not None and (refused := [one for one in given if isinstance(one, Rejected)]):
+        if told is not None and (refused := [submission for submission in given if isinstance(submission, Rejected)]):
             told(refused)
 
     def settle(self, numbers: Sequence[int], outcomes: Sequence[Outcome]) -> None:

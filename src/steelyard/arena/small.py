@@ -46,12 +46,12 @@ def unpack(packed: bytes) -> dict[int, int]:
 
 def read_packed(connection: Connection, keys: Sequence[int]) -> dict[int, Packed]:
     """The tallies of those tasks that have them in one row."""
-    found: dict[int, Packed] = {}
+    packed: dict[int, Packed] = {}
     for start in range(0, len(keys), KEYS_PER_QUERY):
         wanted = select(small_tallies).where(small_tallies.c.task_key.in_(keys[start : start + KEYS_PER_QUERY]))
         for row in connection.execute(wanted):
-            found[row.task_key] = Packed(row.overall, row.iterations, row.total_tokens)
-    return found
+            packed[row.task_key] = Packed(row.overall, row.iterations, row.total_tokens)
+    return packed
 
 
 def write_packed(connection: Connection, packed: Mapping[int, Packed]) -> None:

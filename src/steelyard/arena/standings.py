@@ -140,7 +140,7 @@ def standings_of(
     shown = rows if top is None else rows.head(top)
     median_tokens = float(rows["total_tokens"].median() or 0) if n else 0.0  # type: ignore[arg-type]  # of integers
     made = [reigns.of(view.known.key, ordinal) for ordinal in rows["ordinal"].to_list()]
-    weights = {one: _weights(one.rules.constants_of(view.known.task)) for one in set(made)}
+    weights = {reign: _weights(reign.rules.constants_of(view.known.task)) for reign in set(made)}
     task = _Task(view, rules, view.counts(), median_tokens, weights)
     return Standings(
         task_id=view.known.task.id,
@@ -155,7 +155,8 @@ def standings_of(
         reliable=n >= rules.standings.reliable_from,
         confidence_interval=score_interval(task.counts, rules.interval, level=level),
         standings=tuple(
-            _standing(row, task, one) for row, one in zip(shown.iter_rows(named=True), made[: len(shown)], strict=True)
+            _standing(row, task, reign)
+            for row, reign in zip(shown.iter_rows(named=True), made[: len(shown)], strict=True)
         ),
     )
 
@@ -218,9 +219,9 @@ def outliers(arena: Arena, task_id: str) -> list[Outlier]:
     if not len(rows):
         return []
     median_tokens = float(rows["total_tokens"].median())  # type: ignore[arg-type]  # of integers, and not none
-    found = []
+    flagged = []
     for identity, *values in rows.select("id", *SUSPECT).iter_rows():
         flags = outlier_flags(arena.rules.outliers, median_tokens, *values)
         if len(flags) >= arena.rules.outliers.flags_for_review:
-            found.append(Outlier(submission_id=identity, task_id=task_id, flags=flags, recommended_action=REVIEW))
-    return found
+            flagged.append(Outlier(submission_id=identity, task_id=task_id, flags=flags, recommended_action=REVIEW))
+    return flagged

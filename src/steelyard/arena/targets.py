@@ -126,13 +126,13 @@ def environment(variable: str, target: str) -> str:
 def read_targets(path: Path) -> tuple[Target, ...]:
     """The targets in a TOML file."""
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), TargetFile).targets
+        targets = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), TargetFile).targets
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"the targets cannot be read: {error}", where=str(path)) from error
-    names = [target.name for target in found]
+    names = [target.name for target in targets]
     if not names or len(set(names)) != len(names):
         raise UsageError("targets need names, each its own", where=str(path))
-    for kind in (kind for target in found for kind in target.kinds or ()):
+    for kind in (kind for target in targets for kind in target.kinds or ()):
         if kind not in KINDS:
             raise UnknownName("kind of event", kind, KINDS, where=str(path))
-    return found
+    return targets

@@ -51,13 +51,13 @@ def folder_field(criterion: SuccessCriterion) -> str:
 
 def folders_of(task: Task) -> dict[str, str]:
     """The folders that the task names, each with the field it stands in first."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for criterion in task.success_criteria:
         field = folder_field(criterion)
         named = getattr(criterion, field, None)
         if named is not None:
-            found.setdefault(named, field)
-    return found
+            folders.setdefault(named, field)
+    return folders
 
 
 def read_task_files(task: Task, beside: Path) -> TaskFiles:
@@ -86,13 +86,13 @@ def _read_folder(root: Path, named: str, field: str, left: _Left) -> dict[str, b
     try:
         if not root.is_dir():
             raise ValueError(f"there is no folder of {field} at {named[:200]!r}")
-        found = {path.relative_to(root).as_posix(): _read(path, left) for path in _plain_files(root)}
+        contents = {path.relative_to(root).as_posix(): _read(path, left) for path in _plain_files(root)}
     except OSError as error:
         why = error.strerror or "it is not there"
         raise ValueError(f"the folder of {field} at {named[:200]!r} cannot be read: {why}") from error
-    if not found:
+    if not contents:
         raise ValueError(f"the folder of {field} at {named[:200]!r} holds no files")
-    return found
+    return contents
 
 
 def _plain_files(root: Path) -> Iterator[Path]:
@@ -150,8 +150,8 @@ def kept_digests(connection: Connection, key: int) -> list[tuple[str, str, str]]
 
 def files_kept(connection: Connection, key: int) -> FilesKept | None:
     """How many files are kept of the task, and their digest; None when there are none."""
-    held = kept_digests(connection, key)
-    return FilesKept(len(held), hashlib.sha256(msgspec.json.encode(held)).hexdigest()) if held else None
+    digests = kept_digests(connection, key)
+    return FilesKept(len(digests), hashlib.sha256(msgspec.json.encode(digests)).hexdigest()) if digests else None
 
 
 class KeptFiles:
@@ -171,18 +171,18 @@ class KeptFiles:
             if known.key not in self._held:
                 self._held[known.key] = self._read(known.key)
                 self._make_room()
-            found = self._held[known.key]
-        return found if wanted.keys() <= found.keys() else None
+            files = self._held[known.key]
+        return files if wanted.keys() <= files.keys() else None
 
     def _read(self, key: int) -> TaskFiles:
         wanted = select(task_files.c.folder, task_files.c.path, task_files.c.content).where(
             task_files.c.task_key == key
         )
-        found: dict[str, dict[str, bytes]] = {}
+        files: dict[str, dict[str, bytes]] = {}
         with self._store.read() as connection:
             for row in connection.execute(wanted.order_by(task_files.c.number)):
-                found.setdefault(row.folder, {})[row.path] = bytes(row.content)
-        return found
+                files.setdefault(row.folder, {})[row.path] = bytes(row.content)
+        return files
 
     def _make_room(self) -> None:
         """Let go of those that were read first: submissions come task by task, so these have had their turn."""

@@ -43,11 +43,11 @@ def add_task(connection: Connection, new: NewTask, *, rules: Rules, now: int) ->
     """Add the task; False when the very same one is there. Another one of that id, or with other files, is refused."""
     task, definition, files = new
     rules.check_task(task)
-    held = connection.execute(select(tasks.c.task_key, tasks.c.definition).where(tasks.c.id == task.id)).first()
-    if held is not None:
-        if held.definition == definition and kept_digests(connection, held.task_key) == digests_of(files):
+    stored = connection.execute(select(tasks.c.task_key, tasks.c.definition).where(tasks.c.id == task.id)).first()
+    if stored is not None:
+        if stored.definition == definition and kept_digests(connection, stored.task_key) == digests_of(files):
             return False
-        other = "other files" if held.definition == definition else "another definition"
+        other = "other files" if stored.definition == definition else "another definition"
         raise UsageError(
             f"a task of this id is there with {other}", where=task.id, hint="give the changed task a new id"
         )
@@ -71,21 +71,21 @@ def load_tasks(connection: Connection, rules: Rules) -> dict[str, KnownTask]:
 def find_tasks(connection: Connection, ids: Iterable[str], rules: Rules) -> dict[str, KnownTask]:
     """The tasks of these ids that are there."""
     wanted = sorted(name for name in ids if is_storable(name))
-    found: dict[str, KnownTask] = {}
+    by_id: dict[str, KnownTask] = {}
     for start in range(0, len(wanted), IDS_PER_QUERY):
         some = tasks.c.id.in_(wanted[start : start + IDS_PER_QUERY])
         for row in connection.execute(select(tasks.c.task_key, tasks.c.definition).where(some)):
             known = _known(row.task_key, row.definition, rules)
-            found[known.task.id] = known
-    return found
+            by_id[known.task.id] = known
+    return by_id
 
 
 def known_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask:
     """The task of that id, or an error with the nearest."""
-    found = find_tasks(connection, [task_id], rules)
-    if task_id not in found:
+    by_id = find_tasks(connection, [task_id], rules)
+    if task_id not in by_id:
         raise UnknownName("task", task_id[:200], connection.execute(select(tasks.c.id)).scalars())
-    return found[task_id]
+    return by_id[task_id]
 
 
 def _known(key: int, definition: str, rules: Rules) -> KnownTask:

@@ -179,11 +179,11 @@ def load(task: Task, say: Say) -> unittest.TestSuite:
 
 def cases(suite: Any) -> Iterator[unittest.TestCase]:  # Any: suites hold suites and cases
     """The single tests."""
-    for one in suite:
-        if isinstance(one, unittest.TestCase):
-            yield one
+    for test in suite:
+        if isinstance(test, unittest.TestCase):
+            yield test
         else:
-            yield from cases(one)
+            yield from cases(test)
 
 
 def run_tests(own: list[str], say: Say) -> tuple[()]:
@@ -203,15 +203,19 @@ def run_tests(own: list[str], say: Say) -> tuple[()]:
     say(f"tests {len(single)}")
     if is_changed():
         say("changed")
-    held = tuple(vars(watched).items())
+    attributes = tuple(vars(watched).items())
     suite.run(outcomes)  # type: ignore[arg-type]  # it has what the library asks of a result
     with contextlib.suppress(BaseException):  # whatever they were replaced with
         sys.stdout.flush()
         sys.stderr.flush()
     if os.getpid() != me:  # a test forked, and its child went on with the other tests
         os._exit(1)
-    is_same = outcomes.say is say and outcomes.watched is watched and len(vars(watched)) == len(held)
-    if is_changed(at_end=True) or not is_same or any(vars(watched).get(name) is not value for name, value in held):
+    is_same = outcomes.say is say and outcomes.watched is watched and len(vars(watched)) == len(attributes)
+    if (
+        is_changed(at_end=True)
+        or not is_same
+        or any(vars(watched).get(name) is not value for name, value in attributes)
+    ):
         say("changed")
     say("end")
     return ()
@@ -227,9 +231,9 @@ def attested(secret: list[bytes], ear: list[Callable[[bytes], None]]) -> Callabl
     told, asked = HEAR(digest.update), digest.digest
     ear.append(HEAR(ctypes.cast(told, ctypes.c_void_p).value))  # type: ignore[arg-type]  # an address will do
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(told))
-    for one in (asked, told, *gc.get_referents(told)):
-        if not isinstance(one, type):
-            ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(one))
+    for hidden in (asked, told, *gc.get_referents(told)):
+        if not isinstance(hidden, type):
+            ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(hidden))
     return asked
 
 
@@ -259,7 +263,7 @@ def judged(words: list[str]) -> dict[str, int] | None:
         return None
     awaited = set(map(str, range(int(told[0].removeprefix("tests ")))))
     test: list[str] | None = None
-    for word, _, place in (one.partition(" ") for one in words):
+    for word, _, place in (text.partition(" ") for text in words):
         if place in awaited and word in ("start", "away") and test is None:
             awaited.remove(place)
             test = [] if word == "start" else None
@@ -286,14 +290,14 @@ def sealed(record: bytes, key: str) -> bytes:
 
 def contents(own: list[str]) -> dict[str, bytes]:
     """Digests of the task's files, save those of tests, which are run from memory."""
-    found = {}
+    digests = {}
     for place in own:
         if not fnmatch.fnmatch(os.path.basename(place), "test*.py"):
             # Whatever lies there by the end: a pipe or a device would never come to its own.
             with contextlib.suppress(OSError), open(os.open(place, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    found[place] = file_digest(file, "sha256").digest()
-    return found
+                    digests[place] = file_digest(file, "sha256").digest()
+    return digests
 
 
 def main() -> None:

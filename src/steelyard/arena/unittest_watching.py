@@ -78,7 +78,9 @@ class Task:
         self.made: dict[str, ModuleType] = {}
         self._functions: tuple[tuple[dict[str, object], str, Seen], ...] = ()
         self._was_there = frozenset(sys.modules)
-        self._own = frozenset(id(code) for one in self.codes.values() if one is not None for code in all_code(one))
+        self._own = frozenset(
+            id(code) for module_code in self.codes.values() if module_code is not None for code in all_code(module_code)
+        )
 
     @staticmethod
     def name_of(place: str) -> str:
@@ -124,7 +126,7 @@ class Task:
 
     def is_rewritten(self) -> bool:
         """Whether a function of the task's modules is not what it was; what is set on one is its user's business."""
-        return any(not one.is_same(see(names.get(name))._replace(marks=())) for names, name, one in self._functions)
+        return any(not seen.is_same(see(names.get(name))._replace(marks=())) for names, name, seen in self._functions)
 
     def wrote(self, value: object) -> bool:
         """Whether the task or the standard library wrote the function."""
@@ -145,9 +147,9 @@ class Task:
 def all_code(code: CodeType) -> Iterator[CodeType]:
     """The code and whatever is defined in it."""
     yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from all_code(one)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from all_code(constant)
 
 
 class Watched:
@@ -173,27 +175,29 @@ class Watched:
     def add(self, owner: Any, *, only_functions: bool = False) -> None:  # Any: as above
         """Watch what can be called in it; settings, such as the length of messages, are its user's business."""
         kinds = (FunctionType, *ACCESSORS)
-        held = [
+        watched = [
             (name, see(value)) for name, value in vars(owner).items() if isinstance(value, kinds) or callable(value)
         ]
         if only_functions:
-            held = [(name, one) for name, one in held if isinstance(one.value, kinds)]
-        self._held = (*self._held, (owner, tuple(held), frozenset(vars(owner))))
+            watched = [(name, seen) for name, seen in watched if isinstance(seen.value, kinds)]
+        self._held = (*self._held, (owner, tuple(watched), frozenset(vars(owner))))
 
     def add_tests(self, tests: tuple[unittest.TestCase, ...]) -> None:
         """Watch the single tests and, if they are the task's, their classes."""
-        self._places = MappingProxyType({id(one): (n, type(one), one._testMethodName) for n, one in enumerate(tests)})
+        self._places = MappingProxyType(
+            {id(test): (n, type(test), test._testMethodName) for n, test in enumerate(tests)}
+        )
         self._tests = tests  # kept, so that no other gets the id of one that is gone
         if self.task.paths:
-            for kind in {kind for one in tests for kind in type(one).__mro__} - {*CASES, object}:
+            for kind in {kind for test in tests for kind in type(test).__mro__} - {*CASES, object}:
                 self.add(kind, only_functions=True)
 
     def add_suites(self, suite: Any) -> None:  # Any: suites hold suites and cases
         """Watch what stands in the suites and was not run yet."""
         if isinstance(suite, unittest.TestSuite):
             self._suites = (*self._suites, (suite, tuple(suite._tests)))
-            for one in suite:
-                self.add_suites(one)
+            for inner in suite:
+                self.add_suites(inner)
 
     def _is_rearranged(self) -> bool:
         for suite, tests in self._suites:
@@ -234,13 +238,13 @@ class Watched:
         present = vars(builtins)
         if at_end and (self.task.is_rewritten() or any(present.get(name) is not it for name, it in self._builtins)):
             return True
-        return any(self._is_other(*one) for one in self._held)
+        return any(self._is_other(*watched) for watched in self._held)
 
-    def _is_other(self, owner: Any, held: tuple[tuple[str, Seen], ...], names: frozenset[str]) -> bool:  # Any: as above
-        found = vars(owner)
-        if any(name not in found or not one.is_same(see(found[name])) for name, one in held):
+    def _is_other(self, owner: Any, seen: tuple[tuple[str, Seen], ...], names: frozenset[str]) -> bool:  # Any: as above
+        present = vars(owner)
+        if any(name not in present or not before.is_same(see(present[name])) for name, before in seen):
             return True
-        new = found.keys() - names - SET_BY_LIBRARY
+        new = present.keys() - names - SET_BY_LIBRARY
         if isinstance(owner, ModuleType):
             return any(name in vars(builtins) for name in new)
         return any(name.startswith("__") or callable(getattr(super(owner, owner), name, None)) for name in new)

@@ -104,8 +104,8 @@ def _split(gap: Gap, numbers: Sequence[int]) -> list[Gap]:
 def _stored_gaps(connection: Connection, *, above: int) -> list[Gap]:
     before = func.lag(outbox.c.seq, 1, above).over(order_by=outbox.c.seq).label("before")
     numbers = select(outbox.c.seq, before).where(outbox.c.seq > above).subquery()
-    found = select(numbers.c.before, numbers.c.seq).where(numbers.c.seq > numbers.c.before + 1)
-    return [Gap(low, high) for low, high in connection.execute(found.order_by(numbers.c.seq))]
+    jumps = select(numbers.c.before, numbers.c.seq).where(numbers.c.seq > numbers.c.before + 1)
+    return [Gap(low, high) for low, high in connection.execute(jumps.order_by(numbers.c.seq))]
 
 
 def _in_gaps(connection: Connection, gaps: Sequence[Gap]) -> list[int]:

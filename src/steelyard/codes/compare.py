@@ -71,8 +71,8 @@ def pairs_within(texts: Sequence[str], counts: Sequence[int], *, tau: float) -> 
     among_equals = int((weights * (weights - 1) // 2).sum())
     if len(texts) < 2:
         return among_equals
-    found = cdist(texts, texts, scorer=Levenshtein.normalized_distance, score_cutoff=tau, dtype=np.float64) <= tau
-    both = np.triu(found, k=1)
+    is_near = cdist(texts, texts, scorer=Levenshtein.normalized_distance, score_cutoff=tau, dtype=np.float64) <= tau
+    both = np.triu(is_near, k=1)
     return among_equals + int(weights @ both.astype(np.int64) @ weights)
 
 

@@ -29,16 +29,18 @@ def container_rules(tree: ast.Module, canon: ast.Module) -> list[ExpressionRule]
 
     def not_empty_form(node: ast.expr) -> ast.expr | None:
         match node:
-            case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name) as held) if name in kinds:
-                length = ast.Call(func=ast.Name("len", ast.Load()), args=[held], keywords=[])
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name) as container) if name in kinds:
+                length = ast.Call(func=ast.Name("len", ast.Load()), args=[container], keywords=[])
                 return ast.Compare(left=length, ops=[ast.Eq()], comparators=[ast.Constant(0)])
         return None
 
     def with_keys(node: ast.expr) -> ast.expr | None:
         match node:
-            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=name) as held]):
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=name) as container]):
                 if kinds.get(name) == "dict":
-                    keys = ast.Call(func=ast.Attribute(value=held, attr="keys", ctx=ast.Load()), args=[], keywords=[])
+                    keys = ast.Call(
+                        func=ast.Attribute(value=container, attr="keys", ctx=ast.Load()), args=[], keywords=[]
+                    )
                     return ast.Compare(left=left, ops=node.ops, comparators=[keys])
         return None
 
@@ -52,30 +54,30 @@ def _empty_form(node: ast.expr) -> ast.expr | None:
     """`len(x) == 0` as `not x`: what has a length is false exactly when it is 0."""
     match node:
         case ast.Compare(
-            left=ast.Call(func=ast.Name(id="len"), args=[ast.Name() as held]),
+            left=ast.Call(func=ast.Name(id="len"), args=[ast.Name() as container]),
             ops=[ast.Eq()],
             comparators=[ast.Constant(value=0)],
         ):
-            return ast.UnaryOp(op=ast.Not(), operand=held)
+            return ast.UnaryOp(op=ast.Not(), operand=container)
     return None
 
 
 def _kinds(tree: ast.Module) -> dict[str, str]:
     """Names that hold one kind of container wherever the program assigns them."""
-    found: dict[str, set[str]] = {}
+    kinds_by_name: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found.setdefault(name, set()).add(_DISPLAYS.get(type(value), "other"))
+                kinds_by_name.setdefault(name, set()).add(_DISPLAYS.get(type(value), "other"))
             case ast.arg(arg=name) | ast.alias(name=name) | ast.ExceptHandler(name=str(name)):
-                found.setdefault(name, set()).add("other")
+                kinds_by_name.setdefault(name, set()).add("other")
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                found.setdefault(name, set()).add("other")
+                kinds_by_name.setdefault(name, set()).add("other")
     plain = {id(target) for node in ast.walk(tree) if isinstance(node, ast.Assign) for target in node.targets}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and id(node) not in plain:
-            found.setdefault(node.id, set()).add("other")
-    return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1 and "other" not in kinds}
+            kinds_by_name.setdefault(node.id, set()).add("other")
+    return {name: kinds.pop() for name, kinds in kinds_by_name.items() if len(kinds) == 1 and "other" not in kinds}
 
 
 def _displays_without_order(tree: ast.Module, kinds: dict[str, str]) -> Iterator[ast.expr]:
@@ -95,23 +97,23 @@ def _is_only_looked_up(name: str, tree: ast.Module) -> bool:
     reads = lookups = 0
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=found, ctx=ast.Load()) if found == name:
+            case ast.Name(id=identifier, ctx=ast.Load()) if identifier == name:
                 reads += 1
-            case ast.Subscript(value=ast.Name(id=found), ctx=ast.Load()) if found == name:
+            case ast.Subscript(value=ast.Name(id=identifier), ctx=ast.Load()) if identifier == name:
                 lookups += 1
-            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[held]):
-                lookups += _is_view_of(held, name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr="get")) if found == name:
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[container]):
+                lookups += _is_view_of(container, name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=identifier), attr="get")) if identifier == name:
                 lookups += 1
     return reads == lookups
 
 
 def _is_view_of(node: ast.expr, name: str) -> bool:
     match node:
-        case ast.Name(id=found):
-            return found == name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=attribute), args=[]):
-            return found == name and attribute in _LOOKUPS
+        case ast.Name(id=identifier):
+            return identifier == name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=identifier), attr=attribute), args=[]):
+            return identifier == name and attribute in _LOOKUPS
     return False
 
 

@@ -63,28 +63,28 @@ def extract_code(answer: str, *, language: str | None = PYTHON) -> Extracted:
         if bodies:
             return Extracted(code=_choose(bodies, language), rule=rule, blocks=len(blocks))
     if language == PYTHON and parse_python(text) is None:
-        found = _python_lines(text.split("\n"))
-        if found is not None:
-            return Extracted(code=found, rule="lines")
+        code = _python_lines(text.split("\n"))
+        if code is not None:
+            return Extracted(code=code, rule="lines")
     return Extracted(code=answer, rule="whole")
 
 
 def _fenced(text: str) -> list[tuple[str, str]]:
     """Label and content of each fenced block."""
     blocks: list[tuple[str, str]] = []
-    fence, label, held = "", "", list[str]()
+    fence, label, content = "", "", list[str]()
     for line in text.split("\n"):
         if not fence:
             opening = _OPENING.match(line)
             if opening:
-                fence, label, held = opening[1], opening[2].lower(), []
+                fence, label, content = opening[1], opening[2].lower(), []
         elif _closes(line, fence):
-            blocks.append((label, "\n".join(held)))
+            blocks.append((label, "\n".join(content)))
             fence = ""
         else:
-            held.append(line)
-    if fence and any(line.strip() for line in held):
-        blocks.append((label, "\n".join(held)))
+            content.append(line)
+    if fence and any(line.strip() for line in content):
+        blocks.append((label, "\n".join(content)))
     return blocks
 
 

@@ -27,19 +27,19 @@ def decode(value: Any) -> Any:  # Any: JSON as the harness wrote it; a Python va
     if not isinstance(value, dict):
         return value
     kind: object = value.get("type")
-    held: Any = value.get("value")  # Any: of the form that the type says, or the result is malformed
+    content: Any = value.get("value")  # Any: of the form that the type says, or the result is malformed
     if kind == "int":
-        return int(held, 16)
+        return int(content, 16)
     if kind == "float":
-        return float.fromhex(held)
+        return float.fromhex(content)
     if kind == "bytes":
-        return bytes.fromhex(held)
+        return bytes.fromhex(content)
     if kind in ("tuple", "list"):
-        return [decode(item) for item in held]
+        return [decode(item) for item in content]
     if kind in ("set", "frozenset"):
-        return sorted((decode(item) for item in held), key=repr)
+        return sorted((decode(item) for item in content), key=repr)
     if kind == "dict":
-        return {_key(decode(key)): decode(item) for key, item in held}
+        return {_key(decode(key)): decode(item) for key, item in content}
     return Foreign(str(kind))
 
 

@@ -38,10 +38,10 @@ def language_named(name: str) -> str:
     >>> language_named("C++")
     'cpp'
     """
-    found = language_of(name)
-    if found is None:
+    language = language_of(name)
+    if language is None:
         raise UnknownName("language", name, _NAMES)
-    return found
+    return language
 
 
 def language_of(label: str) -> str | None:

@@ -75,9 +75,9 @@ def normalise(code: str, *, level: Level = "ast", language: str | None = PYTHON)
         raise UsageError(f"the level {level!r} is for Python, and this is {language}", hint="use --level tree")
     # The plain text is the second try: taking off a fence or a blank after a backslash can make text parse.
     for candidate in (code, plain):
-        found = normal_form(candidate, language)
-        if found is not None:
-            return Normalised(text=f"{found}\n" if found else "", version=version)
+        normal = normal_form(candidate, language)
+        if normal is not None:
+            return Normalised(text=f"{normal}\n" if normal else "", version=version)
     return Normalised(text=plain, version=version, fell_back=f"does not parse as {language or 'code'}")
 
 

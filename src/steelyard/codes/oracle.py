@@ -62,8 +62,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """Why it did not pass, in one line; empty when it did."""
         if self.passed:
             return ""
-        found = [*self.broken, *(case.reason for case in self.cases if case.reason)]
-        return "; ".join(dict.fromkeys(found))[:_LONGEST_REASON]
+        reasons = [*self.broken, *(case.reason for case in self.cases if case.reason)]
+        return "; ".join(dict.fromkeys(reasons))[:_LONGEST_REASON]
 
 
 class Oracle:
@@ -91,8 +91,8 @@ class Oracle:
         programs = list(codes)
         distinct = list(dict.fromkeys(programs))
         with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-            found = dict(zip(distinct, pool.map(self.check, distinct), strict=True))
-        return [found[code] for code in programs]
+            verdicts = dict(zip(distinct, pool.map(self.check, distinct), strict=True))
+        return [verdicts[code] for code in programs]
 
     def _run(self, code: str) -> Verdict:
         broken = broken_constraints(code, self.contract)
@@ -243,7 +243,7 @@ def _inputs(case: Case) -> dict[str, Any]:
 
 def _reports(output: bytes, nonce: str) -> list[dict[str, Any]]:
     """The report lines that carry the nonce and are JSON objects."""
-    found = []
+    reports = []
     for line in output.split(b"\n"):
         head, _, body = line.partition(b" ")
         if head != nonce.encode():
@@ -253,8 +253,8 @@ def _reports(output: bytes, nonce: str) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             continue
         if isinstance(report, dict):
-            found.append(report)
-    return found
+            reports.append(report)
+    return reports
 
 
 def oracle_version() -> str:

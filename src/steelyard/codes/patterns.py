@@ -49,15 +49,15 @@ def _patterns(text: str) -> tuple[ast.AST | tuple[type[ast.AST], ...], ...]:
     """What the text can mean: every way in which it, or its completion, is a piece of Python."""
     if text.strip() in _WORDS:
         return (_WORDS[text.strip()],)
-    found: list[ast.AST | tuple[type[ast.AST], ...]] = []
+    meanings: list[ast.AST | tuple[type[ast.AST], ...]] = []
     for completion in _COMPLETIONS:
         tree = parse_python(text.strip() + completion)
         if tree is not None and len(tree.body) == 1:
             statement = tree.body[0]
-            found.append(statement.value if isinstance(statement, ast.Expr) else statement)
-    if not found:
+            meanings.append(statement.value if isinstance(statement, ast.Expr) else statement)
+    if not meanings:
         raise BadContract(f"the pattern {text!r} is not a piece of Python", hint="see docs/repeatability.md")
-    return tuple(found)
+    return tuple(meanings)
 
 
 def occurs(pattern: str, tree: ast.AST) -> bool:
@@ -70,9 +70,9 @@ def occurs(pattern: str, tree: ast.AST) -> bool:
     """
     wanted = _patterns(pattern)
     return any(
-        isinstance(node, one) if isinstance(one, tuple) else _matches(one, node)
+        isinstance(node, meaning) if isinstance(meaning, tuple) else _matches(meaning, node)
         for node in ast.walk(tree)
-        for one in wanted
+        for meaning in wanted
     )
 
 

@@ -100,10 +100,10 @@ def _climb(
             if name in contract.repair.never:
                 continue
             while current > 0 and len(applied) < contract.repair.max_steps:
-                found = _better(candidates(tree, target, contract), goal, current, oracle, level)
-                if found is None:
+                better = _better(candidates(tree, target, contract), goal, current, oracle, level)
+                if better is None:
                     break
-                tree, best, nearer = found
+                tree, best, nearer = better
                 applied.append(AppliedStep(step=name, before=current, after=nearer))
                 current, progressed = nearer, True
     if current == 0:
@@ -128,16 +128,16 @@ def _better(
         looked_through += len(text)
         if looked_through > CANDIDATE_CHARACTERS:
             break
-        found = _quick_distance(text, goal, current, level, oracle.contract)
-        if found < current:
-            nearer[text] = found
-        if found == 0:
+        quick_distance = _quick_distance(text, goal, current, level, oracle.contract)
+        if quick_distance < current:
+            nearer[text] = quick_distance
+        if quick_distance == 0:
             break
     for text, _ in sorted(nearer.items(), key=lambda item: item[1]):
         tree = parse_python(text)
-        found = _distance(text, goal, level, oracle.contract)
-        if tree is not None and found < current and oracle.check(text).passed:
-            return tree, text, found
+        distance = _distance(text, goal, level, oracle.contract)
+        if tree is not None and distance < current and oracle.check(text).passed:
+            return tree, text, distance
     return None
 
 

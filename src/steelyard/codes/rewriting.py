@@ -57,9 +57,9 @@ class _Slot:
     index: int | None
 
     def get(self) -> ast.expr:
-        held = getattr(self.parent, self.field)
-        found: ast.expr = held if self.index is None else held[self.index]
-        return found
+        value = getattr(self.parent, self.field)
+        expression: ast.expr = value if self.index is None else value[self.index]
+        return expression
 
     def put(self, value: ast.expr) -> None:
         if self.index is None:
@@ -116,13 +116,13 @@ def rewritten_blocks(tree: ast.Module, rules: Sequence[BlockRule]) -> Iterator[a
     """The tree with a rule applied at one place; as above, the tree itself until the next is asked for."""
     every = list(blocks(tree))
     for rule in rules:
-        found = [
+        places = [
             (statements, at, replaced, new)
             for statements, function in every
             for at in range(len(statements))
             for replaced, new in rule(Block(statements, at, function))
         ]
-        for statements, at, replaced, new in found[:MOST_PLACES]:
+        for statements, at, replaced, new in places[:MOST_PLACES]:
             old = statements[at : at + replaced]
             statements[at : at + replaced] = [ast.fix_missing_locations(statement) for statement in new]
             yield tree

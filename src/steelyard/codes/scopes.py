@@ -250,7 +250,7 @@ def _owner(occurrence: _Occurrence, module: Scope) -> Scope:
 def read_names(tree: ast.Module) -> Names:
     """The names of the program. Renaming a local writes into the tree."""
     reader = _Reader(tree)
-    found: dict[tuple[int, str], Local] = {}
+    by_key: dict[tuple[int, str], Local] = {}
     others: set[str] = set()
     for occurrence in reader.occurrences:
         owner = _owner(occurrence, reader.module)
@@ -258,11 +258,11 @@ def read_names(tree: ast.Module) -> Names:
             others.add(occurrence.name)
             continue
         key = id(owner), occurrence.name
-        if key not in found:
-            found[key] = Local(owner, occurrence.name, _can_be_renamed(owner, occurrence.name))
-        found[key].writes.append(occurrence.write)
+        if key not in by_key:
+            by_key[key] = Local(owner, occurrence.name, _can_be_renamed(owner, occurrence.name))
+        by_key[key].writes.append(occurrence.write)
     bound = frozenset(name for scope in reader.outer_scopes for name in scope.bound)
-    return Names(list(found.values()), frozenset(others), frozenset(reader.keywords), bound)
+    return Names(list(by_key.values()), frozenset(others), frozenset(reader.keywords), bound)
 
 
 def _can_be_renamed(owner: Scope, name: str) -> bool:
@@ -273,7 +273,7 @@ def _can_be_renamed(owner: Scope, name: str) -> bool:
 def rename_locals_in_order(tree: ast.Module) -> None:
     """Name every local v0, v1, ... in order of appearance; names that must stay are passed over."""
     names = read_names(tree)
-    taken = set(names.others) | set(dir(builtins)) | {one.name for one in names.locals if not one.can_be_renamed}
+    taken = set(names.others) | set(dir(builtins)) | {local.name for local in names.locals if not local.can_be_renamed}
     number = 0
     for local in names.locals:
         if local.can_be_renamed:

@@ -33,18 +33,18 @@ def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
 def _return_directly(block: Block) -> Iterator[Replacement]:
     match block.following(2):
         case [ast.Assign() as first, ast.Return(value=ast.Name(id=name))]:
-            held = _assigned(first)
-            if held is not None and held[0] == name and is_plain_local(name, block.function):
-                yield 2, [ast.Return(value=held[1])]
+            assigned = _assigned(first)
+            if assigned is not None and assigned[0] == name and is_plain_local(name, block.function):
+                yield 2, [ast.Return(value=assigned[1])]
 
 
 def _inlined(block: Block) -> Iterator[Replacement]:
     """A value that is used once, by the next statement, put where it is used."""
     here = block.following(2)
-    held = _assigned(here[0]) if len(here) == 2 else None
-    if held is None or block.function is None:
+    assigned = _assigned(here[0]) if len(here) == 2 else None
+    if assigned is None or block.function is None:
         return
-    name, value = held
+    name, value = assigned
     once = (
         reads(block.function, name) == 1
         and sum(
@@ -87,17 +87,17 @@ class _Put(ast.NodeTransformer):
 
 def _evaluated_once(statement: ast.stmt) -> ast.expr | None:
     """The expression that the statement evaluates exactly once, first, and outside any inner function."""
-    found: ast.expr | None = None
+    expression: ast.expr | None = None
     if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
-        found = statement.value
+        expression = statement.value
     elif isinstance(statement, ast.If):
-        found = statement.test
+        expression = statement.test
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        found = statement.iter
+        expression = statement.iter
     repeats = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
-    if found is not None and any(isinstance(node, repeats) for node in ast.walk(found)):
+    if expression is not None and any(isinstance(node, repeats) for node in ast.walk(expression)):
         return None
-    return found
+    return expression
 
 
 def _flat_if(block: Block) -> Iterator[Replacement]:
@@ -144,16 +144,16 @@ def _split_tuple(block: Block) -> Iterator[Replacement]:
 
 
 def _joined_tuple(block: Block) -> Iterator[Replacement]:
-    held = []
+    assignments = []
     for statement in block.following(4):
-        one = _assigned(statement)
-        if one is None:
+        assigned = _assigned(statement)
+        if assigned is None:
             break
-        held.append(one)
-        names, values = [name for name, _ in held], [value for _, value in held]
-        if len(held) >= 2 and _independent(names, values) and not catches(block.function):
+        assignments.append(assigned)
+        names, values = [name for name, _ in assignments], [value for _, value in assignments]
+        if len(assignments) >= 2 and _independent(names, values) and not catches(block.function):
             target = ast.Tuple(elts=[ast.Name(name, ast.Store()) for name in names], ctx=ast.Store())
-            yield len(held), [ast.Assign(targets=[target], value=ast.Tuple(elts=values, ctx=ast.Load()))]
+            yield len(assignments), [ast.Assign(targets=[target], value=ast.Tuple(elts=values, ctx=ast.Load()))]
 
 
 def _independent(names: list[str], values: list[ast.expr]) -> bool:
@@ -189,16 +189,16 @@ def _tested_return(block: Block) -> Iterator[Replacement]:
 
 def _returns(statements: list[ast.stmt], *, value: bool) -> bool:
     match statements:
-        case [ast.Return(value=ast.Constant(value=found))]:
-            return found is value
+        case [ast.Return(value=ast.Constant(value=constant))]:
+            return constant is value
     return False
 
 
 def _augmented(block: Block) -> Iterator[Replacement]:
-    held = _assigned(block.statements[block.at])
-    if held is None:
+    assigned = _assigned(block.statements[block.at])
+    if assigned is None:
         return
-    match held:
+    match assigned:
         case (name, ast.BinOp(left=ast.Name(id=left), op=op, right=right)):
             if left == name and _makes_anew(name, op, right, block.function):
                 yield 1, [ast.AugAssign(target=ast.Name(name, ast.Store()), op=op, value=right)]
@@ -229,10 +229,10 @@ def _holds_plain_values(name: str, function: Function) -> bool:
         if isinstance(node, ast.arg) and node.arg == name:
             return False
         stores += isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        held = _assigned(node) if isinstance(node, ast.stmt) else None
-        if held is not None and held[0] == name:
-            value = held[1].left if isinstance(held[1], ast.BinOp) else held[1]
-            is_itself = isinstance(value, ast.Name) and value.id == name and isinstance(held[1], ast.BinOp)
+        assigned = _assigned(node) if isinstance(node, ast.stmt) else None
+        if assigned is not None and assigned[0] == name:
+            value = assigned[1].left if isinstance(assigned[1], ast.BinOp) else assigned[1]
+            is_itself = isinstance(value, ast.Name) and value.id == name and isinstance(assigned[1], ast.BinOp)
             plain += is_itself or (isinstance(value, ast.Constant) and type(value.value) in (int, float, str))
         plain += isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name
     return stores == plain > 0
@@ -285,10 +285,10 @@ def _named_result(block: Block, names: Sequence[str]) -> Iterator[Replacement]:
 
 
 def _result_names(canon: ast.Module) -> set[str]:
-    found = set()
+    names = set()
     for statements, _ in blocks(canon):
         for first, second in pairwise(statements):
-            held = _assigned(first)
-            if held is not None and isinstance(second, ast.Return) and isinstance(second.value, ast.Name):
-                found |= {held[0]} & {second.value.id}
-    return found
+            assigned = _assigned(first)
+            if assigned is not None and isinstance(second, ast.Return) and isinstance(second.value, ast.Name):
+                names |= {assigned[0]} & {second.value.id}
+    return names

@@ -121,8 +121,8 @@ def _needed(
     wanted = {entry_point} if entry_point else set()
     wanted |= {name for statement in canon.body for name in _bound(statement)}
     while True:
-        kept = [one for one in statements if _bound(one) & wanted or not _can_go(one, shown)]
-        reached = wanted | {node.id for one in kept for node in ast.walk(one) if isinstance(node, ast.Name)}
+        kept = [statement for statement in statements if _bound(statement) & wanted or not _can_go(statement, shown)]
+        reached = wanted | {node.id for statement in kept for node in ast.walk(statement) if isinstance(node, ast.Name)}
         if reached == wanted:
             return kept
         wanted = reached
@@ -181,7 +181,7 @@ def with_canon_names(tree: ast.Module, canon: ast.Module, fixed: tuple[str, ...]
         yield tree
         _rename(before)
     for function, wanted in matched:
-        for local, new in _single_renames(names, function, [one.name for one in wanted], fixed):
+        for local, new in _single_renames(names, function, [canon_local.name for canon_local in wanted], fixed):
             before_name = local.name
             local.rename(new)
             yield tree

@@ -49,7 +49,7 @@ def token_stream(code: str, language: str) -> str | None:
     root = tree.root_node
     if root.has_error:
         return None
-    found: list[str] = []
+    tokens: list[str] = []
     waiting = [(root, False)]
     while waiting:
         node, in_text = waiting.pop()
@@ -59,11 +59,11 @@ def token_stream(code: str, language: str) -> str | None:
             token = source[node.start_byte : node.end_byte].decode("utf-8", errors="surrogatepass")
             # Blanks between tokens mean nothing (some grammars make line ends tokens); inside a text they do.
             if token if in_text else token.strip():
-                found.append(token)
+                tokens.append(token)
         else:
             inside = any(word in node.type for word in _ATOMS)
             waiting += [(child, inside) for child in reversed(node.children)]
-    return SEPARATOR.join(found)
+    return SEPARATOR.join(tokens)
 
 
 def _is_atom(node: Any) -> bool:  # Any: as above
@@ -73,10 +73,10 @@ def _is_atom(node: Any) -> bool:  # Any: as above
 def node_types(code: str, language: str) -> set[str]:
     """The types of all nodes of the program's syntax tree."""
     tree = _parser(language).parse(code.encode("utf-8", errors="surrogatepass"))
-    found: set[str] = set()
+    types: set[str] = set()
     waiting = [tree.root_node]
     while waiting:
         node = waiting.pop()
-        found.add(node.type)
+        types.add(node.type)
         waiting += node.children
-    return found
+    return types

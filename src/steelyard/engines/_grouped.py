@@ -68,11 +68,11 @@ def grouped_statistics(values: Floats, grouping: Grouping, *, ddof: int) -> Grou
     """Statistics of `values` (NaN = missing) in each group. `ddof` 0 is the population, 1 the sample deviation."""
     kept, count = _sorted_within_groups(values[grouping.order], grouping.sizes)
     has = count > 0
-    found = {name: np.full(grouping.groups, np.nan) for name in _STATISTICS}
+    by_statistic = {name: np.full(grouping.groups, np.nan) for name in _STATISTICS}
     if has.any():
         for name, part in _reduced(kept, count[has], ddof).items():
-            found[name][has] = part
-    return GroupedStatistics(count=count, missing=grouping.sizes - count, **found)
+            by_statistic[name][has] = part
+    return GroupedStatistics(count=count, missing=grouping.sizes - count, **by_statistic)
 
 
 def _reduced(kept: Floats, size: Ints, ddof: int) -> dict[str, Floats]:
@@ -98,7 +98,7 @@ def _moments(kept: Floats, first: Ints, size: Ints, ddof: int) -> dict[str, Floa
         # a power of two changes no digit, and the sums of squares exist
         small = _moments(kept * _SHRINK, first, size, ddof)
         with np.errstate(over="ignore"):  # a sum that is too large is infinite
-            return {name: found / _SHRINK for name, found in small.items()}
+            return {name: shrunk / _SHRINK for name, shrunk in small.items()}
     total = _sums(kept, first, size)
     mean = np.where(least == most, least, total / size)  # ten times 0.6 add up to a little less than 6
     with np.errstate(invalid="ignore"):  # infinite values: their deviation is missing by definition

@@ -171,7 +171,7 @@ CHECKS: tuple[Check, ...] = (
 
 def run_findings(engine: LocalEngine) -> list[Finding]:
     """Every contradiction in the table: the first runs of each kind by id, and how many more there are."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for check in CHECKS:
         columns = [engine.column(name) for name in check.needs]
         if any(isinstance(column, Missing) for column in columns):
@@ -179,8 +179,8 @@ def run_findings(engine: LocalEngine) -> list[Finding]:
         condition = check.holds(engine.profile.findings, *columns)
         hits: pl.LazyFrame = nw.from_native(engine.frame).filter(condition).to_native()
         shown = [name for name in check.needs if name in hits.collect_schema().names()]
-        found += _listed(check, hits.select(pl.col("^(id|_path|_line)$"), *shown).collect(), shown)
-    return found
+        findings += _listed(check, hits.select(pl.col("^(id|_path|_line)$"), *shown).collect(), shown)
+    return findings
 
 
 def _listed(check: Check, hits: pl.DataFrame, shown: Sequence[str]) -> list[Finding]:
@@ -188,8 +188,8 @@ def _listed(check: Check, hits: pl.DataFrame, shown: Sequence[str]) -> list[Find
     first = hits.select(_place(hits).alias("_where"), *shown).sort("_where", *shown).head(LISTED)
     listed = []
     for where, *values in first.iter_rows():
-        held = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
-        message = f"{check.message} ({held})" if held else check.message
+        stated = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
+        message = f"{check.message} ({stated})" if stated else check.message
         listed.append(Finding(code=check.code, severity=check.severity, message=message, where=where))
     if hits.height > len(listed):
         more = hits.height - len(listed)

@@ -56,8 +56,8 @@ class LocalEngine:
         lazy = nw.from_native(self.frame).select(
             *(column.cast(nw.Float64).alias(name) for name, column in wanted.items())
         )
-        found: pl.DataFrame = lazy.to_native().collect()
-        return columns | {name: found[name].to_numpy() for name in wanted}
+        frame: pl.DataFrame = lazy.to_native().collect()
+        return columns | {name: frame[name].to_numpy() for name in wanted}
 
     def _batches(self, names: Sequence[str]) -> Iterator[dict[str, NDArray[np.float64] | Missing]]:
         at_once = max(1, _CELLS_AT_ONCE // max(self.n, 1))
@@ -67,14 +67,14 @@ class LocalEngine:
     def statistics(self, names: Sequence[str], grouping: Grouping) -> dict[str, GroupedStatistics | Missing]:
         """Statistics of each named fact or metric in each group."""
         ddof = 0 if self.profile.std_dev == "population" else 1
-        found: dict[str, GroupedStatistics | Missing] = {}
+        by_name: dict[str, GroupedStatistics | Missing] = {}
         for some in self._batches(names):
             known = {name: values for name, values in some.items() if not isinstance(values, Missing)}
             with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
                 reduced = threads.map(lambda values: grouped_statistics(values, grouping, ddof=ddof), known.values())
-                found |= dict(zip(known, reduced, strict=True))
-            found |= {name: values for name, values in some.items() if isinstance(values, Missing)}
-        return {name: found[name] for name in names}
+                by_name |= dict(zip(known, reduced, strict=True))
+            by_name |= {name: values for name, values in some.items() if isinstance(values, Missing)}
+        return {name: by_name[name] for name in names}
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""

@@ -34,7 +34,7 @@ class Catalog(Mapping[str, Metric]):
                 raise BadDeclaration(f"the name {declared.name!r} is taken twice")
             by_name[declared.name] = declared
         ordered = (by_name[name] for name in _in_order(by_name))
-        self._metrics = {one.name: replace(one, limits=limits_of(one, by_name)) for one in ordered}
+        self._metrics = {declared.name: replace(declared, limits=limits_of(declared, by_name)) for declared in ordered}
 
     def __getitem__(self, name: str) -> Metric:
         if name not in self._metrics:
@@ -56,12 +56,12 @@ class Catalog(Mapping[str, Metric]):
 
     def constants(self) -> dict[str, float]:
         """Every constant a profile may set, with its declared default."""
-        found: dict[str, float] = {}
+        defaults: dict[str, float] = {}
         for declared in self._metrics.values():
             for name, default in declared.constants.items():
-                if found.setdefault(name, default) != default:
+                if defaults.setdefault(name, default) != default:
                     raise BadDeclaration(f"the constant {name!r} is declared with two defaults")
-        return found
+        return defaults
 
 
 def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
@@ -108,9 +108,9 @@ def _load(path: Path) -> ModuleType:
 @cache
 def catalog() -> Catalog:
     """The catalogue of all metrics: the package's own and those in the folders that `STEELYARD_METRICS` names."""
-    found: list[Metric] = []
+    metrics: list[Metric] = []
     for module in _modules():
         declared = [value for value in vars(module).values() if isinstance(value, Metric)]
-        found += [one for one in declared if one.function.__module__ == module.__name__]
-    found += [per_run_twin(one) for one in found if one.has_per_run]
-    return Catalog(found)
+        metrics += [metric for metric in declared if metric.function.__module__ == module.__name__]
+    metrics += [per_run_twin(metric) for metric in metrics if metric.has_per_run]
+    return Catalog(metrics)

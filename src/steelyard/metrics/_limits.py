@@ -23,16 +23,16 @@ _ROUNDING = 1e-9
 
 def limits_of(declared: Metric, metrics: Mapping[str, Metric]) -> dict[str, Limits]:
     """Between which values each numeric input lies: a metric's own bounds, and 0 or more for counts and amounts."""
-    found: dict[str, Limits] = {}
+    limits: dict[str, Limits] = {}
     for parameter, spec in declared.inputs.items():
         name = spec.of or parameter
         fact = FACTS.get(name)
         if fact is not None and fact.kind in ("count", "amount") and name not in _MOMENTS:
-            found[parameter] = NEVER_NEGATIVE
+            limits[parameter] = NEVER_NEGATIVE
         elif name in metrics and name != declared.name and _one_number(metrics[name], declared):
             low, high = metrics[name].bounds
-            found[parameter] = (low, math.inf if spec.reduce in ("sum", "count") else high)
-    return found
+            limits[parameter] = (low, math.inf if spec.reduce in ("sum", "count") else high)
+    return limits
 
 
 def _one_number(needed: Metric, declared: Metric) -> bool:
@@ -56,9 +56,9 @@ def check_result(declared: Metric, given: Mapping[str, Value], result: float) ->
     """Refuse a result outside the metric's bounds: it came from values that contradict each other."""
     low, high = declared.bounds
     if not _inside(result, low, high):
-        held = ", ".join(f"{name} {value}" for name, value in given.items() if isinstance(value, bool | int | float))
+        shown = ", ".join(f"{name} {value}" for name, value in given.items() if isinstance(value, bool | int | float))
         hint = f"{declared.name} is {_range_text(low, high)}"
-        raise UsageError(f"it comes to {result}, which cannot be ({held})", where=declared.name, hint=hint)
+        raise UsageError(f"it comes to {result}, which cannot be ({shown})", where=declared.name, hint=hint)
 
 
 def _inside(value: float, low: float, high: float) -> bool:

@@ -83,7 +83,7 @@ def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) 
     if not agent_speedups:
         return missing(_NO_BENCHMARK)
     ratios = _log_ratios(agent_speedups, oracle_speedups)
-    return len(ratios) / fsum(exp(-one) for one in ratios)
+    return len(ratios) / fsum(exp(-log_ratio) for log_ratio in ratios)
 
 
 @metric(
@@ -98,7 +98,11 @@ def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) 
 )
 def harmonic_speedup(*, agent_speedups: Required) -> Value:
     """The speedup of a day in which every benchmark took the same time before."""
-    return len(agent_speedups) / fsum(1 / one for one in agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
+    return (
+        len(agent_speedups) / fsum(1 / speedup for speedup in agent_speedups)
+        if agent_speedups
+        else missing(_NO_BENCHMARK)
+    )
 
 
 @metric(
@@ -225,7 +229,7 @@ def cost_per_log_gain(*, task_cost: Required, task_speedup: Required) -> Value:
 )
 def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param = 0.95) -> Value:
     """How far apart two measurements of the same code are: a change smaller than this cannot be told from none."""
-    sizes = sorted(abs(one) for one in repeat_log_ratios)
+    sizes = sorted(abs(log_ratio) for log_ratio in repeat_log_ratios)
     if not sizes:
         return missing("the unchanged code was not measured twice")
     position = noise_quantile * (len(sizes) - 1)

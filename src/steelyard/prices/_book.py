@@ -123,11 +123,11 @@ class Period:
 
     def rates(self, input_tokens: int) -> Rates:
         """The prices of a call with that many input tokens of all kinds."""
-        found = self.tiers[0]
+        rates = self.tiers[0]
         for tier in self.tiers[1:]:
             if tier.above_input_tokens is not None and input_tokens > tier.above_input_tokens:
-                found = tier
-        return found
+                rates = tier
+        return rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +181,11 @@ class PriceBook(ABC):
         """The prices of a model, or why there are none. Answers are kept, so asking for every call is cheap."""
         if model is None:
             return Missing(NO_MODEL)
-        found = self._found.get(model)
-        if found is None:
-            found = self.look_up(model) or Missing(self._unknown(model))
-            self._found[model] = found
-        return found
+        answer = self._found.get(model)
+        if answer is None:
+            answer = self.look_up(model) or Missing(self._unknown(model))
+            self._found[model] = answer
+        return answer
 
     def price(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Priced:
         """Cost of the tokens in USD, as the book had it at that moment."""
@@ -194,9 +194,9 @@ class PriceBook(ABC):
 
     def pico(self, usage: Usage, *, model: str | None, at: datetime | None, span: Span = "call") -> Pico | Missing:
         """The same in pico-dollars and not rounded, for sums."""
-        found = self.find(model)
-        if isinstance(found, Missing):
-            return found
+        prices = self.find(model)
+        if isinstance(prices, Missing):
+            return prices
         counts = astuple(usage)
         for place, kind in _NEEDED_PLACES:
             if counts[place] is None:
@@ -204,14 +204,14 @@ class PriceBook(ABC):
         tokens = tuple([count or 0 for count in counts])
         if max(tokens) > MOST_TOKENS:
             return Missing(TOO_MANY)
-        if len(found.periods) == 1:
-            return self._pico_in(found, found.periods[0], tokens, at, span)
+        if len(prices.periods) == 1:
+            return self._pico_in(prices, prices.periods[0], tokens, at, span)
         if at is not None:
-            return self._pico_in(found, found.period(_in_utc(at)), tokens, at, span)
-        answers = [self._pico_in(found, period, tokens, None, span) for period in found.periods]
+            return self._pico_in(prices, prices.period(_in_utc(at)), tokens, at, span)
+        answers = [self._pico_in(prices, period, tokens, None, span) for period in prices.periods]
         if all(answer == answers[0] for answer in answers):
             return answers[0]
-        return Missing(UNDATED.format(model=found.id, what=found.depends_on))
+        return Missing(UNDATED.format(model=prices.id, what=prices.depends_on))
 
     def pico_together(
         self, rows: Sequence[tuple[int | None, ...]], *, model: str | None
@@ -220,10 +220,10 @@ class PriceBook(ABC):
 
         They may be added up where one whole price holds for every token, whatever the moment and the size of the call.
         """
-        found = self.find(model)
-        if isinstance(found, Missing) or len(found.periods) > 1:
+        prices = self.find(model)
+        if isinstance(prices, Missing) or len(prices.periods) > 1:
             return None
-        rates, *larger = found.periods[0].tiers
+        rates, *larger = prices.periods[0].tiers
         if not rates.whole or rates.usd_per_request:
             return None
         columns = list(zip(*rows, strict=True))
@@ -239,28 +239,30 @@ class PriceBook(ABC):
         return sum(map(mul, tokens, rates.pico)), tokens
 
     def _pico_in(
-        self, found: ModelPrices, period: Period, tokens: tuple[int, ...], at: datetime | None, span: Span
+        self, prices: ModelPrices, period: Period, tokens: tuple[int, ...], at: datetime | None, span: Span
     ) -> Pico | Missing:
         rates = period.tiers[0]
         if span == "least":
             if not period.rises:
-                return Missing(tier_doubt(found, period))
+                return Missing(tier_doubt(prices, period))
         elif len(period.tiers) > 1:
             rates = period.rates(sum([tokens[place] for place in _INPUT_PLACES]))
-        if span == "run" and (doubt := whole_run_doubt(found, period, rates)):
+        if span == "run" and (doubt := whole_run_doubt(prices, period, rates)):
             return Missing(doubt)
         if not rates.whole:
             for kind, count, price in zip(TOKEN_KINDS, tokens, rates.usd_per_million, strict=True):
                 if count and price is None:
-                    return Missing(no_price(found, rates, kind))
+                    return Missing(no_price(prices, rates, kind))
             if any(count and uneven for count, uneven in zip(tokens, rates.uneven, strict=True)):
-                return self.cost_of_uneven(found, rates, tokens, at and _in_utc(at)).scaleb(12, EXACT)
+                return self.cost_of_uneven(prices, rates, tokens, at and _in_utc(at)).scaleb(12, EXACT)
         products: int = sum(map(mul, tokens, rates.pico))
         return rates.pico_per_request + products
 
-    def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
+    def cost_of_uneven(
+        self, prices: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None
+    ) -> Decimal:
         """Cost in USD under prices that are not whole pico-dollars."""
-        del found, at  # only a book that asks another library needs them
+        del prices, at  # only a book that asks another library needs them
         cost = rates.usd_per_request
         for count, price in zip(tokens, rates.usd_per_million, strict=True):
             cost = EXACT.add(cost, EXACT.multiply(price or Decimal(0), Decimal(count)).scaleb(-6, EXACT))
@@ -316,25 +318,27 @@ def _bare(model: str) -> str:
     return model.lower().rsplit("/", 1)[-1]
 
 
-def no_price(found: ModelPrices, rates: Rates, kind: str) -> str:
+def no_price(prices: ModelPrices, rates: Rates, kind: str) -> str:
     """The reason given where tokens were used that the book has no price for."""
     if not any(price is not None for price in rates.usd_per_million):
-        return f"the price book has no token prices for {found.id}" + (" on that day" if len(found.periods) > 1 else "")
-    return f"the price book has no price for {KIND_WORDS[kind]} tokens of {found.id}"
+        return f"the price book has no token prices for {prices.id}" + (
+            " on that day" if len(prices.periods) > 1 else ""
+        )
+    return f"the price book has no price for {KIND_WORDS[kind]} tokens of {prices.id}"
 
 
-def tier_doubt(found: ModelPrices, period: Period) -> str:
+def tier_doubt(prices: ModelPrices, period: Period) -> str:
     """The reason given where the sizes of calls decide about their price and are not known."""
-    return WHOLE_RUN_TIERS.format(model=found.id, above=f"{period.tiers[1].above_input_tokens:,}")
+    return WHOLE_RUN_TIERS.format(model=prices.id, above=f"{period.tiers[1].above_input_tokens:,}")
 
 
-def whole_run_doubt(found: ModelPrices, period: Period, rates: Rates) -> str | None:
+def whole_run_doubt(prices: ModelPrices, period: Period, rates: Rates) -> str | None:
     """Why the price of many calls together cannot be told from the sum of their tokens; None when it can.
 
     A sum below the first context tier is safe: no call in it can be above.
     """
     if rates.above_input_tokens is not None:
-        return tier_doubt(found, period)
+        return tier_doubt(prices, period)
     if rates.usd_per_request:
-        return WHOLE_RUN_FEES.format(model=found.id)
+        return WHOLE_RUN_FEES.format(model=prices.id)
     return None

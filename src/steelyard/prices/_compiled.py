@@ -66,7 +66,7 @@ class Chunk:
 class _Tier(NamedTuple):
     """One row of the coefficient arrays."""
 
-    found: ModelPrices
+    prices: ModelPrices
     period: Period
     rates: Rates
     next_above: int
@@ -85,19 +85,19 @@ class Compiled:
         self._unknown_model = np.full(len(names), PRICED, np.int32)
         tiers: list[_Tier] = []
         for code, name in enumerate(names):
-            found = book.find(name)
-            if isinstance(found, Missing):
-                self._unknown_model[code] = self._reason(found.reason)
+            prices = book.find(name)
+            if isinstance(prices, Missing):
+                self._unknown_model[code] = self._reason(prices.reason)
                 continue
             self._first_tier[code] = len(tiers)
             firsts = []
-            for period in found.periods:
+            for period in prices.periods:
                 firsts.append(len(tiers))
                 uppers = [tier.above_input_tokens or 0 for tier in period.tiers[1:]]
                 above = [*uppers, NEVER]
-                tiers.extend(_Tier(found, period, *pair) for pair in zip(period.tiers, above, strict=True))
+                tiers.extend(_Tier(prices, period, *pair) for pair in zip(period.tiers, above, strict=True))
             if len(firsts) > 1:
-                self._several.append((code, found, firsts))
+                self._several.append((code, prices, firsts))
         self._fill(tiers)
 
     def _fill(self, tiers: Sequence[_Tier]) -> None:
@@ -108,20 +108,20 @@ class Compiled:
         self._uneven = np.zeros((len(TOKEN_KINDS), count), np.bool_)
         self._doubt = np.full(count, PRICED, np.int32)
         self._no_price = np.full((len(TOKEN_KINDS), count), PRICED, np.int32)
-        for index, (found, period, rates, next_above) in enumerate(tiers):
+        for index, (prices, period, rates, next_above) in enumerate(tiers):
             self._next_above[index] = next_above
             self._uneven[:, index] = rates.uneven
             self._coefficients[:, index] = rates.pico
             self._fee[index] = rates.pico_per_request
-            doubt = whole_run_doubt(found, period, rates) if self.span == "run" else None
+            doubt = whole_run_doubt(prices, period, rates) if self.span == "run" else None
             if self.span == "least":
                 self._next_above[index] = NEVER
-                doubt = None if period.rises else tier_doubt(found, period)
+                doubt = None if period.rises else tier_doubt(prices, period)
             if doubt is not None:
                 self._doubt[index] = self._reason(doubt)
             for row, kind in enumerate(TOKEN_KINDS):
                 if rates.usd_per_million[row] is None:
-                    self._no_price[row, index] = self._reason(no_price(found, rates, kind))
+                    self._no_price[row, index] = self._reason(no_price(prices, rates, kind))
         self._has_uneven = [bool(kind.any()) for kind in self._uneven]
         self._without_price = (self._no_price != PRICED).any(axis=1)
 
@@ -158,15 +158,15 @@ class Compiled:
         """USD of each row (NaN where missing), and the index of its reason."""
         tier = self._first_tier[chunk.codes]
         undated: list[tuple[NDArray[np.intp], ModelPrices, list[int]]] = []
-        for code, found, firsts in self._several:
+        for code, prices, firsts in self._several:
             rows = np.flatnonzero(chunk.codes == code)
             dated = rows[chunk.dated[rows]]
-            tier[dated] = _period_of(found, firsts, chunk.micros[dated])
+            tier[dated] = _period_of(prices, firsts, chunk.micros[dated])
             if len(dated) < len(rows):
-                undated.append((rows[~chunk.dated[rows]], found, firsts))
+                undated.append((rows[~chunk.dated[rows]], prices, firsts))
         pico, reason, scalar = self._evaluate(chunk, tier, slice(None))
-        for rows, found, firsts in undated:
-            self._settle_undated(chunk, rows, found, firsts, pico, reason, scalar)
+        for rows, prices, firsts in undated:
+            self._settle_undated(chunk, rows, prices, firsts, pico, reason, scalar)
         reason[chunk.huge] = self._reason(TOO_MANY)
         for kind in reversed(NEEDED_KINDS):
             reason[chunk.unknown[kind]] = self._reason(unknown_tokens(kind))
@@ -174,7 +174,7 @@ class Compiled:
         reason = np.where(no_model == PRICED, reason, no_model)
         cost_usd = pico / PICO_PER_USD
         for row in np.flatnonzero(scalar & (reason == PRICED)):
-            cost_usd[row], reason[row] = self._one(chunk, int(row))
+            cost_usd[row], reason[row] = self._price_row(chunk, int(row))
         cost_usd[reason != PRICED] = np.nan
         return cost_usd, reason
 
@@ -214,7 +214,7 @@ class Compiled:
         self,
         chunk: Chunk,
         rows: NDArray[np.intp],
-        found: ModelPrices,
+        prices: ModelPrices,
         firsts: Sequence[int],
         pico: Ints,
         reason: Codes,
@@ -228,12 +228,12 @@ class Compiled:
             by_hand = by_hand | other_by_hand
             both_priced = (other_reason == PRICED) & (other_pico == agreed_pico)
             same &= (other_reason == agreed_reason) & ((other_reason != PRICED) | both_priced)
-        undated = self._reason(UNDATED.format(model=found.id, what=found.depends_on))
+        undated = self._reason(UNDATED.format(model=prices.id, what=prices.depends_on))
         pico[rows] = agreed_pico
         scalar[rows] = by_hand
         reason[rows] = np.where(by_hand, PRICED, np.where(same, agreed_reason, undated))
 
-    def _one(self, chunk: Chunk, row: int) -> tuple[float, int]:
+    def _price_row(self, chunk: Chunk, row: int) -> tuple[float, int]:
         known = {kind: _count(column[row]) for kind, column in chunk.columns.items()}
         at = EPOCH + timedelta(microseconds=int(chunk.micros[row])) if chunk.dated[row] else None
         answer = self.book.price(Usage(**known), model=self.names[chunk.codes[row]], at=at, span=self.span)
@@ -244,11 +244,11 @@ def _whole(kind: str, column: NDArray[Any]) -> tuple[Ints, Flags, Flags]:  # Any
     """Counts with 0 for the unknown and the huge, and which rows those are."""
     absent = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
     beyond = column > MOST_TOKENS
-    held = np.where(absent | beyond, 0, column) if absent.any() or beyond.any() else column
-    counts: Ints = held.astype(np.int64)
+    filled = np.where(absent | beyond, 0, column) if absent.any() or beyond.any() else column
+    counts: Ints = filled.astype(np.int64)
     if counts.min(initial=0) < 0:
         raise ValueError(f"{kind} holds a negative count")
-    if (counts != held).any() or np.isinf(column).any():
+    if (counts != filled).any() or np.isinf(column).any():
         raise ValueError(f"{kind} holds a count that is not whole")
     return counts, absent, beyond
 
@@ -257,10 +257,10 @@ def _count(value: Any) -> int | None:  # Any: a whole number, or a float that ma
     return None if value != value else int(value)  # noqa: PLR0124 - only NaN differs from itself
 
 
-def _period_of(found: ModelPrices, firsts: Sequence[int], micros: Ints) -> Codes:
+def _period_of(prices: ModelPrices, firsts: Sequence[int], micros: Ints) -> Codes:
     """The first tier of the period that holds at each moment."""
     tier = np.full(len(micros), firsts[0], np.int32)
-    for period, first in zip(found.periods, firsts, strict=True):
+    for period, first in zip(prices.periods, firsts, strict=True):
         active = np.ones(len(micros), np.bool_)
         if period.since is not None:
             active &= micros >= _day_micros(period.since)

@@ -32,13 +32,13 @@ class PriceLine:
         }
 
 
-def price_lines(found: ModelPrices, *, on: date | None = None) -> tuple[PriceLine, ...]:
+def price_lines(prices: ModelPrices, *, on: date | None = None) -> tuple[PriceLine, ...]:
     """Every price of the model, or those that hold at some time of one day."""
-    periods = found.periods if on is None else _periods_of_day(found, on)
+    periods = prices.periods if on is None else _periods_of_day(prices, on)
     return tuple(PriceLine(period.since, period.between, rates) for period in periods for rates in period.tiers)
 
 
-def _periods_of_day(found: ModelPrices, day: date) -> list[Period]:
-    turns = {time(), *(clock for period in found.periods for clock in period.between or ())}
-    holding = [found.period(datetime.combine(day, clock, UTC)) for clock in sorted(turns)]
-    return [period for period in found.periods if any(period is held for held in holding)]
+def _periods_of_day(prices: ModelPrices, day: date) -> list[Period]:
+    turns = {time(), *(clock for period in prices.periods for clock in period.between or ())}
+    holding = [prices.period(datetime.combine(day, clock, UTC)) for clock in sorted(turns)]
+    return [period for period in prices.periods if any(period is active for active in holding)]

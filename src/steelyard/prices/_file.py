@@ -130,11 +130,13 @@ class FileBook(PriceBook):
         """Own names first, then those of the book it extends."""
         return (*self._names, *(self._base.models() if self._base is not None else ()))
 
-    def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
+    def cost_of_uneven(
+        self, prices: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None
+    ) -> Decimal:
         """Own prices are always even, so uneven ones are the extended book's."""
         if self._base is None:
-            return super().cost_of_uneven(found, rates, tokens, at)
-        return self._base.cost_of_uneven(found, rates, tokens, at)
+            return super().cost_of_uneven(prices, rates, tokens, at)
+        return self._base.cost_of_uneven(prices, rates, tokens, at)
 
 
 def _rates(entry: PriceEntry) -> Rates:
@@ -153,10 +155,10 @@ def _rates(entry: PriceEntry) -> Rates:
 def _periods(model: str, entry: ModelEntry, where: str) -> tuple[Period, ...]:
     if entry.usd_per_million is not None:
         return (Period((_rates(PriceEntry(usd_per_million=entry.usd_per_million)),)),)
-    entries = sorted(entry.prices, key=lambda one: (one.since or date.min, one.above_input_tokens or 0))
+    entries = sorted(entry.prices, key=lambda price: (price.since or date.min, price.above_input_tokens or 0))
     periods = []
-    for since, group in groupby(entries, key=lambda one: one.since):
-        tiers = tuple(_rates(one) for one in group)
+    for since, group in groupby(entries, key=lambda price: price.since):
+        tiers = tuple(_rates(price) for price in group)
         sizes = [tier.above_input_tokens for tier in tiers]
         if sizes[0] is not None:
             raise BadPriceBook(

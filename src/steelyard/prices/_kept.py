@@ -52,20 +52,20 @@ class KeptPrices:
         try:
             if self._path.stat().st_size > MOST_BYTES:
                 return {}
-            found = _DECODER.decode(self._path.read_bytes())
+            answers = _DECODER.decode(self._path.read_bytes())
         except (OSError, ValueError, ArithmeticError):  # msgspec's errors are ValueErrors; the file is made anew
             return {}
-        return {name: prices for name, prices in found.items() if _sound(prices)}
+        return {name: prices for name, prices in answers.items() if _sound(prices)}
 
     def get(self, model: str) -> ModelPrices | None:
         """What the library answered when it was asked before."""
         return self._answers.get(model)
 
-    def keep(self, model: str, found: ModelPrices) -> None:
+    def keep(self, model: str, answer: ModelPrices) -> None:
         """Keeps an answer, where there is a place for it. Uneven prices are the library's to work out each time."""
-        if self._path is None or len(self._answers) >= MOST_KEPT or not _sound(found):
+        if self._path is None or len(self._answers) >= MOST_KEPT or not _sound(answer):
             return
-        self._answers[model] = dataclasses.replace(found, origin=None)
+        self._answers[model] = dataclasses.replace(answer, origin=None)
         with suppress(OSError):  # a folder that cannot be written costs time, not answers
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False) as file:
@@ -73,10 +73,10 @@ class KeptPrices:
             Path(file.name).replace(self._path)
 
 
-def _sound(found: ModelPrices) -> bool:
+def _sound(answer: ModelPrices) -> bool:
     """Whether there is a price for each kind, or none, in every tier, that can be added up in whole pico-dollars."""
-    tiers = [rates for period in found.periods for rates in period.tiers]
-    whole = all(period.tiers for period in found.periods) and not any(any(rates.uneven) for rates in tiers)
+    tiers = [rates for period in answer.periods for rates in period.tiers]
+    whole = all(period.tiers for period in answer.periods) and not any(any(rates.uneven) for rates in tiers)
     prices = [price for rates in tiers for price in (*rates.usd_per_million, rates.usd_per_request)]
     complete = all(len(rates.usd_per_million) == len(TOKEN_KINDS) for rates in tiers)
     return bool(tiers) and whole and complete and all(price is None or price >= 0 for price in prices)

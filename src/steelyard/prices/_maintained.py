@@ -53,10 +53,10 @@ class MaintainedBook(PriceBook):
         kept = self._kept.get(model)
         if kept is not None:
             return kept
-        found = self._ask(model)
-        if found is not None:
-            self._kept.keep(model, found)
-        return found
+        answer = self._ask(model)
+        if answer is not None:
+            self._kept.keep(model, answer)
+        return answer
 
     def _ask(self, model: str) -> ModelPrices | None:
         """The library's answer; `provider/model` is looked up under that provider where it must be."""
@@ -78,18 +78,20 @@ class MaintainedBook(PriceBook):
         return tuple(name for name in names if name is not None)
 
     def _leads_to(self, name: str, model: genai.ModelInfo) -> bool:
-        found = self._ask(name)
-        return found is not None and found.origin[1] is model
+        answer = self._ask(name)
+        return answer is not None and answer.origin[1] is model
 
     def models(self) -> Sequence[str]:
         """A name for every model: its id, with the provider where the id alone leads elsewhere."""
         return self._names
 
-    def cost_of_uneven(self, found: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None) -> Decimal:
+    def cost_of_uneven(
+        self, prices: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None
+    ) -> Decimal:
         """The library's own answer: its decimal arithmetic rounds where ours would not."""
         if at is None:
-            return super().cost_of_uneven(found, rates, tokens, at)
-        provider, model = found.origin
+            return super().cost_of_uneven(prices, rates, tokens, at)
+        provider, model = prices.origin
         answer: Decimal = model.calc_price(as_genai_usage(tokens), provider, genai_request_timestamp=at).total_price
         return answer
 
@@ -147,11 +149,11 @@ def _compile(provider: genai.Provider, model: genai.ModelInfo) -> ModelPrices:
 
 
 def _tiers(prices: genai.ModelPrice) -> tuple[Rates, ...]:
-    held = {key: price for key, price in vars(prices).items() if price is not None}
-    starts = sorted({tier.start for price in held.values() for tier in getattr(price, "tiers", ())})
+    stated = {key: price for key, price in vars(prices).items() if price is not None}
+    starts = sorted({tier.start for price in stated.values() for tier in getattr(price, "tiers", ())})
     tiers = []
     for above in (None, *starts):
-        at_size = {key: _at_size(price, above) for key, price in held.items()}
+        at_size = {key: _at_size(price, above) for key, price in stated.items()}
         kinds = tuple(_first_price(at_size, PRICE_KEYS[kind]) for kind in TOKEN_KINDS)
         fee = at_size.get(REQUESTS_KEY, Decimal(0)) / 1000
         tiers.append(Rates(kinds, fee, above))

@@ -77,7 +77,7 @@ def _parts(run: Run) -> list[_Part] | Missing:
             part: _Part = (usage, call.model or run.model, at, "run" if call.summed else "call")
             (idle if took_nothing else parts).append(part)
         elif run.usage is None:
-            silent = sum(1 for one in run.calls or () if one.usage is None)
+            silent = sum(1 for call in run.calls or () if call.usage is None)
             return Missing(f"{silent} of {len(run.calls or ())} calls state no tokens")
     rest = run.usage
     if rest is not None and (parts or idle):

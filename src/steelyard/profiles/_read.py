@@ -136,14 +136,14 @@ def _parse(text: str, where: str) -> Profile:
 
 
 def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or a profile
-    found = endless_number(values)
-    if found is not None:
-        raise BadProfile(f"{found[0]} is {found[1]}, not a finite number", where=where, hint="write a number")
+    endless = endless_number(values)
+    if endless is not None:
+        raise BadProfile(f"{endless[0]} is {endless[1]}, not a finite number", where=where, hint="write a number")
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:  # Any: TOML values
     merged = dict(base)
     for key, value in own.items():
-        held = merged.get(key)
-        merged[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+        inherited = merged.get(key)
+        merged[key] = _merged(inherited, value) if isinstance(inherited, dict) and isinstance(value, dict) else value
     return merged

@@ -85,9 +85,9 @@ def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a reco
 
 def _refuse_infinite(run: Run) -> None:
     """Refuse numbers that JSON cannot hold; it would write null for them."""
-    found = endless_number(msgspec.to_builtins(run))
-    if found is not None:
-        raise Refused(f"{found[0]}: the number {found[1]} is not finite", "leave out what is not known")
+    endless = endless_number(msgspec.to_builtins(run))
+    if endless is not None:
+        raise Refused(f"{endless[0]}: the number {endless[1]} is not finite", "leave out what is not known")
 
 
 def encode_run(run: Run) -> bytes:

@@ -352,13 +352,13 @@ GROUP_KEYS: tuple[str, ...] = tuple(fact.name for fact in KEY_FACTS if fact.name
 
 def run_facts(run: Run) -> dict[str, Any]:  # Any: text, flags and numbers; Missing where there is no value
     """The facts of one run, with the reason for each that is missing. Priced facts are added by the price book."""
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for part in (*KEY_PARTS, *VALUE_PARTS):
-        held = part.get(run)
-        values = part.empty if held is None else part.read(held)
+        content = part.get(run)
+        values = part.empty if content is None else part.read(content)
         for fact, value in zip(part.facts, values, strict=True):
-            found[fact.name] = Missing(fact.absent) if value is None else value
-    return found
+            facts[fact.name] = Missing(fact.absent) if value is None else value
+    return facts
 
 
 def key_text(value: str | int | None) -> str:

@@ -92,9 +92,9 @@ class SetAside:
 
 def set_aside_findings(listed: Sequence[Rejected], count: int) -> list[Finding]:
     """The listed records as findings, and one for those that were only counted."""
-    found = [rejected.as_finding() for rejected in listed]
-    more = count - len(found)
+    findings = [rejected.as_finding() for rejected in listed]
+    more = count - len(findings)
     if more > 0:
         message = f"{more:,} more records were set aside"
-        found.append(Finding(code="bad_record", severity="error", message=message, stands_for=more))
-    return found
+        findings.append(Finding(code="bad_record", severity="error", message=message, stands_for=more))
+    return findings

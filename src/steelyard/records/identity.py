@@ -25,12 +25,12 @@ class RunIds:
         self.repeated = 0
         self.alike = 0
 
-    def admit(self, run: Run, *, path: str, line: int | None, held: bool = False) -> str | Rejected | None:
+    def admit(self, run: Run, *, path: str, line: int | None, in_memory: bool = False) -> str | Rejected | None:
         """The run's id; None when it was read before, and the refusal when its id was read with other content.
 
-        A record that is `held` in memory anyway is looked at closely only when its id comes again.
+        A record that is `in_memory` anyway is looked at closely only when its id comes again.
         """
-        if held and run.id is not None and self._content.setdefault(run.id, run) is run:
+        if in_memory and run.id is not None and self._content.setdefault(run.id, run) is run:
             return run.id
         digest = content_digest(run)
         id_, again = (run.id, 0) if run.id is not None else self._next_name(digest)
@@ -67,16 +67,16 @@ def id_conflict(id_: str, *, path: str, line: int | None) -> Rejected:
 
 def repeat_findings(repeated: int, alike: int) -> list[Finding]:
     """What a reader should know of records that are the same."""
-    found = []
+    findings = []
     if repeated:
         message = f"{_records(repeated, 'was', 'were')} read again with the same id and content, and counted once"
-        found.append(Finding(code="repeated", severity="info", message=message))
+        findings.append(Finding(code="repeated", severity="info", message=message))
     if alike:
         have = _records(alike, "has", "have")
         message = f"{have} no id and the same content as another: each counts as an attempt of its own"
-        found.append(Finding(code="alike", severity="info", message=message))
-    return found
+        findings.append(Finding(code="alike", severity="info", message=message))
+    return findings
 
 
-def _records(count: int, one: str, many: str) -> str:
-    return f"1 record {one}" if count == 1 else f"{count:,} records {many}"
+def _records(count: int, singular: str, many: str) -> str:
+    return f"1 record {singular}" if count == 1 else f"{count:,} records {many}"

@@ -16,10 +16,10 @@ LONGEST_NAME = 100
 
 def unknown_field(error: msgspec.ValidationError, record: type[Record]) -> tuple[str, str] | None:
     """What the error says of a field that the record does not know, and the nearest it knows there; None for others."""
-    found = _UNKNOWN_FIELD.search(str(error))
-    if found is None:
+    match = _UNKNOWN_FIELD.search(str(error))
+    if match is None:
         return None
-    name, place = found["name"][:LONGEST_NAME], found["place"] or ""
+    name, place = match["name"][:LONGEST_NAME], match["place"] or ""
     known = fields_at(record, place)
     close = nearest(name, known)
     within = f" in {place}" if place else ""
@@ -36,8 +36,8 @@ def fields_at(record: type[Record], place: str) -> set[str]:
     """
     here = [record]
     for name in re.sub(r"\[.*?\]", "", place).split(".") if place else ():
-        here = [inner for one in here for inner in _records_under(one, name)]
-    return {name for one in here for name in one.__struct_encode_fields__}
+        here = [inner for record_type in here for inner in _records_under(record_type, name)]
+    return {name for record_type in here for name in record_type.__struct_encode_fields__}
 
 
 def _records_under(record: type[Record], name: str) -> list[type[Record]]:

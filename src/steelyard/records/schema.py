@@ -45,7 +45,7 @@ def field_meanings(record: type[Record]) -> dict[str, str]:
 
 def _sentences(module: str) -> dict[str, dict[str, str]]:
     """The string under each field of each class in a module."""
-    found: dict[str, dict[str, str]] = {}
+    sentences: dict[str, dict[str, str]] = {}
     for node in ast.parse(inspect.getsource(sys.modules[module])).body:
         if not isinstance(node, ast.ClassDef):
             continue
@@ -56,5 +56,5 @@ def _sentences(module: str) -> dict[str, dict[str, str]]:
                 and isinstance(sentence, ast.Expr)
                 and isinstance(sentence.value, ast.Constant)
             ):
-                found.setdefault(node.name, {})[field.target.id] = inspect.cleandoc(str(sentence.value.value))
-    return found
+                sentences.setdefault(node.name, {})[field.target.id] = inspect.cleandoc(str(sentence.value.value))
+    return sentences

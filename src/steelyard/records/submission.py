@@ -122,7 +122,7 @@ def decode_submission(line: bytes) -> Submission:
 
 def _decoded(line: bytes) -> Submission:
     try:
-        found = _DECODER.decode(line)
+        submission = _DECODER.decode(line)
     except msgspec.ValidationError as error:
         refusal = _not_json(line) or _explained(error)
         if str(error) in _TO_COMPLETE and not refusal.reason.startswith("not JSON"):
@@ -133,8 +133,8 @@ def _decoded(line: bytes) -> Submission:
         raise Refused(f"not JSON: {problem}", ONE_OBJECT) from error
     # JSON has NUL only as an escape, and ASCII as many bytes as characters: most records need no second look.
     if b"\\u" in line:
-        return _checked(found)
-    return found if line.isascii() else _briefly_named(found)
+        return _checked(submission)
+    return submission if line.isascii() else _briefly_named(submission)
 
 
 def _not_json(line: bytes) -> Refused | None:
@@ -157,8 +157,8 @@ def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  
     nameless = _states_no_id(values)
     try:
         whole = _at_midnight({**values, "id": _NAMELESS} if nameless else values)
-        found = msgspec.convert(_with_whole_counts(whole), Submission, strict=not from_text)
-        return _named_by_content(_checked(found)) if nameless else _checked(found)
+        submission = msgspec.convert(_with_whole_counts(whole), Submission, strict=not from_text)
+        return _named_by_content(_checked(submission)) if nameless else _checked(submission)
     except msgspec.ValidationError as error:
         raise _explained(error) from error
     except RecursionError as error:
@@ -206,16 +206,16 @@ def check_submissions(given: Sequence[Submission]) -> list[bytes | Refused]:
         lines = _LINES.encode_lines(given)
         _DECODER.decode_lines(lines)
     except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError):
-        return [_checked_or_refused(one) for one in given]
+        return [_checked_or_refused(submission) for submission in given]
     # As in `_decoded`.
-    if b"\\u" in lines or (not lines.isascii() and any(is_too_long(one.id) for one in given)):
-        return [_checked_or_refused(one) for one in given]
+    if b"\\u" in lines or (not lines.isascii() and any(is_too_long(submission.id) for submission in given)):
+        return [_checked_or_refused(submission) for submission in given]
     return list(lines.splitlines())
 
 
-def _checked_or_refused(one: Submission) -> bytes | Refused:
+def _checked_or_refused(submission: Submission) -> bytes | Refused:
     try:
-        return check_submission(one)
+        return check_submission(submission)
     except Refused as error:
         return error
 
@@ -295,7 +295,7 @@ def _holds_forbidden(value: object) -> bool:
         return not is_storable(value)
     if isinstance(value, Judgment):
         return _holds_forbidden(value.judge) or _holds_forbidden(tuple(line.name for line in value.criteria or ()))
-    return isinstance(value, tuple) and any(_holds_forbidden(one) for one in value)
+    return isinstance(value, tuple) and any(_holds_forbidden(item) for item in value)
 
 
 def _explained(error: msgspec.ValidationError) -> Refused:

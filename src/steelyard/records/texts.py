@@ -31,7 +31,7 @@ def forbidden_text(values: Any) -> str | None:  # Any: JSON or TOML values, and 
     >>> forbidden_text({"tools": ["ant", "b" + chr(0)]})
     'tools[2]'
     """
-    return next((place for place, one in leaves(values) if isinstance(one, str) and not is_storable(one)), None)
+    return next((place for place, leaf in leaves(values) if isinstance(leaf, str) and not is_storable(leaf)), None)
 
 
 def is_too_long(name: str) -> bool:

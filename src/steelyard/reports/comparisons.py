@@ -59,18 +59,18 @@ def _lettered(label: str, letter: str) -> str:
 
 
 def _cells(judged: Judged) -> list[str]:
-    found = judged.found
-    declared = catalog()[found.metric]
+    difference = judged.found
+    declared = catalog()[difference.metric]
     p_value = DASH if judged.adjusted_p is None else f"{judged.adjusted_p:.3g}"
     return [
         declared.title,
-        DASH if found.a is None else level_of(found.a, declared.unit),
-        DASH if found.b is None else level_of(found.b, declared.unit),
-        DASH if found.value is None else amount(found.value, declared.unit, signed=True),
-        range_text(found.interval, declared.unit),
+        DASH if difference.a is None else level_of(difference.a, declared.unit),
+        DASH if difference.b is None else level_of(difference.b, declared.unit),
+        DASH if difference.value is None else amount(difference.value, declared.unit, signed=True),
+        range_text(difference.interval, declared.unit),
         p_value,
-        DASH if found.cliffs_delta is None else f"{found.cliffs_delta:+.2f}",
-        f"{found.tasks:,}",
+        DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
+        f"{difference.tasks:,}",
         judged.verdict,
     ]
 
@@ -83,17 +83,17 @@ def range_text(interval: Interval, unit: str) -> str:
 
 
 def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
-    judged = next((one for one in pair.metrics if one.found.metric == "pass_rate"), None)
+    judged = next((candidate for candidate in pair.metrics if candidate.found.metric == "pass_rate"), None)
     if judged is None or not (judged.found.gained or judged.found.lost):
         return
-    found = judged.found
-    same = found.tasks - len(found.gained) - len(found.lost)
-    counts = f"{len(found.gained):,} gained, {len(found.lost):,} lost, {same:,} as before"
+    difference = judged.found
+    same = difference.tasks - len(difference.gained) - len(difference.lost)
+    counts = f"{len(difference.gained):,} gained, {len(difference.lost):,} lost, {same:,} as before"
     table = plain_table(f"Tasks that flip from {a} to {pair.b.label}: {counts}")
     table.add_column("task")
     table.add_column("A", justify="right")
     table.add_column("B", justify="right")
-    for flips in (found.gained, found.lost):
+    for flips in (difference.gained, difference.lost):
         for flip in flips[:FLIPS_SHOWN]:
             add_row(table, clean(flip.task), level_of(flip.a, "share"), level_of(flip.b, "share"))
         if len(flips) > FLIPS_SHOWN:

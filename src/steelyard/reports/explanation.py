@@ -35,13 +35,13 @@ class GroupsExplanation:
         needed = [spec.of or parameter for parameter, spec in self.declared.inputs.items()]
         groups = []
         for group in shown["groups"]:
-            one = {"key": group["key"], "n": group["n"]}
+            row = {"key": group["key"], "n": group["n"]}
             if level == "component":
-                one["components"] = group.get("components", {})
+                row["components"] = group.get("components", {})
             elif level != "across":
-                one[name] = group["metrics"][name]
-            one["inputs"] = {key: group["metrics"][key] for key in needed if key in group["metrics"]}
-            groups.append(one)
+                row[name] = group["metrics"][name]
+            row["inputs"] = {key: group["metrics"][key] for key in needed if key in group["metrics"]}
+            groups.append(row)
         return {
             "metric": name,
             "title": self.declared.title,

@@ -23,38 +23,38 @@ _OF_COMPONENT = {
 """Where a component's metric stands among what is known of a component."""
 
 
-def explanation_lines(found: GroupsExplanation) -> Iterator[str]:
+def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
     """What the metric is and what made it."""
-    declared = found.declared
+    declared = explanation.declared
     yield f"{declared.name}: {declared.title}"
     yield f"  formula: {declared.formula}"
-    for name, value in found.constants.items():
+    for name, value in explanation.constants.items():
         yield f"  {name} = {value} (profile)"
-    for name, (how, of) in found.reducers.items():
+    for name, (how, of) in explanation.reducers.items():
         yield f"  {name}: {how} of {of}"
-    yield f"  profile {found.result.profile}, prices {found.result.prices}"
+    yield f"  profile {explanation.result.profile}, prices {explanation.result.prices}"
 
 
-def explanation_tables(found: GroupsExplanation) -> Iterator[Table]:
+def explanation_tables(explanation: GroupsExplanation) -> Iterator[Table]:
     """The metric and what was put in, one line a group; below, what is told across tiers."""
-    yield _components(found) if found.declared.level == "component" else _groups(found)
-    if found.declared.level == "across":
-        yield from (_across(found, one) for one in found.result.across)
+    yield _components(explanation) if explanation.declared.level == "component" else _groups(explanation)
+    if explanation.declared.level == "across":
+        yield from (_across(explanation, across) for across in explanation.result.across)
 
 
-def _groups(found: GroupsExplanation) -> Table:
-    name, result, level = found.declared.name, found.result, found.declared.level
-    table = _with_keys(found)
+def _groups(explanation: GroupsExplanation) -> Table:
+    name, result, level = explanation.declared.name, explanation.result, explanation.declared.level
+    table = _with_keys(explanation)
     own = FIGURES if level == "run" else ("value",) if level == "group" else ()
     for figure in own:
         table.add_column(heading(name, figure), justify="right")
-    reducers = {of: how for how, of in found.reducers.values()}
-    inputs = {spec.of or parameter: "" for parameter, spec in found.declared.inputs.items()}
+    reducers = {of: how for how, of in explanation.reducers.values()}
+    inputs = {spec.of or parameter: "" for parameter, spec in explanation.declared.inputs.items()}
     shown = {of: reducers.get(of, "mean") for of in inputs if all(of in group.metrics for group in result.groups)}
     for of, how in shown.items():
         table.add_column(heading(of, how), justify="right")
     for group in result.groups:
-        cells = _key_cells(found, group)
+        cells = _key_cells(explanation, group)
         cells += [_figure(group, name, figure) for figure in own]
         cells += [_figure(group, of, how) for of, how in shown.items()]
         add_row(table, *cells)
@@ -68,16 +68,16 @@ def _figure(group: Group, name: str, figure: str) -> str:
     return f"{DASH} {value.reason}" if text == DASH and value.reason else text
 
 
-def _across(found: GroupsExplanation, one: Across) -> Table:
-    name = found.declared.name
-    rest = ", ".join(f"{key} {value}" for key, value in one.key.items())
-    table = plain_table(f"{found.declared.title}{f', {rest}' if rest else ''}")
-    based = any(spec.scope == "base" for spec in found.declared.inputs.values())
-    values = one.uplift if based else {"all tiers": one.values[name]}
-    table.add_column(f"against {one.base}" if based else "")
-    table.add_column(found.declared.title.lower(), justify="right")
+def _across(explanation: GroupsExplanation, across: Across) -> Table:
+    name = explanation.declared.name
+    rest = ", ".join(f"{key} {value}" for key, value in across.key.items())
+    table = plain_table(f"{explanation.declared.title}{f', {rest}' if rest else ''}")
+    based = any(spec.scope == "base" for spec in explanation.declared.inputs.values())
+    values = across.uplift if based else {"all tiers": across.values[name]}
+    table.add_column(f"against {across.base}" if based else "")
+    table.add_column(explanation.declared.title.lower(), justify="right")
     for tier, value in values.items():
-        add_row(table, clean(tier), _value_text(value, found.declared.unit))
+        add_row(table, clean(tier), _value_text(value, explanation.declared.unit))
     return table
 
 
@@ -85,30 +85,30 @@ def _value_text(value: GroupValue, unit: str) -> str:
     return f"{DASH} {value.reason or ''}".rstrip() if value.value is None else number_text(value.value, unit)
 
 
-def _components(found: GroupsExplanation) -> Table:
-    table = _with_keys(found)
+def _components(explanation: GroupsExplanation) -> Table:
+    table = _with_keys(explanation)
     table.add_column("component")
-    table.add_column(heading(found.declared.name), justify="right")
-    for group in found.result.groups:
+    table.add_column(heading(explanation.declared.name), justify="right")
+    for group in explanation.result.groups:
         for component, share in group.components.items():
-            add_row(table, *_key_cells(found, group), component, _share_text(found, share))
+            add_row(table, *_key_cells(explanation, group), component, _share_text(explanation, share))
         if not group.components:
-            add_row(table, *_key_cells(found, group), DASH, f"{DASH} no run of the group has components")
+            add_row(table, *_key_cells(explanation, group), DASH, f"{DASH} no run of the group has components")
     return table
 
 
-def _share_text(found: GroupsExplanation, share: ComponentShare) -> str:
-    value: float | None = getattr(share, _OF_COMPONENT[found.declared.name])
-    return f"{DASH} {share.reason or ''}".rstrip() if value is None else number_text(value, found.declared.unit)
+def _share_text(explanation: GroupsExplanation, share: ComponentShare) -> str:
+    value: float | None = getattr(share, _OF_COMPONENT[explanation.declared.name])
+    return f"{DASH} {share.reason or ''}".rstrip() if value is None else number_text(value, explanation.declared.unit)
 
 
-def _with_keys(found: GroupsExplanation) -> Table:
-    table = plain_table(f"{found.declared.title} by {', '.join(found.result.by)}")
-    for key in found.result.by:
+def _with_keys(explanation: GroupsExplanation) -> Table:
+    table = plain_table(f"{explanation.declared.title} by {', '.join(explanation.result.by)}")
+    for key in explanation.result.by:
         table.add_column(key)
     table.add_column("runs", justify="right")
     return table
 
 
-def _key_cells(found: GroupsExplanation, group: Group) -> list[str]:
-    return [*(group_key_text(group, key) for key in found.result.by), f"{group.n:,}"]
+def _key_cells(explanation: GroupsExplanation, group: Group) -> list[str]:
+    return [*(group_key_text(group, key) for key in explanation.result.by), f"{group.n:,}"]

@@ -20,8 +20,8 @@ def measurement_html(result: Measurement) -> str:
         cells.append(f"{group.n:,}")
         for name, statistic in shown:
             value = group.metrics[name]
-            held = value.value if isinstance(value, GroupValue) else getattr(value, statistic)
-            cells.append(number_text(held, catalog()[name].unit))
+            figure = value.value if isinstance(value, GroupValue) else getattr(value, statistic)
+            cells.append(number_text(figure, catalog()[name].unit))
         cells.append(group.grade or DASH)
         rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     caption = escape(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}")

@@ -24,41 +24,44 @@ def judge_lines(result: Judges) -> Iterator[str]:
 
 def _lines(result: Judges) -> Iterator[str]:
     yield _agreement_sentence(result)
-    for one in result.judges:
-        text = _strictness(one)
+    for record in result.judges:
+        text = _strictness(record)
         if text:
             yield text
-    for one in result.judges:
-        if one.differing:
+    for record in result.judges:
+        if record.differing:
             yield (
-                f"{one.judge} states another score than its criteria give (by more than {result.tolerance:g}) in "
-                f"{one.differing:,} of {one.checked:,} judgments, {one.mean_error:+.3f} on average."
+                f"{record.judge} states another score than its criteria give (by more than {result.tolerance:g}) in "
+                f"{record.differing:,} of {record.checked:,} judgments, {record.mean_error:+.3f} on average."
             )
-    contradictions = sum(one.contradictions for one in result.judges)
+    contradictions = sum(record.contradictions for record in result.judges)
     if contradictions:
         votes = "1 vote goes" if contradictions == 1 else f"{contradictions:,} votes go"
         yield f"{votes} against the judge's own score (pass from {result.threshold:g} on)."
 
 
 def _agreement_sentence(result: Judges) -> str:
-    found = result.overall.scores
+    alpha = result.overall.scores
     count = len(result.judges)
     if count < 2:
         return f"There is one judge, {result.judges[0].judge}, so agreement cannot be told."
-    if found.estimate is None:
-        return f"Whether the {count} judges agree cannot be told: {found.reason}."
-    words = next((word for least, word in WORDS if found.estimate >= least), "disagree more than chance would")
-    limits = f", {found.level * 100:g} % interval {_range(found)}" if found.known else f"; no interval: {found.reason}"
-    return f"The {count} judges {words}: alpha {found.estimate:.3f} on {_count(result.overall.runs, 'run')}{limits}."
+    if alpha.estimate is None:
+        return f"Whether the {count} judges agree cannot be told: {alpha.reason}."
+    words = next((word for least, word in WORDS if alpha.estimate >= least), "disagree more than chance would")
+    limits = f", {alpha.level * 100:g} % interval {_range(alpha)}" if alpha.known else f"; no interval: {alpha.reason}"
+    return f"The {count} judges {words}: alpha {alpha.estimate:.3f} on {_count(result.overall.runs, 'run')}{limits}."
 
 
-def _strictness(one: JudgeRecord) -> str | None:
-    found = one.severity
-    if found.estimate is None or not found.excludes(0.0):
+def _strictness(record: JudgeRecord) -> str | None:
+    severity = record.severity
+    if severity.estimate is None or not severity.excludes(0.0):
         return None
-    side = "below" if found.estimate < 0 else "above"
-    kind = "strict" if found.estimate < 0 else "lenient"
-    return f"{one.judge} is {kind}: {abs(found.estimate):.3f} {side} the others on the same runs ({_range(found)})."
+    side = "below" if severity.estimate < 0 else "above"
+    kind = "strict" if severity.estimate < 0 else "lenient"
+    return (
+        f"{record.judge} is {kind}: {abs(severity.estimate):.3f} {side} the others on the same runs"
+        f" ({_range(severity)})."
+    )
 
 
 def _range(interval: Interval) -> str:
@@ -81,17 +84,17 @@ def judge_tables(result: Judges) -> Iterator[Table]:
     table.add_column("judge")
     for title in ("runs", "mean score", "severity", "interval", "stated - recomputed", "differing", "contradictions"):
         table.add_column(title, justify="right")
-    for one in result.judges:
+    for record in result.judges:
         add_row(
             table,
-            clean(one.judge),
-            f"{one.runs:,}",
-            _number(one.mean),
-            _signed(one.severity.estimate),
-            _range(one.severity),
-            _signed(one.mean_error),
-            f"{one.differing:,} of {one.checked:,}" if one.checked else DASH,
-            f"{one.contradictions:,}",
+            clean(record.judge),
+            f"{record.runs:,}",
+            _number(record.mean),
+            _signed(record.severity.estimate),
+            _range(record.severity),
+            _signed(record.mean_error),
+            f"{record.differing:,} of {record.checked:,}" if record.checked else DASH,
+            f"{record.contradictions:,}",
         )
     yield table
     if result.kappas:
@@ -115,8 +118,8 @@ def _tasks(result: Judges) -> Table:
     for title in ("runs", "alpha of scores", "interval", "alpha of votes", "Fleiss' kappa", "split votes"):
         table.add_column(title, justify="right")
     shown = list(result.tasks.items())[:TASKS_SHOWN]
-    for task, found in [*shown, ("all", result.overall)]:
-        add_row(table, clean(task), *_agreement_cells(found))
+    for task, agreement in [*shown, ("all", result.overall)]:
+        add_row(table, clean(task), *_agreement_cells(agreement))
     if len(result.tasks) > TASKS_SHOWN:
         add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
     return table
@@ -126,12 +129,12 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _agreement_cells(found: Agreement) -> list[str]:
+def _agreement_cells(agreement: Agreement) -> list[str]:
     return [
-        f"{found.runs:,}",
-        _number(found.scores.estimate),
-        _range(found.scores),
-        _number(found.votes.estimate),
-        _number(found.fleiss),
-        f"{found.split:,} of {found.voted:,}",
+        f"{agreement.runs:,}",
+        _number(agreement.scores.estimate),
+        _range(agreement.scores),
+        _number(agreement.votes.estimate),
+        _number(agreement.fleiss),
+        f"{agreement.split:,} of {agreement.voted:,}",
     ]

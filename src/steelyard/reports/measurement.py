@@ -198,18 +198,18 @@ def _group_dict(group: Group) -> dict[str, Any]:  # Any: JSON values
 
 def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON values
     if isinstance(value, GroupValue):
-        found: dict[str, Any] = {"value": json_number(value.value)}
+        shape: dict[str, Any] = {"value": json_number(value.value)}
         if value.missing:
-            found |= {"count": value.count, "missing": value.missing}
+            shape |= {"count": value.count, "missing": value.missing}
     else:
-        found = {name: json_number(getattr(value, name)) for name in STATISTICS}
-        found |= {"count": value.count, "missing": value.missing}
+        shape = {name: json_number(getattr(value, name)) for name in STATISTICS}
+        shape |= {"count": value.count, "missing": value.missing}
     if isinstance(value, Statistics) and value.intervals:
-        found["intervals"] = {name: _interval_dict(interval) for name, interval in value.intervals.items()}
+        shape["intervals"] = {name: _interval_dict(interval) for name, interval in value.intervals.items()}
     if isinstance(value, GroupValue) and value.interval:
-        found["interval"] = _interval_dict(value.interval)
+        shape["interval"] = _interval_dict(value.interval)
     reason = value.reason or (_why_no_deviation(value) if isinstance(value, Statistics) else None)
-    return found | ({"reason": reason} if reason else {})
+    return shape | ({"reason": reason} if reason else {})
 
 
 def _why_no_deviation(value: Statistics) -> str | None:
@@ -228,10 +228,10 @@ def _interval_dict(interval: Interval) -> dict[str, Any]:  # Any: JSON values
 
 def _limits(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: cells of any type
     """The limits of each figure as flat cells."""
-    held = {"value": value.interval} if isinstance(value, GroupValue) else dict(value.intervals)
+    intervals = {"value": value.interval} if isinstance(value, GroupValue) else dict(value.intervals)
     row: dict[str, Any] = {}
     for figure in ("value", "mean", "median"):
-        interval = held.get(figure)
+        interval = intervals.get(figure)
         row |= {
             f"{figure}_low": interval.low if interval else None,
             f"{figure}_high": interval.high if interval else None,
@@ -244,16 +244,16 @@ def _across_dict(across: tuple[Across, ...]) -> dict[str, Any]:  # Any: JSON val
     """Flat when tiers are all there is to the key; else one entry for each rest of the key under "within"."""
     if len(across) == 1 and not across[0].key:
         return _one_across(across[0])
-    return {"within": [{"key": dict(one.key), **_one_across(one)} for one in across]} if across else {}
+    return {"within": [{"key": dict(entry.key), **_one_across(entry)} for entry in across]} if across else {}
 
 
-def _one_across(one: Across) -> dict[str, Any]:  # Any: JSON values
-    named = {"tier_uplift": {tier: value.value for tier, value in one.uplift.items()}}
-    reasons = {f"tier_uplift.{tier}": value.reason for tier, value in one.uplift.items() if value.reason}
-    reasons |= {name: value.reason for name, value in one.values.items() if value.reason}
-    values = {name: json_number(value.value) for name, value in one.values.items()}
+def _one_across(across: Across) -> dict[str, Any]:  # Any: JSON values
+    named = {"tier_uplift": {tier: value.value for tier, value in across.uplift.items()}}
+    reasons = {f"tier_uplift.{tier}": value.reason for tier, value in across.uplift.items() if value.reason}
+    reasons |= {name: value.reason for name, value in across.values.items() if value.reason}
+    values = {name: json_number(value.value) for name, value in across.values.items()}
     partial = {
-        name: {"count": value.count, "missing": value.missing} for name, value in one.values.items() if value.missing
+        name: {"count": value.count, "missing": value.missing} for name, value in across.values.items() if value.missing
     }
     beside = {"reasons": reasons, "tiers_used": partial}
-    return {"base": one.base, **named, **values, **{name: held for name, held in beside.items() if held}}
+    return {"base": across.base, **named, **values, **{name: notes for name, notes in beside.items() if notes}}

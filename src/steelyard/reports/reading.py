@@ -107,7 +107,7 @@ class ReadSummary:
 
     def reasons(self) -> list[tuple[Rejected, int]]:
         """The first record of each reason for which some were set aside, the most frequent reason first."""
-        return sorted(self.set_aside.by_reason.values(), key=lambda found: (-found[1], found[0].reason))
+        return sorted(self.set_aside.by_reason.values(), key=lambda counted: (-counted[1], counted[0].reason))
 
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The shape that `--json` prints."""

@@ -226,7 +226,7 @@ def _repair_row(result: PromptResult, sample: Sample) -> dict[str, Any]:
 
 
 def _summary_row(result: PromptResult) -> dict[str, Any]:
-    names = sorted(one.name for one in catalog().at("prompt"))
+    names = sorted(metric.name for metric in catalog().at("prompt"))
     values = {name: result.metrics.get(name) for name in names}
     return {
         "prompt": result.prompt,

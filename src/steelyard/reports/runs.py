@@ -123,10 +123,10 @@ def _typed(name: str, rows: Sequence[Row]) -> list[Any]:  # Any: cells that a co
 
     Own values of several types are bytes of JSON, which no reader takes for text; times not all in UTC are text.
     """
-    held = [row[name] for row in rows if name in row]
+    cells = [row[name] for row in rows if name in row]
     if name.startswith("x_"):
-        if plain_type(held) is None:
+        if plain_type(cells) is None:
             return [own_cell(row[name]).encode() if name in row else None for row in rows]
-    elif any(isinstance(cell, datetime) and cell.tzinfo is not UTC for cell in held):
+    elif any(isinstance(cell, datetime) and cell.tzinfo is not UTC for cell in cells):
         return [row[name].isoformat() if name in row else None for row in rows]
     return [row.get(name) for row in rows]

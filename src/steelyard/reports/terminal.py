@@ -116,7 +116,7 @@ def _range_text(interval: Interval | None, unit: str) -> str:
 def _tiers(result: Measurement) -> Table:
     table = plain_table("Across tiers")
     rest = [name for name in result.by if name != "tier"]
-    tiers = list(dict.fromkeys(tier for one in result.across for tier in one.uplift))
+    tiers = list(dict.fromkeys(tier for across in result.across for tier in across.uplift))
     for name in rest:
         table.add_column(name)
     base = result.across[0].base
@@ -125,12 +125,12 @@ def _tiers(result: Measurement) -> Table:
     names = list(result.across[0].values)
     for name in names:
         table.add_column(heading(name), justify="right")
-    for one in result.across:
-        cells = [key_text(one.key[name]) for name in rest]
+    for across in result.across:
+        cells = [key_text(across.key[name]) for name in rest]
         for tier in tiers:
-            uplift = one.uplift[tier].value if tier in one.uplift else None
+            uplift = across.uplift[tier].value if tier in across.uplift else None
             cells.append(DASH if uplift is None else f"{uplift:+.1%}")
-        cells += [_significant(one.values[name].value) for name in names]
+        cells += [_significant(across.values[name].value) for name in names]
         add_row(table, *cells)
     return table
 

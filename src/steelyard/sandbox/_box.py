@@ -33,13 +33,13 @@ class Box:
 
     def collected(self, names: Sequence[str], most: int) -> dict[str, bytes]:
         """The asked-for files that are plain files, each up to `most` bytes. No link on the way is followed."""
-        found = {}
+        contents = {}
         for name in names:
             with contextlib.suppress(OSError):
                 content = _read_below(self.work, PurePosixPath(name).parts, most)
                 if content is not None:
-                    found[name] = content
-        return found
+                    contents[name] = content
+        return contents
 
 
 @contextmanager
@@ -154,8 +154,8 @@ def _clear(here: int, at_root: int) -> list[str]:
     """Unlink the folder's files and move its folders to the root; the names these have there."""
     moved: list[str] = []
     with os.scandir(here) as entries:
-        found = list(entries)
-    for entry in found:
+        listed = list(entries)
+    for entry in listed:
         if not entry.is_dir(follow_symlinks=False):
             os.unlink(entry.name, dir_fd=here)
             continue
@@ -167,8 +167,8 @@ def _clear(here: int, at_root: int) -> list[str]:
 
 def _open_up(name: str, here: int) -> None:
     """Let its owner into a folder that was closed to all; never what a link in its place leads to."""
-    held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+    folder_fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
     try:
-        os.chmod(f"/proc/self/fd/{held}", 0o700)
+        os.chmod(f"/proc/self/fd/{folder_fd}", 0o700)
     finally:
-        os.close(held)
+        os.close(folder_fd)

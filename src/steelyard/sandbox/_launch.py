@@ -38,8 +38,8 @@ def _prctl(option: int, *arguments: int) -> None:
 
 
 def _install_filter(code: bytes) -> None:
-    held = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
+    instructions = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(instructions))
     holder = ctypes.create_string_buffer(program, len(program))
     _prctl(_PR_SET_SECCOMP, 2, ctypes.addressof(holder))
 

@@ -65,9 +65,9 @@ class Streams:
         if not piece:
             self.selector.unregister(key.fileobj)
             return False
-        held = self.kept[key.data]
-        held += piece[: max(0, self.most - len(held))]
-        return len(piece) > 0 and len(held) >= self.most
+        output = self.kept[key.data]
+        output += piece[: max(0, self.most - len(output))]
+        return len(piece) > 0 and len(output) >= self.most
 
     def close(self) -> None:
         self.selector.close()

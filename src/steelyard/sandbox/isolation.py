@@ -103,8 +103,8 @@ def _python_for(name: IsolationName) -> str | None:
     candidates = [base_python()]
     if name == "bubblewrap" or not _is_root():
         return candidates[0]
-    found = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin")
-    candidates += [found] if found else []
+    system_python = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin")
+    candidates += [system_python] if system_python else []
     return next((candidate for candidate in candidates if _reachable_by_others(candidate)), None)
 
 
@@ -164,11 +164,13 @@ def active_isolation() -> Isolation:
     problems = []
     for name in _STRENGTH:
         try:
-            found = isolation_named(name)
+            isolation = isolation_named(name)
         except NoIsolation as error:
             problems.append(error.message)
         else:
             why = f" ({'; '.join(problems)})" if problems else ""
-            return Isolation(name=found.name, detail=found.detail + why, own_uid=found.own_uid, python=found.python)
+            return Isolation(
+                name=isolation.name, detail=isolation.detail + why, own_uid=isolation.own_uid, python=isolation.python
+            )
     bare = isolation_named("none")
     return Isolation(name="none", detail="; ".join(problems), own_uid=bare.own_uid, python=bare.python)

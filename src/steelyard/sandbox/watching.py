@@ -42,10 +42,10 @@ def measured(folder: Path, most: Usage | None = None) -> Usage | None:
     longest = len(waiting[0]) + _LONGEST_PATH
     while waiting:
         here = waiting.pop()
-        found = None if most and len(here) > longest else _entries(here, most.entries - entries if most else None)
-        if found is None and most is not None:
+        listed = None if most and len(here) > longest else _entries(here, most.entries - entries if most else None)
+        if listed is None and most is not None:
             return None
-        for entry in found or ():
+        for entry in listed or ():
             entries += 1
             with contextlib.suppress(OSError):
                 if entry.is_dir(follow_symlinks=False):
@@ -60,8 +60,8 @@ def measured(folder: Path, most: Usage | None = None) -> Usage | None:
 def _entries(folder: str, most: int | None) -> list[os.DirEntry[str]] | None:
     """What lies in the folder, up to one past `most`, nothing when it is gone; None when nobody may look into it."""
     try:
-        with os.scandir(folder) as found:
-            return list(itertools.islice(found, None if most is None else most + 1))
+        with os.scandir(folder) as entries:
+            return list(itertools.islice(entries, None if most is None else most + 1))
     except FileNotFoundError:
         return []
     except OSError:
@@ -132,10 +132,10 @@ class Holdings:
     def _add_open(self, place: str) -> None:
         for number in os.listdir(f"{place}/fd"):
             with contextlib.suppress(FileNotFoundError):
-                found = os.stat(f"{place}/fd/{number}")
-                if found.st_nlink == 0 and stat.S_ISREG(found.st_mode):
-                    name = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x} {found.st_ino}"
-                    self.files[name] = found.st_blocks * 512
+                status = os.stat(f"{place}/fd/{number}")
+                if status.st_nlink == 0 and stat.S_ISREG(status.st_mode):
+                    name = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x} {status.st_ino}"
+                    self.files[name] = status.st_blocks * 512
 
     def _add_mapped(self, place: str, process: int) -> None:
         with open(f"{place}/maps", "rb") as listed:
@@ -212,9 +212,9 @@ class Watcher:
     _thorough: Pace = field(default_factory=lambda: Pace(0.05))
 
     def __post_init__(self) -> None:
-        found = measured(self.box)
-        assert found is not None  # without a bound all is counted
-        self._put_there = found
+        usage = measured(self.box)
+        assert usage is not None  # without a bound all is counted
+        self._put_there = usage
 
     def limit_hit(self, pid: int) -> LimitName | None:
         """The limit that the process and all it started are over, if it is time to look."""
@@ -233,14 +233,16 @@ class Watcher:
         return measured(self.box, Usage(space, self._put_there.entries + MOST_FILES)) is None
 
     def _looked_into(self, pid: int) -> LimitName | None:
-        held = Holdings(self.limits.file_bytes, self.inside, self.is_ours)
+        holdings = Holdings(self.limits.file_bytes, self.inside, self.is_ours)
         for process in itertools.islice(descendants(pid), self.launchers, None):
-            held.add(process)
-            if held.mappings_bytes >= _MOST_MAPPINGS_BYTES:
+            holdings.add(process)
+            if holdings.mappings_bytes >= _MOST_MAPPINGS_BYTES:
                 return "memory"
         # Of what is still there, the most that was ever mapped: letting go of a part frees nothing of it.
-        self._known_memory = {name: max(size, self._known_memory.get(name, 0)) for name, size in held.memory.items()}
+        self._known_memory = {
+            name: max(size, self._known_memory.get(name, 0)) for name, size in holdings.memory.items()
+        }
         shared = sum(self._known_memory.values())
         if shared and memory_bytes(pid, shared=False) + shared > self.limits.memory_bytes:
             return "memory"
-        return "disk" if self.disk_is_full(sum(held.files.values())) else None
+        return "disk" if self.disk_is_full(sum(holdings.files.values())) else None

@@ -50,10 +50,10 @@ def _owners(parts: Sequence[Part]) -> tuple[list[Building], list[Rejected]]:
     for number, part in enumerate(parts):
         building = Building.of(part)
         groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
-    found: list[Building] = []
+    trials: list[Building] = []
     conflicts: list[Rejected] = []
     for group in groups.values():
-        group.sort(key=lambda one: (one.owns is None, one.line is not None, -_richness(one.run), one.path))
+        group.sort(key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path))
         first = group[0]
         for other in group[1:]:
             if _contradicts(first.run, other.run):
@@ -62,8 +62,8 @@ def _owners(parts: Sequence[Part]) -> tuple[list[Building], list[Rejected]]:
             else:
                 first.run = _filled(first.run, other.run)
                 first.owns = first.owns or other.owns
-        found.append(first)
-    return sorted(found, key=lambda one: (one.path, one.line or 0)), conflicts
+        trials.append(first)
+    return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), conflicts
 
 
 def _richness(run: Run) -> int:
@@ -83,8 +83,10 @@ def _filled(run: Run, other: Run) -> Run:
         for name in run.__struct_fields__
         if getattr(run, name) in (None, ()) and getattr(other, name) is not None
     }
-    if run.judgments and other.judgments and not any(one.criteria for one in run.judgments):
-        fields["judgments"] = other.judgments if any(one.criteria for one in other.judgments) else run.judgments
+    if run.judgments and other.judgments and not any(judgment.criteria for judgment in run.judgments):
+        fields["judgments"] = (
+            other.judgments if any(judgment.criteria for judgment in other.judgments) else run.judgments
+        )
     provenance = {**(other.provenance or {}), **(run.provenance or {})}
     extra = {**(other.extra or {}), **(run.extra or {})}
     return msgspec.structs.replace(run, **fields | {"provenance": provenance or None, "extra": extra or None})
@@ -92,8 +94,8 @@ def _filled(run: Run, other: Run) -> Run:
 
 def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
     """Subagents that have logs of their own become part of the session that started them."""
-    by_id = {(one.family, one.run.id): one for one in sessions}
-    found: list[Building] = []
+    by_id = {(session.family, session.run.id): session for session in sessions}
+    main_sessions: list[Building] = []
     for session in sessions:
         home, seen = session, {id(session)}
         while home.parent is not None and (home.family, home.parent) in by_id:
@@ -102,7 +104,7 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
                 break  # logs that name each other as parents
             seen.add(id(home))
         if home is session:
-            found.append(session)
+            main_sessions.append(session)
             continue
         calls = (*(home.run.calls or ()), *(session.run.calls or ()))
         home.tool_ids |= session.tool_ids
@@ -119,28 +121,28 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
         )
         if len(costs) == 1:
             home.how(cost_usd="lower_bound")
-    return found
+    return main_sessions
 
 
 def _judged(sessions: list[Building], predictions: Sequence[Part], verdicts: Sequence[Part]) -> list[Building]:
     """Sessions with the verdicts on their tasks; predictions and verdicts of no session stand for themselves."""
-    found = list(sessions)
+    judged = list(sessions)
     for part in predictions:
-        same = [one for one in found if one.run.task == part.run.task]
-        if not same or any(one.role == "prediction" and one.run.agent != part.run.agent for one in same):
-            found.append(Building.of(part))
+        same = [building for building in judged if building.run.task == part.run.task]
+        if not same or any(building.role == "prediction" and building.run.agent != part.run.agent for building in same):
+            judged.append(Building.of(part))
     for part in verdicts:
         same = [
-            one
-            for one in found
-            if one.run.task == part.run.task
-            and (part.run.agent is None or one.run.agent in (None, part.run.agent) or one.role == "session")
+            building
+            for building in judged
+            if building.run.task == part.run.task
+            and (part.run.agent is None or building.run.agent in (None, part.run.agent) or building.role == "session")
         ]
         if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
             same[0].run = _verdict(same[0].run, part.run)
         else:
-            found.append(Building.of(part))
-    return found
+            judged.append(Building.of(part))
+    return judged
 
 
 def _verdict(run: Run, verdict: Run) -> Run:
@@ -186,13 +188,13 @@ def _above(places: dict[str, Building], folder: str) -> Building | None:
 
 def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     """Takes from the agent's own log what the harness does not know, and its tokens where it states them itself."""
-    families = sorted({one.family for one in sessions}, key=lambda name: (_rank(name), name))
-    chosen = [one for one in sessions if one.family == families[0]]
-    for one in chosen:
-        owner.notes += one.notes
+    families = sorted({session.family for session in sessions}, key=lambda name: (_rank(name), name))
+    chosen = [session for session in sessions if session.family == families[0]]
+    for session in chosen:
+        owner.notes += session.notes
     run = owner.run
-    usage = add_usage([one.run.usage for one in chosen if one.run.usage is not None]) if chosen else None
-    sure = all((one.run.provenance or {}).get("usage") == "reported" for one in chosen)
+    usage = add_usage([session.run.usage for session in chosen if session.run.usage is not None]) if chosen else None
+    sure = all((session.run.provenance or {}).get("usage") == "reported" for session in chosen)
     gap = difference(run.usage, usage)
     if usage is not None and (run.usage is None or sure):
         if gap > HARNESS_DIFFERENCE and sure:
@@ -200,14 +202,16 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
             message = f"{stated}; the log's are taken"
             owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
         word = "reported" if sure else (chosen[0].run.provenance or {}).get("usage")
-        owner.change(usage=usage, calls=tuple(call for one in chosen for call in one.run.calls or ()) or None)
+        owner.change(usage=usage, calls=tuple(call for session in chosen for call in session.run.calls or ()) or None)
         owner.how(usage=word)
-    elif run.usage is not None and any(note.code == "token_contradiction" for one in chosen for note in one.notes):
+    elif run.usage is not None and any(
+        note.code == "token_contradiction" for session in chosen for note in session.notes
+    ):
         owner.change(usage=msgspec.structs.replace(run.usage, input_tokens=None))  # the same counts, seen to be wrong
         owner.how(usage="lower_bound")
     filling = chosen[0].run
-    for one in chosen[1:]:
-        filling = _filled(filling, one.run)
+    for session in chosen[1:]:
+        filling = _filled(filling, session.run)
     told = {
         k: v
         for k, v in (filling.provenance or {}).items()
@@ -217,7 +221,7 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
         owner.how(cost_usd=told.get("cost_usd"))
     owner.run = _filled(owner.run, msgspec.structs.replace(filling, provenance=told, **dict.fromkeys(_OWN)))
     if owner.run.tool_calls is not None and len(chosen) > 1:
-        owner.change(tool_calls=sum(one.run.tool_calls or 0 for one in chosen))
+        owner.change(tool_calls=sum(session.run.tool_calls or 0 for session in chosen))
 
 
 def _rank(family: str) -> int:
@@ -228,7 +232,7 @@ def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[B
     """Gives a test report or a recording to the run it lies beside; False when there is none, or more than one."""
     home = _above(_places(owners), report.folder)
     if home is None:
-        beside = [one for one in (*owners, *sessions) if one.folder == report.folder]
+        beside = [building for building in (*owners, *sessions) if building.folder == report.folder]
         if len(beside) != 1:
             if beside:
                 message = f"it lies beside {len(beside)} runs and is counted with none of them"
@@ -262,7 +266,7 @@ def _together(a: TestResults | None, b: TestResults | None) -> TestResults | Non
 
 def _entries(buildings: Iterable[Building]) -> Iterator[Entry | Finding]:
     seen: dict[tuple[str, bytes], int] = {}
-    for building in sorted(buildings, key=lambda one: (one.path, one.line or 0, one.run.id or "")):
+    for building in sorted(buildings, key=lambda building: (building.path, building.line or 0, building.run.id or "")):
         yield from building.notes
         run = building.run
         if run.usage is None and run.calls and not building.named:

@@ -29,12 +29,12 @@ def each_source() -> Iterator[Source]:
 @cache
 def sources() -> dict[str, Source]:
     """All sources by name, the most general last."""
-    found: dict[str, Source] = {}
+    by_name: dict[str, Source] = {}
     for source in each_source():
-        if source.name in found:
+        if source.name in by_name:
             raise BadDeclaration(f"the source name {source.name!r} is taken twice")
-        found[source.name] = source
-    return dict(sorted(found.items(), key=lambda item: (item[1].priority == "last", item[0])))
+        by_name[source.name] = source
+    return dict(sorted(by_name.items(), key=lambda item: (item[1].priority == "last", item[0])))
 
 
 def source_named(name: str) -> Source:

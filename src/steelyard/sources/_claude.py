@@ -126,7 +126,7 @@ def _model_calls(result: Result, main: str | None) -> list[Call]:
     stated = {model: used for model, used in (result.models or {}).items() if used != ModelUsage()}
     if not stated and main is not None and split is not None:
         return [Call(model=label(main), usage=split, summed=True)]
-    found = []
+    calls = []
     for model, used in sorted(stated.items()):
         short, long = used.cache_creation_input_tokens, None
         if split is not None and written is not None and written == used.cache_creation_input_tokens:
@@ -138,8 +138,8 @@ def _model_calls(result: Result, main: str | None) -> list[Call]:
             cache_write_5m_tokens=short,
             cache_write_1h_tokens=long,
         )
-        found.append(Call(model=label(model), usage=usage, summed=True))
-    return found
+        calls.append(Call(model=label(model), usage=usage, summed=True))
+    return calls
 
 
 def _failure(result: Result) -> Failure | None:

@@ -49,7 +49,7 @@ def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        finite = _NOT_FINITE.sub(lambda found: found[1] or b"null", data) if _may_be_python(data) else data
+        finite = _NOT_FINITE.sub(lambda match: match[1] or b"null", data) if _may_be_python(data) else data
         if finite == data:
             raise
         return decoder.decode(finite)
@@ -134,10 +134,10 @@ def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a 
     """
     try:
         if isinstance(value, str):
-            found = datetime.fromisoformat(value)
-            if found.tzinfo is UTC:
-                return found
-            return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+            parsed = datetime.fromisoformat(value)
+            if parsed.tzinfo is UTC:
+                return parsed
+            return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):

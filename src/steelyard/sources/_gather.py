@@ -85,17 +85,17 @@ def _gathered(
     seen = SeenFiles()
     parts: list[Part] = []
     with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
-        found: list[Found] = []
+        files: list[Found] = []
         absent: list[Rejected] = []
         for item in files_below(paths, Path(scratch)):
             if isinstance(item, Rejected):
                 absent.append(item)
             else:
-                found.append(item)
+                files.append(item)
         round_number = 0
-        while found:
+        while files:
             round_number += 1
-            reading = _Round(found, format, workers, progress, counted)
+            reading = _Round(files, format, workers, progress, counted)
             for result, file in reading.results():
                 yield from _told(result, file, parts)
                 if result.kind == "own" and seen.again(file.path):
@@ -104,9 +104,9 @@ def _gathered(
                     own_records(file.path, str(result.format))
                 elif result.kind == "own":
                     yield from _own(file, str(result.format))
-            found = []
+            files = []
             for number, archive in enumerate(reading.archives):
-                yield from _unpacked(archive, Path(scratch, f"{round_number}-{number}"), found)
+                yield from _unpacked(archive, Path(scratch, f"{round_number}-{number}"), files)
         yield from absent
         yield from assemble(parts)
 
@@ -115,7 +115,7 @@ def _gathered(
 class _Round:
     """One round over files; archives that it meets are for the next."""
 
-    found: Sequence[Found]
+    files: Sequence[Found]
     format: str | None
     workers: int | None
     progress: Progress | None
@@ -124,17 +124,17 @@ class _Round:
 
     def results(self) -> Iterator[tuple[FileResult, Found]]:
         """Results in the order of the files, each as soon as those before it are there."""
-        jobs = [(Job(n, str(file.path), file.named, self.format), file.size) for n, file in enumerate(self.found)]
-        total = sum(file.size for file in self.found)
+        jobs = [(Job(n, str(file.path), file.named, self.format), file.size) for n, file in enumerate(self.files)]
+        total = sum(file.size for file in self.files)
         early: dict[int, FileResult] = {}
         following = done = 0
         for result in read_files(jobs, workers=self.workers):
             early[result.number] = result
-            done += self.found[result.number].size
+            done += self.files[result.number].size
             if self.progress:
                 self.progress(done, total)
             while following in early:
-                file = self.found[following]
+                file = self.files[following]
                 ready = early.pop(following)
                 following += 1
                 self._count(ready, file)
@@ -201,7 +201,7 @@ def _own(file: Found, name: str) -> Iterator[Gathered]:
         yield Rejected(path=file.shown, reason=error.message, hint=error.hint, code=error.kind)
 
 
-def _unpacked(archive: Found, folder: Path, found: list[Found]) -> Iterator[Rejected]:
+def _unpacked(archive: Found, folder: Path, files: list[Found]) -> Iterator[Rejected]:
     """Adds what the archive holds to what is to be read, or says why it is refused."""
     kind = packing(archive.path)
     depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
@@ -217,4 +217,4 @@ def _unpacked(archive: Found, folder: Path, found: list[Found]) -> Iterator[Reje
         return
     if broken_off is not None:
         yield broken_off
-    found.extend(files_unpacked(folder, archive, depth=depth + 1, alone=kind in ONE_FILE))
+    files.extend(files_unpacked(folder, archive, depth=depth + 1, alone=kind in ONE_FILE))

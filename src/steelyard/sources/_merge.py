@@ -103,18 +103,24 @@ def merged_sessions(parts: Iterable[Part]) -> list[Building]:
 
 
 def _merged(group: Sequence[Building]) -> Building:
-    group = sorted(group, key=lambda one: (one.format != "claude-code", one.path, one.line or 0))
+    group = sorted(group, key=lambda building: (building.format != "claude-code", building.path, building.line or 0))
     first = group[0]
-    runs = [one.run for one in group]
+    runs = [building.run for building in group]
     for other in group[1:]:
         first.tool_ids |= other.tool_ids
         first.notes += other.notes
-    totals = [one for one in group if one.run.usage is not None and not one.named]
-    last = max(group, key=lambda one: (one.run.outcome == "errored", one.run.ended_at or one.run.started_at or _NEVER))
+    totals = [building for building in group if building.run.usage is not None and not building.named]
+    last = max(
+        group,
+        key=lambda building: (
+            building.run.outcome == "errored",
+            building.run.ended_at or building.run.started_at or _NEVER,
+        ),
+    )
     told = totals[-1].run if totals else last.run
     first.change(
         experiment=_first(run.experiment for run in runs),
-        model=_first(run.model for run in (*(one.run for one in totals), *runs)),
+        model=_first(run.model for run in (*(building.run for building in totals), *runs)),
         started_at=min((run.started_at for run in runs if run.started_at), default=None),
         ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
         outcome=told.outcome,
@@ -138,19 +144,19 @@ def _cost(group: Sequence[Building]) -> float | None:
     """Costs of parts that tell of different calls add up; of parts that tell of the same ones the fullest counts."""
     seen: set[str | None] = set()
     costs: list[float] = []
-    for one in sorted(group, key=lambda one: (-len(one.run.calls or ()), one.path)):
-        ids = {call.id for call in one.run.calls or ()}
-        if one.run.cost_usd is not None and not ids & seen:
-            costs.append(one.run.cost_usd)
+    for building in sorted(group, key=lambda building: (-len(building.run.calls or ()), building.path)):
+        ids = {call.id for call in building.run.calls or ()}
+        if building.run.cost_usd is not None and not ids & seen:
+            costs.append(building.run.cost_usd)
             seen |= ids
     return sum(costs) if costs else None
 
 
 def _iterations(group: Sequence[Building]) -> int | None:
     """The fullest part's; where each part is one call, their number."""
-    counts = [one.run.iterations for one in group if one.run.iterations]
-    if all(len(one.run.calls or ()) == 1 and one.named for one in group):
-        return len({call.id for one in group for call in one.run.calls or ()})
+    counts = [building.run.iterations for building in group if building.run.iterations]
+    if all(len(building.run.calls or ()) == 1 and building.named for building in group):
+        return len({call.id for building in group for call in building.run.calls or ()})
     return max(counts, default=None)
 
 
@@ -159,28 +165,28 @@ def _first(values: Iterable[Any]) -> Any:  # Any: values of one field
 
 
 def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of x_ keys
-    found: dict[str, Any] = {}
+    extras: dict[str, Any] = {}
     for run in reversed(runs):
-        found |= run.extra or {}
-    return found or None
+        extras |= run.extra or {}
+    return extras or None
 
 
 def _take_totals(first: Building, totals: Sequence[Building]) -> None:
     """Stated totals win over counted calls. Claude states one for each time it was started, so those add up."""
-    distinct = list({(one.run.usage, one.run.cost_usd): one for one in totals}.values())
+    distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
     if first.family != "claude":
-        distinct = [max(distinct, key=lambda one: (tokens_in(one.run.usage), len(one.run.calls or ())))]
+        distinct = [max(distinct, key=lambda building: (tokens_in(building.run.usage), len(building.run.calls or ())))]
     calls: dict[str | None, list[Call]] = {}
-    for one in distinct:
-        for call in one.run.calls or ():
+    for building in distinct:
+        for call in building.run.calls or ():
             calls.setdefault(call.model if call.summed else f"{len(calls)}", []).append(call)
-    costs = [one.run.cost_usd for one in distinct if one.run.cost_usd is not None]
+    costs = [building.run.cost_usd for building in distinct if building.run.cost_usd is not None]
     first.doubtful = set()
     first.change(
-        usage=add_usage([one.run.usage for one in distinct if one.run.usage is not None]),
+        usage=add_usage([building.run.usage for building in distinct if building.run.usage is not None]),
         calls=tuple(_summed(group) for group in calls.values()) or None,
         cost_usd=sum(costs) if costs else None,
-        tool_calls=len(first.tool_ids) or _first(one.run.tool_calls for one in distinct),
+        tool_calls=len(first.tool_ids) or _first(building.run.tool_calls for building in distinct),
     )
 
 
@@ -192,20 +198,20 @@ def _summed(calls: Sequence[Call]) -> Call:
 
 def _take_calls(first: Building, group: Sequence[Building]) -> None:
     """Each call once, with the larger of two counts: the smaller is the placeholder of a log copied too early."""
-    found: dict[str, tuple[Call, bool]] = {}
-    for one in group:
-        for number, call in enumerate(one.run.calls or ()):
-            key = call.id or f"{one.path} {number}"
-            doubtful = call.id in one.doubtful
-            before = found.get(key)
+    calls_by_key: dict[str, tuple[Call, bool]] = {}
+    for building in group:
+        for number, call in enumerate(building.run.calls or ()):
+            key = call.id or f"{building.path} {number}"
+            doubtful = call.id in building.doubtful
+            before = calls_by_key.get(key)
             if before is None or _output(call) > _output(before[0]):
-                found[key] = call, doubtful
+                calls_by_key[key] = call, doubtful
             elif before[1] and not doubtful and _output(call) == _output(before[0]):
-                found[key] = before[0], False
-            if call.id in one.copied:
+                calls_by_key[key] = before[0], False
+            if call.id in building.copied:
                 first.copied.add(call.id)
-    first.doubtful = {key for key, (_, doubtful) in found.items() if doubtful}
-    first.change(calls=tuple(call for call, _ in found.values()) or None, usage=None)
+    first.doubtful = {key for key, (_, doubtful) in calls_by_key.items() if doubtful}
+    first.change(calls=tuple(call for call, _ in calls_by_key.values()) or None, usage=None)
 
 
 def _output(call: Call) -> int:

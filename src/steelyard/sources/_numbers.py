@@ -56,12 +56,12 @@ def contradiction(where: str, usage: Usage, *, stated_input: int | None) -> tupl
 
 def busiest_model(calls: Iterable[Call]) -> str | None:
     """The model that handled most tokens; ties give the first name."""
-    found = list(calls)
-    models = {call.model for call in found if call.model}
+    all_calls = list(calls)
+    models = {call.model for call in all_calls if call.model}
     if len(models) < 2:
         return next(iter(models), None)
     totals: dict[str, int] = {}
-    for call in found:
+    for call in all_calls:
         if call.model:
             totals[call.model] = totals.get(call.model, 0) + tokens_in(call.usage)
     return min(totals, key=lambda name: (-totals[name], name)) if totals else None

@@ -17,9 +17,9 @@ class SeenFiles:
     def again(self, path: Path) -> bool:
         """Whether a file with the same bytes came before."""
         same_size = self._by_size.setdefault(path.stat().st_size, [])
-        found = any(filecmp.cmp(path, other, shallow=False) for other in same_size)
+        is_repeat = any(filecmp.cmp(path, other, shallow=False) for other in same_size)
         same_size.append(path)
-        return found
+        return is_repeat
 
 
 def file_repeated(shown: str) -> Finding:

@@ -88,7 +88,7 @@ def _judgments(folder: Path) -> dict[tuple[str, ...], list[Judgment]]:
                 criterion = _criterion(row) if row else None
                 if row and criterion:
                     lines.setdefault((*_key(row), row["judge_number"]), []).append(criterion)
-    found: dict[tuple[str, ...], list[Judgment]] = {}
+    judgments: dict[tuple[str, ...], list[Judgment]] = {}
     for path in tables:
         columns = _columns(head_of(path))
         if columns >= JUDGES:
@@ -102,8 +102,8 @@ def _judgments(folder: Path) -> dict[tuple[str, ...], list[Judgment]]:
                         passed=_flag(row["judge_passed"]),
                         criteria=criteria or None,
                     )
-                    found.setdefault(_key(row), []).append(judgment)
-    return found
+                    judgments.setdefault(_key(row), []).append(judgment)
+    return judgments
 
 
 def _criterion(row: Row) -> Criterion | None:

@@ -23,7 +23,7 @@ def shape_of(text: bytes) -> dict[str, Any]:  # Any: JSON scalars
     >>> shape_of(b'{"results": [{"id": "a", "n": 1}, {"id": "b"')
     {'results': None, 'results[].id': 'a', 'results[].n': '1'}
     """
-    found: dict[str, Any] = {}
+    first_values: dict[str, Any] = {}
     places: list[str] = []
     key: str | None = None
     waiting = ""
@@ -35,7 +35,7 @@ def shape_of(text: bytes) -> dict[str, Any]:  # Any: JSON scalars
             deep = len(places) > MAX_DEPTH
             prefix = "" if deep else _below(places, key)
             if key is not None and not deep:
-                found.setdefault(prefix, None)
+                first_values.setdefault(prefix, None)
             places.append(prefix + "[]" if mark == b"[" and not deep else prefix)
             key = None
         elif mark in (b"}", b"]"):
@@ -49,9 +49,9 @@ def shape_of(text: bytes) -> dict[str, Any]:  # Any: JSON scalars
         elif mark is None and key is not None:
             if len(places) <= MAX_DEPTH:
                 value = string[:400].decode("utf-8", "replace") if string is not None else _word(word)
-                found.setdefault(_below(places, key), value)
+                first_values.setdefault(_below(places, key), value)
             key = None
-    return found
+    return first_values
 
 
 def _below(places: list[str], key: str | None) -> str:

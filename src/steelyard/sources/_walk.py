@@ -41,11 +41,11 @@ def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Reject
                 seen.add(STDIN)
                 yield piped(scratch / PIPED)
         elif path.is_dir():
-            for found in _below(path):
-                shown = found.path if isinstance(found, Rejected) else found.shown
+            for item in _below(path):
+                shown = item.path if isinstance(item, Rejected) else item.shown
                 if shown not in seen:
                     seen.add(shown)
-                    yield found
+                    yield item
         elif path.is_file():
             shown = path.as_posix()
             if shown not in seen:
@@ -71,12 +71,12 @@ def piped(kept: Path) -> Found | Rejected:
 
 def files_unpacked(folder: Path, archive: Found, *, depth: int, alone: bool) -> Iterator[Found]:
     """The files that were unpacked from an archive; one that was packed alone is what the user meant by its name."""
-    for found in _below(folder):
-        if isinstance(found, Rejected):
+    for item in _below(folder):
+        if isinstance(item, Rejected):
             continue  # nothing is closed to us that we unpacked
-        inner = found.path.relative_to(folder).as_posix()
+        inner = item.path.relative_to(folder).as_posix()
         shown = f"{archive.shown}!/{inner}"
-        yield Found(found.path, shown, found.size, named=archive.named and alone, depth=depth, alone=alone)
+        yield Found(item.path, shown, item.size, named=archive.named and alone, depth=depth, alone=alone)
 
 
 def _below(folder: Path) -> Iterator[Found | Rejected]:
@@ -92,12 +92,12 @@ def _below(folder: Path) -> Iterator[Found | Rejected]:
             yield Rejected(path=Path(here).as_posix(), reason=reason, code="unreadable_file")
             continue
         folders: list[str] = []
-        for one in inside:
-            if one.is_dir(follow_symlinks=False):
-                if one.name not in SKIPPED_FOLDERS:
-                    folders.append(one.path)
+        for entry in inside:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in SKIPPED_FOLDERS:
+                    folders.append(entry.path)
                 continue
-            path = Path(one.path)
+            path = Path(entry.path)
             try:
                 status = path.stat()
             except OSError:

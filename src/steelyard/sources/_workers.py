@@ -52,14 +52,14 @@ def read_files(jobs: Sequence[tuple[Job, int]], *, workers: int | None = None) -
 def _batches(jobs: Sequence[tuple[Job, int]]) -> Iterator[list[Job]]:
     """Neighbouring files together, so that a worker meets one kind of file for a while."""
     batch: list[Job] = []
-    held = named = 0
+    batch_bytes = named = 0
     for job, size in jobs:
         length = len(_encode(job))
-        if batch and (held >= BATCH_BYTES or named + length > MESSAGE_BYTES):
+        if batch and (batch_bytes >= BATCH_BYTES or named + length > MESSAGE_BYTES):
             yield batch
-            batch, held, named = [], 0, 0
+            batch, batch_bytes, named = [], 0, 0
         batch.append(job)
-        held += size
+        batch_bytes += size
         named += length
     if batch:
         yield batch

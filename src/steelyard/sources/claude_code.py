@@ -137,17 +137,17 @@ def _call(id_: str, lines: list[Line], tools: dict[str, None]) -> tuple[Call, bo
 
 def _characters(lines: list[Line]) -> int:
     """How much text the model wrote, as it stands in the file."""
-    found = 0
+    characters = 0
     for line in lines:
         content = line.message.content if line.message else None
         if isinstance(content, str):
-            found += len(content)
+            characters += len(content)
         elif content is not None:
             for block in content:
                 for text in (block.text, block.thinking, block.input):
                     if text is not ABSENT:
-                        found += len(memoryview(text))
-    return found
+                        characters += len(memoryview(text))
+    return characters
 
 
 def recognises(head: Head) -> bool:
@@ -155,7 +155,7 @@ def recognises(head: Head) -> bool:
 
     Qwen Code writes such lines too, around messages of another shape: the first message decides.
     """
-    found = False
+    recognized = False
     for record in head.records:
         kind = record.get("type")
         if (
@@ -163,11 +163,11 @@ def recognises(head: Head) -> bool:
             or (kind == "file-history-snapshot" and "messageId" in record)
             or (kind == "summary" and "leafUuid" in record)
         ):
-            found = True
+            recognized = True
             message = record.get("message")
             if isinstance(message, dict):
                 return "parts" not in message or "content" in message
-    return found or (not head.records and head.has("parentUuid", "sessionId"))
+    return recognized or (not head.records and head.has("parentUuid", "sessionId"))
 
 
 def read(path: Path) -> Iterator[Reading]:
@@ -292,11 +292,11 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
 def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
     """Notes the file that a tool reports to have created, if the line is such a report."""
     try:
-        found = _RESULT.decode(line)
+        report = _RESULT.decode(line)
     except JSON_ERRORS:
         return  # a shape of result that says nothing of files
-    session = sessions.get(found.session or "")
-    result = found.result
+    session = sessions.get(report.session or "")
+    result = report.result
     if session is not None and isinstance(result, ToolResult) and result.type == "create" and result.path:
         session.created[result.path] = None
 

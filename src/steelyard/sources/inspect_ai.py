@@ -169,9 +169,9 @@ def read(path: Path) -> Iterator[Reading]:
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
     if zipped:
-        log, found = _unzipped(path)
-        samples = [sample for sample in found if isinstance(sample, Sample)]
-        yield from (sample for sample in found if isinstance(sample, Rejected))
+        log, unzipped = _unzipped(path)
+        samples = [sample for sample in unzipped if isinstance(sample, Sample)]
+        yield from (sample for sample in unzipped if isinstance(sample, Rejected))
     else:
         log = document(path, _LOG)
         samples = log.samples or []

@@ -122,8 +122,8 @@ def _after_declaration(text: bytes) -> bytes:
         end = b"]>"
     else:
         end = b">"
-    _, found, rest = text.partition(end)
-    return rest.lstrip() if found else b""
+    _, separator, rest = text.partition(end)
+    return rest.lstrip() if separator else b""
 
 
 def read(path: Path) -> Iterator[Reading]:

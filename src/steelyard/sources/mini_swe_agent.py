@@ -120,17 +120,15 @@ def read(path: Path) -> Iterator[Reading]:
     """The run that the trajectory tells of."""
     with path.open("rb") as file:
         bare = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
-    found = Trajectory(Info(), document(path, _MESSAGES)) if bare else document(path, _TRAJECTORY)
-    answers = [message for message in found.messages if message.role == "assistant" or message.object == "response"]
-    calls = tuple(
-        call for call in map(_call, found.messages) if call is not None
-    )  # a misshapen answer was paid for too
+    log = Trajectory(Info(), document(path, _MESSAGES)) if bare else document(path, _TRAJECTORY)
+    answers = [message for message in log.messages if message.role == "assistant" or message.object == "response"]
+    calls = tuple(call for call in map(_call, log.messages) if call is not None)  # a misshapen answer was paid for too
     usage = total_of(calls)
-    stats = found.info.model_stats or Stats()
+    stats = log.info.model_stats or Stats()
     cost, sure = stated_cost(stats.instance_cost, usage)
     if not bare and not cost and stats.api_calls:
         cost, sure = None, "unknown"
-    times = sorted(t for m in found.messages if m.extra and (t := moment(m.extra.timestamp)) is not None)
+    times = sorted(t for m in log.messages if m.extra and (t := moment(m.extra.timestamp)) is not None)
     run = run_from(
         format=FORMAT,
         path=str(path),
@@ -140,19 +138,19 @@ def read(path: Path) -> Iterator[Reading]:
             "tool_calls": "counted",
             "iterations": "reported" if stats.api_calls else "counted",
         },
-        task=label(found.instance_id) or label(path.name.removesuffix(".json").removesuffix(".traj")) or FORMAT,
+        task=label(log.instance_id) or label(path.name.removesuffix(".json").removesuffix(".traj")) or FORMAT,
         agent=FORMAT,
-        model=_model(found, calls),
+        model=_model(log, calls),
         started_at=times[0] if times else None,
         ended_at=times[-1] if times and times[-1] > times[0] else None,
-        outcome="not_scored" if bare or found.info.exit_status == "Submitted" else "errored",
-        failure=_failure(found.info) if not bare else None,
+        outcome="not_scored" if bare or log.info.exit_status == "Submitted" else "errored",
+        failure=_failure(log.info) if not bare else None,
         usage=usage,
         calls=calls,
         cost_usd=cost,
         tool_calls=sum(_commands(message) for message in answers),
         iterations=stats.api_calls or len(answers) or None,
-        extra={"agent_version": found.info.mini_version, "exit_status": found.info.exit_status},
+        extra={"agent_version": log.info.mini_version, "exit_status": log.info.exit_status},
     )
     yield Part(run=run, path=str(path), role="session")
 
@@ -176,8 +174,8 @@ def _commands(message: Message) -> int:
     return len(_COMMAND.findall(message.content)) if isinstance(message.content, str) else 0
 
 
-def _model(found: Trajectory, calls: tuple[Call, ...]) -> str | None:
-    config = found.info.config
+def _model(log: Trajectory, calls: tuple[Call, ...]) -> str | None:
+    config = log.info.config
     model = config.get("model") if isinstance(config, dict) else None
     named = model.get("model_name") if isinstance(model, dict) else None
     return label(named) or next((call.model for call in calls if call.model), None)

@@ -197,22 +197,26 @@ def _stored(path: Path) -> Iterator[Reading]:
                     messages.append((name, _STORED_MESSAGE.decode(content)))
                 except JSON_ERRORS as error:
                     yield Rejected(path=str(path), reason=f"message {name[:200]!r}: {problem(error)}")
-            found = _session(session, messages, path, homes.get(session, (None, None)))
-            if found is not None:
-                yield msgspec.structs.replace(found, tool_ids=tuple(tools.get(session, ())))
+            session_part = _session(session, messages, path, homes.get(session, (None, None)))
+            if session_part is not None:
+                yield msgspec.structs.replace(session_part, tool_ids=tuple(tools.get(session, ())))
 
 
 def _session(
     id_: bytes, messages: list[tuple[str, StoredMessage]], path: Path, home: tuple[bytes | None, bytes | None]
 ) -> Part | None:
-    answers = [(name, one, one.tokens) for name, one in messages if one.role == "assistant" and one.tokens is not None]
+    answers = [
+        (name, stored, stored.tokens)
+        for name, stored in messages
+        if stored.role == "assistant" and stored.tokens is not None
+    ]
     if not answers:
         return None
-    times = [one.time or Times() for _, one, _ in answers]
-    starts = sorted(found for one in times if (found := moment(one.created)) is not None)
-    ends = sorted(found for one in times if (found := moment(one.completed)) is not None)
+    times = [stored.time or Times() for _, stored, _ in answers]
+    starts = sorted(started for period in times if (started := moment(period.created)) is not None)
+    ends = sorted(ended for period in times if (ended := moment(period.completed)) is not None)
     trouble = answers[-1][1].error
-    cost, sure = _cost([StepPart(cost=one.cost, tokens=tokens) for _, one, tokens in answers])
+    cost, sure = _cost([StepPart(cost=stored.cost, tokens=tokens) for _, stored, tokens in answers])
     name, parent, folder = (value and value.decode("utf-8", "replace") for value in (id_, *home))
     run = run_from(
         format=FORMAT,
@@ -229,11 +233,11 @@ def _session(
         calls=tuple(
             Call(
                 id=label(message),
-                model=label(one.model),
-                at=moment(one.time.created) if one.time else None,
+                model=label(stored.model),
+                at=moment(stored.time.created) if stored.time else None,
                 usage=tokens.disjoint(),
             )
-            for message, one, tokens in answers
+            for message, stored, tokens in answers
         ),
         cost_usd=cost,
         iterations=len(answers),

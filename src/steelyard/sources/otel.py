@@ -185,13 +185,13 @@ def _kind(facts: dict[str, Any]) -> Any:  # Any: JSON scalars
 
 def _model(facts: dict[str, Any]) -> str | None:  # Any: JSON scalars
     names = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
-    return next((found for name in names if (found := label(facts.get(name)))), None)
+    return next((model for name in names if (model := label(facts.get(name)))), None)
 
 
 def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
     def count(*names: str) -> int | None:
-        found = next((facts[name] for name in names if name in facts), None)
-        return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+        value = next((facts[name] for name in names if name in facts), None)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
     stated = count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
     written = count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")

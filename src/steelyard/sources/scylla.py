@@ -146,9 +146,9 @@ def _part(
     place: str | None = None,
     config: ExperimentConfig | None = None,
 ) -> Part | Rejected:
-    found = _PLACE.search((run.workspace_path or run.logs_path or "").replace("\\", "/"))
-    found = found or _PLACE.search(place or path.as_posix())
-    if found is None:
+    match = _PLACE.search((run.workspace_path or run.logs_path or "").replace("\\", "/"))
+    match = match or _PLACE.search(place or path.as_posix())
+    if match is None:
         return Rejected(path=str(path), reason="neither the record nor its folder says which tier and run this is")
     command = _command(path.parent / "agent" / "command_log.json") if owns else Command()
     usage = _usage(run.token_stats)
@@ -168,12 +168,12 @@ def _part(
             "cost_usd": sure,
             "passed": "unknown" if run.judge_passed is None else "reported",
         },
-        id=label(f"{found['experiment']}/{found['tier']}/{found['subtest']}/{int(found['run'])}"),
-        experiment=label(found["experiment"]),
-        task=label(_task(found["experiment"])),
+        id=label(f"{match['experiment']}/{match['tier']}/{match['subtest']}/{int(match['run'])}"),
+        experiment=label(match["experiment"]),
+        task=label(_task(match["experiment"])),
         agent="claude-code",
         model=label(model),
-        tier=found["tier"],
+        tier=match["tier"],
         tier_scheme=SCHEME,
         attempt=max(run.run_number, 0),
         started_at=ended - timedelta(seconds=seconds) if ended and seconds else None,
@@ -184,7 +184,7 @@ def _part(
         judgments=judgments,
         usage=usage,
         cost_usd=cost,
-        extra={"subtest": found["subtest"], "agent_seconds": run.agent_duration_seconds},
+        extra={"subtest": match["subtest"], "agent_seconds": run.agent_duration_seconds},
     )
     return Part(run=record, path=str(path), role="owner", owns=str(owns) if owns else None)
 

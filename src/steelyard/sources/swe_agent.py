@@ -69,14 +69,14 @@ def recognises(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[Reading]:
     """The run that the trajectory tells of."""
-    found = document(path, _TRAJECTORY)
-    stats = found.info.model_stats or Stats()
-    config = _config(found.replay_config)
+    trajectory = document(path, _TRAJECTORY)
+    stats = trajectory.info.model_stats or Stats()
+    config = _config(trajectory.replay_config)
     usage = None
     if stats.tokens_sent or stats.tokens_received:
         usage = Usage(input_tokens=stats.tokens_sent, output_tokens=stats.tokens_received)
     cost = stats.instance_cost or None  # demonstrations and replays state 0
-    failure = _failure(found.info.exit_status)
+    failure = _failure(trajectory.info.exit_status)
     run = run_from(
         format=FORMAT,
         path=str(path),
@@ -89,13 +89,13 @@ def read(path: Path) -> Iterator[Reading]:
         task=label(_at(config, "problem_statement", "id")) or label(path.name.removesuffix(".traj")) or FORMAT,
         agent=FORMAT,
         model=label(_at(config, "agent", "model", "name")),
-        outcome="errored" if failure and not str(found.info.exit_status).startswith("submitted") else "not_scored",
+        outcome="errored" if failure and not str(trajectory.info.exit_status).startswith("submitted") else "not_scored",
         failure=failure,
         usage=usage,
         cost_usd=cost,
-        tool_calls=sum(1 for step in found.trajectory if step.action),
-        iterations=stats.api_calls or len(found.trajectory) or None,
-        extra={"agent_version": found.info.swe_agent_version, "exit_status": found.info.exit_status},
+        tool_calls=sum(1 for step in trajectory.trajectory if step.action),
+        iterations=stats.api_calls or len(trajectory.trajectory) or None,
+        extra={"agent_version": trajectory.info.swe_agent_version, "exit_status": trajectory.info.exit_status},
     )
     yield Part(run=run, path=str(path), role="session")
 

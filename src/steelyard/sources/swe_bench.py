@@ -114,8 +114,8 @@ def read(path: Path) -> Iterator[Reading]:
             else:
                 yield _prediction(item[1], path, item[0])
     elif kind in ("list", "object"):
-        found = document(path, _LIST) if kind == "list" else list(document(path, _OBJECT).values())
-        for prediction in found:
+        predictions = document(path, _LIST) if kind == "list" else list(document(path, _OBJECT).values())
+        for prediction in predictions:
             yield _prediction(prediction, path, None)
     elif kind == "report":
         yield from _report(document(path, _REPORT), path)
@@ -159,8 +159,8 @@ def _instance(name: str, instance: Instance, path: Path) -> Part:
     tests = None
     if lists:
         tests = TestResults(
-            passed=tuple(test for found in lists for test in found.success),
-            failed=tuple(test for found in lists for test in found.failure),
+            passed=tuple(test for results in lists for test in results.success),
+            failed=tuple(test for results in lists for test in results.failure),
         )
     failure = None
     if instance.patch_is_none or instance.patch_exists is False:

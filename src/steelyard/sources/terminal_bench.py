@@ -97,10 +97,10 @@ def _metadata(folder: Path) -> Metadata:
     """What run_metadata.json says; a run without one, or with a broken one, is still a run."""
     path = folder / "run_metadata.json"
     try:
-        found = document(path, _METADATA)
+        metadata = document(path, _METADATA)
     except (OSError, UnreadableFile):
         return Metadata(run_id=folder.name)
-    return found
+    return metadata
 
 
 def _part(trial: Trial, path: Path, *, owns: Path, about: Metadata) -> Part:

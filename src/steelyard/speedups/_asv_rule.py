@@ -95,7 +95,7 @@ def _block(table: Table, rows: Ints, count: int) -> Floats:
 
 
 def _sides(table: Table) -> list[Side]:
-    distinct = {id(side): side for one in table.attempts for side in (one.nop, one.oracle, one.side)}
+    distinct = {id(side): side for attempt in table.attempts for side in (attempt.nop, attempt.oracle, attempt.side)}
     return sorted(distinct.values(), key=table.pool.row)
 
 

@@ -23,20 +23,20 @@ def findings_of(
     table: Table, surety: Surety | None, measured: Mapping[int, dict[str, Any]], options: Options
 ) -> list[Finding]:  # Any: JSON values
     """All findings, attempt by attempt, then over tasks."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for index, attempt in enumerate(table.attempts):
         where = f"{attempt.trial}, {attempt.agent}"
-        found += _of_attempt(table, index, where)
-        found += _of_sides(attempt, where)
+        findings += _of_attempt(table, index, where)
+        findings += _of_sides(attempt, where)
         if surety is not None:
-            found += _noisy(table, index, surety, options, where)
+            findings += _noisy(table, index, surety, options, where)
         share = measured[index]["largest_share"]
         rows = table.rows(index)
-        found += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
-    found += duplicates(table.attempts)
-    found += _unpaired(table.attempts)
-    found += _mixed_trajectories(table.attempts)
-    return found
+        findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
+    findings += duplicates(table.attempts)
+    findings += _unpaired(table.attempts)
+    findings += _mixed_trajectories(table.attempts)
+    return findings
 
 
 def listed(names: Sequence[str]) -> str:
@@ -80,7 +80,7 @@ def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
             message = f"the benchmark's own code differs between nop and {name}: {listed(other)}"
             yield Finding(code="code_version_differs", message=message, where=where)
         if attempt.nop.environments and side.environments and attempt.nop.environments != side.environments:
-            pair = f"{_one(attempt.nop.environments)} under nop, {_one(side.environments)} under {name}"
+            pair = f"{_joined(attempt.nop.environments)} under nop, {_joined(side.environments)} under {name}"
             yield Finding(
                 code="environment_differs", message=f"measured in different environments: {pair}", where=where
             )
@@ -96,7 +96,7 @@ def _other_versions(nop: Side, side: Side) -> list[str]:
     return [name for name, mine in pairs if mine and (theirs := versions.get(name)) and mine != theirs]
 
 
-def _one(environments: frozenset[str]) -> str:
+def _joined(environments: frozenset[str]) -> str:
     return " and ".join(sorted(environments))
 
 

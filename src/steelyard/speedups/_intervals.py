@@ -172,14 +172,16 @@ def _by_process(table: Table, options: Options, before: Ints, after: Ints, inter
 
 
 def _grouped_rows(table: Table) -> dict[int, list[Floats]]:
-    found: dict[int, list[Floats]] = {}
-    sides: dict[int, Side] = {id(side): side for one in table.attempts for side in (one.nop, one.oracle, one.side)}
+    processes_by_row: dict[int, list[Floats]] = {}
+    sides: dict[int, Side] = {
+        id(side): side for attempt in table.attempts for side in (attempt.nop, attempt.oracle, attempt.side)
+    }
     for side in sides.values():
         offsets = np.concatenate(([0], np.cumsum(side.counts)))
         for position, sizes in side.processes.items():
             values = side.values[offsets[position] : offsets[position + 1]]
-            found[table.pool.row(side) + position] = np.split(values, np.cumsum(sizes)[:-1])
-    return found
+            processes_by_row[table.pool.row(side) + position] = np.split(values, np.cumsum(sizes)[:-1])
+    return processes_by_row
 
 
 def _singles(pool: Pool, row: int) -> list[Floats]:

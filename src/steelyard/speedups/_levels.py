@@ -85,12 +85,12 @@ class Levels:
 def levels_of(nops: Sequence[Side]) -> Levels:
     """The levels of the benchmarks that these sides measured."""
     places = [nop.measured_places for nop in nops]
-    stretch = _stretch([len(one) for one in places])
+    stretch = _stretch([len(own_places) for own_places in places])
     size = int(stretch.starts[-1])
     firsts: list[dict[Any, int]] = [{} for _ in nops]  # Any: places
     rows = chain.from_iterable(
-        _firsts(seen, one, range(start, start + len(one)))
-        for seen, one, start in zip(firsts, places, stretch.starts.tolist(), strict=False)
+        _firsts(seen, own_places, range(start, start + len(own_places)))
+        for seen, own_places, start in zip(firsts, places, stretch.starts.tolist(), strict=False)
     )
     functions = np.fromiter(rows, dtype=np.int64, count=size)
     # Parameters make many benchmarks of one function, so modules and classes are looked up once for each function.
@@ -133,14 +133,14 @@ def level_means(levels: Levels, which: Ints, speedups: Floats, *, counted: Flags
     left out, and a series of nothing has NaN.
     """
     starts = _stretch(levels.stretch.sizes[which]).starts
-    found = np.empty((len(which), 4))
+    means_by_level = np.empty((len(which), 4))
     for series in _rounds(which):
         whole = len(series) == len(levels.stretch.starts) - 1
         part = levels if whole else levels.of(which[series])
         rows = np.repeat(starts[series] - part.stretch.starts[:-1], part.stretch.sizes)
         rows += np.arange(part.stretch.starts[-1])
-        found[series] = _means_of_round(part, speedups[rows], None if counted is None else counted[rows])
-    return found
+        means_by_level[series] = _means_of_round(part, speedups[rows], None if counted is None else counted[rows])
+    return means_by_level
 
 
 def _rounds(which: Ints) -> Iterator[Ints]:
@@ -148,25 +148,25 @@ def _rounds(which: Ints) -> Iterator[Ints]:
     order = np.argsort(which, kind="stable")
     sides = which[order]
     turn = np.arange(len(which)) - np.searchsorted(sides, sides)
-    for one in range(int(turn.max(initial=-1)) + 1):
-        yield order[turn == one]
+    for round_number in range(int(turn.max(initial=-1)) + 1):
+        yield order[turn == round_number]
 
 
 def _means_of_round(levels: Levels, speedups: Floats, counted: Flags | None) -> Floats:
     """The means of one series for each side."""
     everything = counted is None or bool(counted.all())
     logs = np.log(speedups if everything else speedups[counted])
-    found = np.empty((len(levels.stretch.starts) - 1, 4))
+    means_by_level = np.empty((len(levels.stretch.starts) - 1, 4))
     with np.errstate(divide="ignore", invalid="ignore"):
         for level, groups in enumerate((*levels.groups, levels.overall)):
             numbers = groups.numbers if everything else groups.numbers[counted]
             sizes = groups.sizes if everything else np.bincount(numbers, minlength=len(groups.owner))
             means = np.exp(np.bincount(numbers, logs, minlength=len(groups.owner)) / sizes)
             if level == len(levels.groups):
-                found[:, level] = means
+                means_by_level[:, level] = means
                 continue
-            held = slice(None) if everything else sizes > 0
-            owner = groups.owner[held]
-            totals = np.bincount(owner, means[held], minlength=len(found))
-            found[:, level] = totals / np.bincount(owner, minlength=len(found))
-    return found
+            present = slice(None) if everything else sizes > 0
+            owner = groups.owner[present]
+            totals = np.bincount(owner, means[present], minlength=len(means_by_level))
+            means_by_level[:, level] = totals / np.bincount(owner, minlength=len(means_by_level))
+    return means_by_level

@@ -65,7 +65,7 @@ def measures(table: Table, index: int, surety: Surety | None, options: Options) 
         "unmatched_oracle_speedups": [] if attempt.fallback else unmatched,
     }
     lows, highs = _ends(surety, rows, table.valid[rows])
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "num_agent_only_failures": int(np.count_nonzero(table.agent_only[rows])),
         "log_advantage": metrics.log_advantage(**pair),
         "speedup_ratio_gmean": metrics.speedup_ratio_gmean(**pair),
@@ -80,7 +80,7 @@ def measures(table: Table, index: int, surety: Surety | None, options: Options) 
         "noise_floor": noise_floor_of(attempt.nop, attempt.nop_again, options),
         "largest_share": metrics.largest_share(items=[a - o for a, o in zip(mine, theirs, strict=True)]),
     }
-    values, reasons = without_missing(found)
+    values, reasons = without_missing(figures)
     levels = dict(zip(LEVELS, nullable(table.advantages[index]), strict=True))
     return (
         values
@@ -92,8 +92,8 @@ def measures(table: Table, index: int, surety: Surety | None, options: Options) 
 def _ends(surety: Surety | None, rows: slice, valid: Flags) -> tuple[list[float], list[float]]:
     if surety is None:
         return [], []
-    held = valid & np.isfinite(surety.speedup.low[rows])
-    return surety.speedup.low[rows][held].tolist(), surety.speedup.high[rows][held].tolist()
+    known = valid & np.isfinite(surety.speedup.low[rows])
+    return surety.speedup.low[rows][known].tolist(), surety.speedup.high[rows][known].tolist()
 
 
 def _significant(
@@ -123,8 +123,8 @@ def noise_floor_of(nop: Side, again: Side | None, options: Options) -> float | M
 
 
 def _medians(side: Side) -> Mapping[str, float]:
-    found: Floats = pooled([side]).medians
-    return {name: value for name, value in zip(side.names, found.tolist(), strict=True) if np.isfinite(value)}
+    medians: Floats = pooled([side]).medians
+    return {name: value for name, value in zip(side.names, medians.tolist(), strict=True) if np.isfinite(value)}
 
 
 def benchmark_measures(table: Table, index: int, surety: Surety) -> dict[str, dict[str, Any]]:  # Any: JSON values

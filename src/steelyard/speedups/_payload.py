@@ -79,7 +79,7 @@ def payloads(table: Table, *, plain: bool = False) -> Iterator[tuple[Payload, di
                 "trajectory_length": attempt.trajectory_length,
             }
         )
-        found = Payload(
+        payload = Payload(
             per_benchmark_speedups=speedups,
             snapshot_failed=attempt.snapshot_failed,
             fallback_to_baseline=attempt.fallback,
@@ -87,7 +87,7 @@ def payloads(table: Table, *, plain: bool = False) -> Iterator[tuple[Payload, di
             num_valid_benchmarks=int(np.count_nonzero(table.valid[table.rows(index)])),
             **fields,
         )
-        yield found, reasons
+        yield payload, reasons
 
 
 def without_missing(fields: Fields) -> tuple[Fields, dict[str, str]]:

@@ -42,11 +42,13 @@ class Speedups:
     @cached_property
     def overall(self) -> dict[str, Fields]:
         """Our figures of each agent over its tasks, and whether it is on the front of cost and gain."""
-        found = {key: overall(self.table, at, self.measured, self.options) for key, at in by_agent(self.table).items()}
-        costs = {key: self._whole_cost(key) for key in found}
-        gains = {key: fields["mean_log_advantage"] for key, fields in found.items()}
+        figures = {
+            key: overall(self.table, at, self.measured, self.options) for key, at in by_agent(self.table).items()
+        }
+        costs = {key: self._whole_cost(key) for key in figures}
+        gains = {key: fields["mean_log_advantage"] for key, fields in figures.items()}
         on_front = fronts(costs, gains)
-        return {key: fields | {"on_cost_front": on_front[key]} for key, fields in found.items()}
+        return {key: fields | {"on_cost_front": on_front[key]} for key, fields in figures.items()}
 
     def _whole_cost(self, key: str) -> float | None:
         """The agent's mean cost where every task's is known: over other tasks than another's it compares nothing."""
@@ -61,15 +63,15 @@ class Speedups:
     @property
     def summaries(self) -> dict[str, Fields]:
         """The specification's run-level fields of each agent."""
-        return {key: found.fields for key, found in self._summaries.items()}
+        return {key: agent_summary.fields for key, agent_summary in self._summaries.items()}
 
     @cached_property
     def findings(self) -> list[Finding]:
         """All findings, those of reading first."""
-        found = [*self.earlier, *findings_of(self.table, self.surety, self.measured, self.options)]
+        findings = [*self.earlier, *findings_of(self.table, self.surety, self.measured, self.options)]
         for key, fields in self.overall.items():
-            found += dominant(fields["largest_share"], fields["tasks"], "task", self.options, key)
-        return found
+            findings += dominant(fields["largest_share"], fields["tasks"], "task", self.options, key)
+        return findings
 
     def tree(self, index: int) -> Node:
         """The tree of one attempt."""
@@ -89,19 +91,19 @@ class Speedups:
             parts["tasks"] = {}
         else:
             parts |= {"agents": {}, "measures": {}, "missing": {}}
-        found = payloads(self.table, plain=plain)
-        for index, (attempt, (payload, reasons)) in enumerate(zip(self.table.attempts, found, strict=True)):
+        each_payload = payloads(self.table, plain=plain)
+        for index, (attempt, (payload, reasons)) in enumerate(zip(self.table.attempts, each_payload, strict=True)):
             task = parts
             if many:
                 task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
             self._add(task, index, msgspec.structs.asdict(payload) if plain else payload, reasons)
         parts["summary"] = self.summaries
-        parts["summary_missing"] = {key: found.missing for key, found in self._summaries.items()}
-        parts["summary_counts"] = {key: found.counts for key, found in self._summaries.items()}
+        parts["summary_missing"] = {key: agent_summary.missing for key, agent_summary in self._summaries.items()}
+        parts["summary_counts"] = {key: agent_summary.counts for key, agent_summary in self._summaries.items()}
         parts["overall"] = self.overall
         parts["run"] = run_figures(self.table)
         parts["coverage"] = coverage(self.table.attempts)
-        parts["findings"] = [_finding(found) for found in self.findings]
+        parts["findings"] = [_finding(finding) for finding in self.findings]
         return parts
 
     def _add(self, task: Fields, index: int, payload: Payload | Fields, reasons: dict[str, str]) -> None:
@@ -114,8 +116,8 @@ class Speedups:
         task["measures"][key] = self.measured[index] | {"benchmarks": benchmarks}
 
 
-def _finding(found: Finding) -> Fields:
-    return {"code": found.code, "severity": found.severity, "message": found.message, "where": found.where}
+def _finding(finding: Finding) -> Fields:
+    return {"code": finding.code, "severity": finding.severity, "message": finding.message, "where": finding.where}
 
 
 def speedups_of(
@@ -127,7 +129,7 @@ def speedups_of(
     earlier: Sequence[Finding] = (),
 ) -> Speedups:
     """The speedups of these attempts, in order of task, number and agent whatever the order given."""
-    ordered = sorted(attempts, key=lambda one: (one.task, one.number, one.agent))
+    ordered = sorted(attempts, key=lambda attempt: (attempt.task, attempt.number, attempt.agent))
     table = table_of(ordered, agent_only_failures=options.agent_only_failures)
     surety = surety_of(table, options) if intervals else None
     return Speedups(table, options, profile, surety, tuple(earlier))

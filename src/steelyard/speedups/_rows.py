@@ -26,14 +26,14 @@ class Column:
     def numbers(self, first: int, last: int) -> Ints:
         """The numbers of the attempts from `first` up to `last`, which is not among them."""
         starts = self.starts[first : last + 1]
-        found = np.repeat(self.bases[first:last] - starts[:-1], np.diff(starts))
-        found += np.arange(starts[0], starts[-1])
+        numbers = np.repeat(self.bases[first:last] - starts[:-1], np.diff(starts))
+        numbers += np.arange(starts[0], starts[-1])
         if self.others:
             for index in range(first, last):
                 if index in self.others:
                     start, stop = self.starts[index : index + 2] - starts[0]
-                    found[start:stop] = self.others[index]
-        return found
+                    numbers[start:stop] = self.others[index]
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)

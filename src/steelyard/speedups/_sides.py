@@ -76,8 +76,8 @@ def side_of(timings: Iterable[Timing]) -> Side:
     return Side(
         names=tuple(timing.name for timing in kept),
         places=tuple(timing.place for timing in kept),
-        values=np.array([value for one in samples for value in one], dtype=np.float64),
-        counts=np.array([len(one) for one in samples], dtype=np.int64),
+        values=np.array([value for own_samples in samples for value in own_samples], dtype=np.float64),
+        counts=np.array([len(own_samples) for own_samples in samples], dtype=np.int64),
         medians=_floats(timing.summary.median if timing.summary and timing.status == "ok" else None for timing in kept),
         stated=_floats(timing.speedup for timing in kept) if any(timing.speedup for timing in kept) else None,
         statuses=tuple(timing.status for timing in kept),
@@ -92,11 +92,14 @@ def side_of(timings: Iterable[Timing]) -> Side:
         },
         intervals99=np.column_stack(
             (
-                _floats(one.ci99_low if one else None for one in summaries),
-                _floats(one.ci99_high if one else None for one in summaries),
+                _floats(summary.ci99_low if summary else None for summary in summaries),
+                _floats(summary.ci99_high if summary else None for summary in summaries),
             )
         ),
-        rounds=np.array([-1 if one is None or one.rounds is None else one.rounds for one in summaries], dtype=np.int64),
+        rounds=np.array(
+            [-1 if summary is None or summary.rounds is None else summary.rounds for summary in summaries],
+            dtype=np.int64,
+        ),
         other_units=tuple(timing.name for timing in everything if timing.unit != SECONDS),
     )
 
@@ -156,13 +159,13 @@ def pooled(sides: Iterable[Side]) -> Pool:
 def _parts(sides: Sequence[Side]) -> Iterator[list[Side]]:
     """The sides in portions small enough to stay in the cache: fresh memory costs more than sorting."""
     part: list[Side] = []
-    held = 0
+    value_count = 0
     for side in sides:
         part.append(side)
-        held += len(side.values)
-        if held >= PORTION:
+        value_count += len(side.values)
+        if value_count >= PORTION:
             yield part
-            part, held = [], 0
+            part, value_count = [], 0
     if part:
         yield part
 

@@ -42,12 +42,13 @@ class Summary:
 
 def by_agent(table: Table) -> dict[str, list[int]]:
     """Positions of each agent's attempts, agents by name."""
-    found: dict[str, list[int]] = {}
+    indexes_by_agent: dict[str, list[int]] = {}
     for index in sorted(
-        range(len(table.attempts)), key=lambda one: (table.attempts[one].agent, table.attempts[one].trial)
+        range(len(table.attempts)),
+        key=lambda position: (table.attempts[position].agent, table.attempts[position].trial),
     ):
-        found.setdefault(table.attempts[index].agent, []).append(index)
-    return found
+        indexes_by_agent.setdefault(table.attempts[index].agent, []).append(index)
+    return indexes_by_agent
 
 
 def summary(table: Table, indexes: Sequence[int]) -> Summary:
@@ -56,11 +57,11 @@ def summary(table: Table, indexes: Sequence[int]) -> Summary:
     at_tasks = _Tasks(attempts)
     speedups = at_tasks.means(_finite(table.task_speedup[index] for index in indexes))
     levels = [at_tasks.means(_finite(table.advantages[index, level] for index in indexes)) for level in range(4)]
-    costs = at_tasks.whole_means(one.cost_usd for one in attempts)
-    successes = at_tasks.means(one.success for one in attempts)
-    lengths = at_tasks.means(one.trajectory_length for one in attempts)
+    costs = at_tasks.whole_means(attempt.cost_usd for attempt in attempts)
+    successes = at_tasks.means(attempt.success for attempt in attempts)
+    lengths = at_tasks.means(attempt.trajectory_length for attempt in attempts)
     solved = _known(at_tasks.solved())
-    passed = passes(attempts, [one.success for one in attempts])
+    passed = passes(attempts, [attempt.success for attempt in attempts])
     measured, valid = _benchmarks(table, indexes)
     fields, missing = without_missing(
         {
@@ -71,11 +72,11 @@ def summary(table: Table, indexes: Sequence[int]) -> Summary:
             "agent_advantage": _mean(levels[3]),
             **{f"agent_advantage_level{level + 1}": _mean(values) for level, values in enumerate(levels)},
             "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
-            "cost_weighted_advantage": _cost_weighted(levels[3], costs, [one.cost_usd for one in attempts]),
+            "cost_weighted_advantage": _cost_weighted(levels[3], costs, [attempt.cost_usd for attempt in attempts]),
             "mean_trajectory_length": metrics.mean_trajectory_length(lengths=lengths),
             "accuracy": metrics.accuracy(successes=solved),
             "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
-            "total_cost": _total([one.cost_usd for one in attempts]),
+            "total_cost": _total([attempt.cost_usd for attempt in attempts]),
         }
     )
     tasks = len(at_tasks.rows)
@@ -85,7 +86,7 @@ def summary(table: Table, indexes: Sequence[int]) -> Summary:
     counts: Fields = {name: n_of(len(values), tasks) for name, values in used.items()}
     counts["cost_weighted_advantage"] = n_of(min(len(levels[3]), len(costs)), tasks)
     counts["pass@k"] = passed.counts()
-    counts["total_cost"] = n_of(len(_known(one.cost_usd for one in attempts)), len(attempts))
+    counts["total_cost"] = n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts))
     return Summary(fields, missing, counts)
 
 
@@ -99,10 +100,10 @@ class _Tasks:
 
     def __init__(self, attempts: Sequence[Attempt]) -> None:
         self.attempts = attempts
-        found: dict[tuple[str, str], list[int]] = {}
+        by_task: dict[tuple[str, str], list[int]] = {}
         for position, attempt in enumerate(attempts):
-            found.setdefault((attempt.task, attempt.agent), []).append(position)
-        self.rows = [rows for _, rows in sorted(found.items())]
+            by_task.setdefault((attempt.task, attempt.agent), []).append(position)
+        self.rows = [rows for _, rows in sorted(by_task.items())]
 
     def means(self, values: Iterable[float | Missing]) -> list[float]:
         """The mean of each task's known values; a task without any is left out."""
@@ -119,12 +120,12 @@ class _Tasks:
 
     def solved(self) -> list[bool | Missing]:
         """Whether any attempt at the task succeeded; unknown when none did and one's success is unknown."""
-        found: list[bool | Missing] = []
+        solved: list[bool | Missing] = []
         for rows in self.rows:
             verdicts = [self.attempts[position].success for position in rows]
-            unknown = next((one for one in verdicts if isinstance(one, Missing)), None)
-            found.append(True if True in verdicts else False if unknown is None else unknown)
-        return found
+            unknown = next((verdict for verdict in verdicts if isinstance(verdict, Missing)), None)
+            solved.append(True if True in verdicts else False if unknown is None else unknown)
+        return solved
 
 
 def _benchmarks(table: Table, indexes: Sequence[int]) -> tuple[int, int]:
@@ -144,29 +145,29 @@ def _cost_weighted(advantages: list[float], costs: list[float], stated: Sequence
     unknown = len(stated) - len(_known(stated))
     if 0 < unknown < len(stated):
         return Missing(f"the cost of {unknown} of {len(stated)} attempts is not known")
-    found: float | Missing = metrics.cost_weighted_advantage(advantages=advantages, costs=costs)
-    return found
+    weighted: float | Missing = metrics.cost_weighted_advantage(advantages=advantages, costs=costs)
+    return weighted
 
 
 def run_figures(table: Table) -> Fields:
     """The figures of the whole run: all agents together, and the cost of each."""
     attempts = table.attempts
-    costs = {key: _total([attempts[index].cost_usd for index in found]) for key, found in by_agent(table).items()}
+    costs = {key: _total([attempts[index].cost_usd for index in indexes]) for key, indexes in by_agent(table).items()}
     by_key, reasons = without_missing(costs)
     solved = _Tasks(attempts).solved()
-    passed = passes(attempts, [one.success for one in attempts])
+    passed = passes(attempts, [attempt.success for attempt in attempts])
     fields, missing = without_missing(
         {
             "accuracy": metrics.accuracy(successes=_known(solved)),
             "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
-            "total_cost": _total([one.cost_usd for one in attempts]),
+            "total_cost": _total([attempt.cost_usd for attempt in attempts]),
             "cost_by_agent_model": by_key,
         }
     )
     counts = {
         "accuracy": n_of(len(_known(solved)), len(solved)),
         "pass@k": passed.counts(),
-        "total_cost": n_of(len(_known(one.cost_usd for one in attempts)), len(attempts)),
+        "total_cost": n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts)),
     }
     missing |= {f"cost_by_agent_model.{key}": why for key, why in reasons.items()}
     return fields | {"missing": missing, "counts": counts}
@@ -196,8 +197,12 @@ def passes(attempts: Sequence[Attempt], verdicts: Sequence[bool | Missing]) -> P
     smallest = min((len(inside) for inside in rows), default=0)
     estimates: dict[str, float] = {}
     used: dict[str, int] = {}
-    for k in range(1, max((len(one) for one in known), default=0) + 1):
-        chances = [chance for one in known if (chance := pass_at_k(len(one), sum(one), k)) is not None]
+    for k in range(1, max((len(task_verdicts) for task_verdicts in known), default=0) + 1):
+        chances = [
+            chance
+            for task_verdicts in known
+            if (chance := pass_at_k(len(task_verdicts), sum(task_verdicts), k)) is not None
+        ]
         estimates[str(k)], used[str(k)] = mean(chances), len(chances)
     inside = {k: value for k, value in estimates.items() if int(k) <= smallest}
     beyond = {k: value for k, value in estimates.items() if int(k) > smallest}
@@ -220,7 +225,7 @@ def overall(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields]
     )
     curves, counts = _curves(table, indexes, measured, options)
     counts |= {"mean_log_advantage": n_of(len(means), len(at_tasks.rows))}
-    passed = passes(attempts, [one.success for one in attempts])
+    passed = passes(attempts, [attempt.success for attempt in attempts])
     counts |= {"pass@k_beyond": passed.counts(beyond=True)}
     return (
         fields
@@ -272,14 +277,14 @@ def _curves(
 def fronts(costs: Mapping[str, float | None], gains: Mapping[str, float | None]) -> dict[str, bool | None]:
     """Whether each agent is on the front of cost and gain; None where its cost or gain is unknown."""
     known = {key: (cost, gain) for key, cost in costs.items() if cost is not None and (gain := gains[key]) is not None}
-    found: dict[str, bool | None] = dict.fromkeys(costs)
+    on_front: dict[str, bool | None] = dict.fromkeys(costs)
     for key, (cost, gain) in known.items():
         others = [pair for other, pair in known.items() if other != key]
         verdict = metrics.on_cost_front(
             cost=cost, gain=gain, other_costs=[pair[0] for pair in others], other_gains=[pair[1] for pair in others]
         )
-        found[key] = verdict == 1.0
-    return found
+        on_front[key] = verdict == 1.0
+    return on_front
 
 
 def _finite(values: Iterable[np.float64]) -> Iterator[float | Missing]:

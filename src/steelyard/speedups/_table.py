@@ -143,8 +143,8 @@ class Table:
 
 def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule = "drop") -> Table:
     """Everything the specification asks of these attempts, computed over many of them at once."""
-    pool = pooled(side for one in attempts for side in (one.nop, one.oracle, one.side))
-    positions = rows_of([(one.nop, one.oracle, one.side) for one in attempts], pool)
+    pool = pooled(side for one_attempt in attempts for side in (one_attempt.nop, one_attempt.oracle, one_attempt.side))
+    positions = rows_of([(one_attempt.nop, one_attempt.oracle, one_attempt.side) for one_attempt in attempts], pool)
     starts = positions.starts
     size = int(starts[-1])
     agent, oracle, effective = np.empty(size), np.empty(size), np.empty(size)
@@ -214,7 +214,7 @@ def _by_rules(
             np.minimum.at(worst, attempt[counted], agent[counted])
         effective[agent_only] = worst[attempt[agent_only]]
         counted = comparable
-    fallback = np.array([one.fallback for one in attempts], dtype=bool)
+    fallback = np.array([one_attempt.fallback for one_attempt in attempts], dtype=bool)
     if fallback.any():
         effective[fallback[attempt] & counted] = 1.0
     return effective, counted
@@ -224,16 +224,18 @@ def _figures(
     attempts: Sequence[Attempt], starts: Ints, effective: Floats, oracle: Floats, counted: Flags
 ) -> tuple[Floats, Floats]:
     """Task speedup and the advantage at each level, for every attempt."""
-    nops = {id(one.nop): one.nop for one in attempts}
+    nops = {id(attempt.nop): attempt.nop for attempt in attempts}
     order = dict(zip(nops, range(len(nops)), strict=True))
-    which = np.array([order[id(one.nop)] for one in attempts], dtype=np.int64)
+    which = np.array([order[id(attempt.nop)] for attempt in attempts], dtype=np.int64)
     levels = levels_of(list(nops.values()))
     if not counted.all():
         mine = level_means(levels, which, effective, counted=counted)
         return mine[:, 3], mine - level_means(levels, which, oracle, counted=counted)
     mine = level_means(levels, which, effective, counted=None)
     pairs: dict[tuple[int, int], int] = {}
-    pair = np.array([pairs.setdefault((id(one.nop), id(one.oracle)), len(pairs)) for one in attempts], dtype=np.int64)
+    pair = np.array(
+        [pairs.setdefault((id(attempt.nop), id(attempt.oracle)), len(pairs)) for attempt in attempts], dtype=np.int64
+    )
     first = np.unique(pair, return_index=True)[1]
     once = np.concatenate([oracle[starts[index] : starts[index + 1]] for index in first.tolist()])
     return mine[:, 3], mine - level_means(levels, which[first], once, counted=None)[pair]

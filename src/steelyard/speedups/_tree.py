@@ -45,11 +45,11 @@ def tree_of(table: Table, index: int) -> Node:
 
 
 def _node(table: Table, label: str, paths: list[tuple[tuple[str, ...], list[int]]], *, depth: int) -> Node:
-    rows = [row for _, found in paths for row in found]
+    rows = [row for _, path_rows in paths for row in path_rows]
     branches: dict[str, list[tuple[tuple[str, ...], list[int]]]] = {}
-    for path, found in paths:
+    for path, path_rows in paths:
         if len(path) > depth:
-            branches.setdefault(path[depth], []).append((path, found))
+            branches.setdefault(path[depth], []).append((path, path_rows))
     children = tuple(_node(table, name, inside, depth=depth + 1) for name, inside in branches.items())
     if [child.label for child in children] == [""]:
         children = ()  # a function without parameters is its own leaf

@@ -102,28 +102,32 @@ class Comparison:
         }
 
 
-def adjusted_p_values(found: Sequence[Difference], correction: Correction) -> list[float | None]:
+def adjusted_p_values(differences: Sequence[Difference], correction: Correction) -> list[float | None]:
     """Each test's p-value, corrected for how many there are; None where a test has none."""
-    known = [(place, one.test.p_value) for place, one in enumerate(found) if one.test.p_value is not None]
+    known = [
+        (place, difference.test.p_value)
+        for place, difference in enumerate(differences)
+        if difference.test.p_value is not None
+    ]
     values = [p_value for _, p_value in known]
     if correction == "holm":
         values = holm(values).tolist()
     elif correction == "bh":
         values = benjamini_hochberg(values).tolist()
-    adjusted: list[float | None] = [None] * len(found)
+    adjusted: list[float | None] = [None] * len(differences)
     for (place, _), p_value in zip(known, values, strict=True):
         adjusted[place] = p_value
     return adjusted
 
 
-def judge(found: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int) -> Judged:
+def judge(difference: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int) -> Judged:
     """The verdict and the sentence of one difference."""
     return Judged(
-        found=found,
+        found=difference,
         adjusted_p=adjusted,
-        verdict=verdict(found, adjusted),
-        sentence=sentence(found, a=a, b=b, adjusted=adjusted, comparisons=comparisons),
-        needed=needed_tasks(found, comparisons),
+        verdict=verdict(difference, adjusted),
+        sentence=sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons),
+        needed=needed_tasks(difference, comparisons),
     )
 
 
@@ -133,30 +137,33 @@ def _side_dict(side: Side) -> dict[str, Any]:  # Any: JSON values
 
 def judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
     """One metric's difference as JSON."""
-    found = judged.found
-    delta = found.cliffs_delta
+    difference = judged.found
+    delta = difference.cliffs_delta
     shape: dict[str, Any] = {
         "sentence": judged.sentence,
         "verdict": judged.verdict,
-        "a": number(found.a),
-        "b": number(found.b),
-        "unit": catalog()[found.metric].unit,
-        "better": catalog()[found.metric].better,
-        "difference": numbers(found.interval.as_dict()),
-        "test": numbers(found.test.as_dict()) | {"adjusted_p_value": judged.adjusted_p},
-        "tasks": found.tasks,
-        "runs": {"a": found.runs[0], "b": found.runs[1]},
-        "missing": {"a": found.missing[0], "b": found.missing[1]},
+        "a": number(difference.a),
+        "b": number(difference.b),
+        "unit": catalog()[difference.metric].unit,
+        "better": catalog()[difference.metric].better,
+        "difference": numbers(difference.interval.as_dict()),
+        "test": numbers(difference.test.as_dict()) | {"adjusted_p_value": judged.adjusted_p},
+        "tasks": difference.tasks,
+        "runs": {"a": difference.runs[0], "b": difference.runs[1]},
+        "missing": {"a": difference.missing[0], "b": difference.missing[1]},
         "effect": {
             "cliffs_delta": delta,
             "size": None if delta is None else size_word(delta),
-            "standardised": found.standardised,
+            "standardised": difference.standardised,
         },
-        "to_be_sure": {"tasks": judged.needed, "detectable_difference": found.detectable, "power": POWER},
-        "flips": {"gained": [_flip(one) for one in found.gained], "lost": [_flip(one) for one in found.lost]},
+        "to_be_sure": {"tasks": judged.needed, "detectable_difference": difference.detectable, "power": POWER},
+        "flips": {
+            "gained": [_flip(flip) for flip in difference.gained],
+            "lost": [_flip(flip) for flip in difference.lost],
+        },
     }
-    if found.bounds is not None:
-        shape["if_missing_were_known"] = {"low": found.bounds.low, "high": found.bounds.high}
+    if difference.bounds is not None:
+        shape["if_missing_were_known"] = {"low": difference.bounds.low, "high": difference.bounds.high}
     return shape
 
 

@@ -100,10 +100,10 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Opti
     """The paired difference of one metric between two sets of runs."""
     if metric in RATIOS:
         return _ratio_difference(samples, a, b, metric, options)
-    held = samples.known(metric)
-    if isinstance(held, Missing):
-        return _nothing(metric, held.reason, options)
-    if np.isinf(held[a | b]).any():
+    values = samples.known(metric)
+    if isinstance(values, Missing):
+        return _nothing(metric, values.reason, options)
+    if np.isinf(values[a | b]).any():
         hint = metric.removesuffix("_per_run")
         other = f"; compare {hint} instead" if hint in RATIOS else ""
         return _nothing(metric, f"some runs have an infinite value{other}", options)
@@ -137,7 +137,7 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Opti
         detectable=detectable_difference(len(gaps), spread, level=options.level) if spread else None,
         gained=gained,
         lost=lost,
-        bounds=_bounds(samples, held, metric, a, b),
+        bounds=_bounds(samples, values, metric, a, b),
     )
 
 
@@ -191,14 +191,14 @@ def _missing(samples: Samples, sides: tuple[TaskMeans, TaskMeans], a: Mask, b: M
     return int(sides[0].missing[both].sum()), int(sides[1].missing[both].sum())
 
 
-def _bounds(samples: Samples, held: Floats, metric: str, a: Mask, b: Mask) -> Bounds | None:
+def _bounds(samples: Samples, values: Floats, metric: str, a: Mask, b: Mask) -> Bounds | None:
     low, high = catalog()[metric].bounds
     if not np.isfinite(high - low):
         return None
-    found = difference_bounds(
-        held[a], held[b], tasks_a=samples.tasks[a], tasks_b=samples.tasks[b], span=(float(low), float(high))
+    bounds = difference_bounds(
+        values[a], values[b], tasks_a=samples.tasks[a], tasks_b=samples.tasks[b], span=(float(low), float(high))
     )
-    return found if found is not None and found.missing else None
+    return bounds if bounds is not None and bounds.missing else None
 
 
 def _flips(names: tuple[str, ...], a: Floats, b: Floats, common: Mask) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
@@ -206,7 +206,7 @@ def _flips(names: tuple[str, ...], a: Floats, b: Floats, common: Mask) -> tuple[
         Flip(names[place], float(a[place]), float(b[place])) for place in np.flatnonzero(common) if a[place] != b[place]
     ]
     ordered = sorted(differing, key=lambda flip: (-abs(flip.b - flip.a), flip.task))
-    return tuple(one for one in ordered if one.b > one.a), tuple(one for one in ordered if one.b < one.a)
+    return tuple(flip for flip in ordered if flip.b > flip.a), tuple(flip for flip in ordered if flip.b < flip.a)
 
 
 def _nothing(metric: str, reason: str, options: Options) -> Difference:
@@ -218,9 +218,9 @@ def _nothing(metric: str, reason: str, options: Options) -> Difference:
 def _ratio_difference(samples: Samples, a: Mask, b: Mask, metric: str, options: Options) -> Difference:
     above, below = RATIOS[metric]
     for column in (*above, *below):
-        held = samples.known(column)
-        if isinstance(held, Missing):
-            return _nothing(metric, held.reason, options)
+        values = samples.known(column)
+        if isinstance(values, Missing):
+            return _nothing(metric, values.reason, options)
     sides = [(_added(samples, above, rows), _added(samples, below, rows)) for rows in (a, b)]
     whole = np.vstack([part for side in sides for part in side])
     common: Mask = np.asarray(~np.isnan(whole).any(axis=0), dtype=bool)

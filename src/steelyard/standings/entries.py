@@ -51,10 +51,10 @@ def enter(
     samples: Samples, keys: Sequence[Key], codes: Ints, metric: str, *, by: Sequence[str], min_coverage: float
 ) -> Entrants:
     """Let in who tried enough of the tasks; the others are named in findings."""
-    held = samples.known(metric)
-    if isinstance(held, Missing):
-        raise NothingUsable(f"nobody can be ranked on {metric}: {held.reason}")
-    if np.isinf(held).any():
+    values = samples.known(metric)
+    if isinstance(values, Missing):
+        raise NothingUsable(f"nobody can be ranked on {metric}: {values.reason}")
+    if np.isinf(values).any():
         raise NothingUsable(f"nobody can be ranked on {metric}: some runs have an infinite value")
     means = samples.by_group(metric, codes, len(keys))
     findings, kept = _kept(samples, keys, means, metric, by=by, min_coverage=min_coverage)
@@ -85,8 +85,8 @@ def _kept(
 ) -> tuple[list[Finding], list[int]]:
     findings: list[Finding] = []
     kept: list[int] = []
-    for place, one in enumerate(means):
-        tried = int(one.usable.sum())
+    for place, task_means in enumerate(means):
+        tried = int(task_means.usable.sum())
         if tried and tried >= min_coverage * len(samples.task_names):
             kept.append(place)
             continue
@@ -105,13 +105,13 @@ def _shrunk(
     by: Sequence[str],
 ) -> list[Finding]:
     """What the common tasks leave out, and who costs the most of them."""
-    held = int(common.sum())
-    if held == len(samples.task_names) or len(kept) < 2:
+    common_count = int(common.sum())
+    if common_count == len(samples.task_names) or len(kept) < 2:
         return []
     without = {place: int(common_tasks([means[other] for other in kept if other != place]).sum()) for place in kept}
     most = max(without.values())
-    message = f"ranked on the {held:,} of {len(samples.task_names):,} tasks that all have a value for"
-    if most > held:
+    message = f"ranked on the {common_count:,} of {len(samples.task_names):,} tasks that all have a value for"
+    if most > common_count:
         culprits = [_label(by, keys[place]) for place in kept if without[place] == most]
         if len(culprits) == 1:
             message += f"; without {culprits[0]} it would be {most:,}"
@@ -140,10 +140,10 @@ def places(
     cost = samples.by_group("cost_usd", field.groups, field.size)
     counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
     front = _front(field, metric, cost, options)
-    found = []
+    rows = []
     for place, key in enumerate(field.keys):
         costs, rates = cost[place].mean[field.common], passed[place].mean[field.common]
-        found.append(
+        rows.append(
             Place(
                 key=dict(zip(by, key, strict=True)),
                 rank=int(ranks[place]),
@@ -161,7 +161,7 @@ def places(
                 runs=int(counted[place]),
             )
         )
-    return tuple(sorted(found, key=lambda one: (one.rank, [str(value) for value in one.key.values()])))
+    return tuple(sorted(rows, key=lambda row: (row.rank, [str(value) for value in row.key.values()])))
 
 
 def _whole_mean(values: Floats) -> float | None:

@@ -40,14 +40,14 @@ class Rule:
     @classmethod
     def read(cls, text: str) -> Rule:
         """The rule in `pass_rate >= -0.02` or `cost_usd <= +10%`."""
-        found = _RULE.match(text)
-        if found is None:
+        match = _RULE.match(text)
+        if match is None:
             raise UsageError(f"{text!r} is not a rule", hint='--rule "pass_rate >= -0.02" or --rule "cost_usd <= +10%"')
-        declared = catalog()[found["metric"]]  # an unknown metric is answered with the nearest
-        relative = bool(found["percent"])
-        limit = float(found["limit"]) / (100 if relative else 1)
+        declared = catalog()[match["metric"]]  # an unknown metric is answered with the nearest
+        relative = bool(match["percent"])
+        limit = float(match["limit"]) / (100 if relative else 1)
         _check_reach(text, declared, limit, relative=relative)
-        return cls(" ".join(text.split()), declared.name, found["sign"] == ">=", limit, relative)
+        return cls(" ".join(text.split()), declared.name, match["sign"] == ">=", limit, relative)
 
 
 def _check_reach(text: str, declared: Metric, limit: float, *, relative: bool) -> None:
@@ -131,27 +131,27 @@ class Gate:
 def check(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, *, options: Options) -> Check:
     """Whether the data show that the candidate keeps the rule, that it breaks it, or neither."""
     plain = difference(samples, baseline, candidate, rule.metric, options=options)
-    found = plain
+    tested = plain
     if rule.relative:
         scaled = samples
         for column in RATIOS[rule.metric][0] if rule.metric in RATIOS else (rule.metric,):
             scaled = scaled.scaled(column, 1 + rule.limit, baseline)
-        found = difference(scaled, baseline, candidate, rule.metric, options=options)
+        tested = difference(scaled, baseline, candidate, rule.metric, options=options)
     limit = 0.0 if rule.relative else rule.limit
-    result = _result(rule, found, limit)
+    result = _result(rule, tested, limit)
     needed = None
-    if result == "cannot be told" and found.spread and found.value is not None:
-        needed = tasks_for_margin(found.value, limit, found.spread, level=options.level)
-    return Check(rule, result, _sentence(rule, plain, found, result, needed), found, plain.a, plain.b, needed)
+    if result == "cannot be told" and tested.spread and tested.value is not None:
+        needed = tasks_for_margin(tested.value, limit, tested.spread, level=options.level)
+    return Check(rule, result, _sentence(rule, plain, tested, result, needed), tested, plain.a, plain.b, needed)
 
 
-def _result(rule: Rule, found: Difference, limit: float) -> Result:
-    low, high = found.interval.low, found.interval.high
-    if _constant(found):
-        low = high = found.value
-    if _infinite(found.a) != _infinite(found.b):
+def _result(rule: Rule, tested: Difference, limit: float) -> Result:
+    low, high = tested.interval.low, tested.interval.high
+    if _constant(tested):
+        low = high = tested.value
+    if _infinite(tested.a) != _infinite(tested.b):
         # A cost of pass without a pass is infinite: no more tasks are needed to see that it is past any limit.
-        return "fails" if _infinite(found.b) != rule.at_least else "holds"
+        return "fails" if _infinite(tested.b) != rule.at_least else "holds"
     if low is None or high is None:
         return "cannot be told"
     # a limit met to the last bit is met: 0.1 - 0.12 is a little less than -0.02
@@ -165,13 +165,13 @@ def _infinite(value: float | None) -> bool:
     return value is not None and math.isinf(value)
 
 
-def _constant(found: Difference) -> bool:
+def _constant(tested: Difference) -> bool:
     """Whether the metric moved by exactly the same on many tasks: then there is no chance in it to allow for."""
-    same = found.spread is None and found.metric not in RATIOS and not found.interval.known
-    return same and found.tasks >= FEW_DIFFER
+    same = tested.spread is None and tested.metric not in RATIOS and not tested.interval.known
+    return same and tested.tasks >= FEW_DIFFER
 
 
-def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, needed: int | None) -> str:
+def _sentence(rule: Rule, plain: Difference, tested: Difference, result: Result, needed: int | None) -> str:
     unit = catalog()[rule.metric].unit
     title = catalog()[rule.metric].title
     if _infinite(plain.a) != _infinite(plain.b) and plain.a is not None and plain.b is not None:
@@ -182,15 +182,15 @@ def _sentence(rule: Rule, plain: Difference, found: Difference, result: Result, 
     moved = f"{title} went from {level_of(plain.a, unit)} to {level_of(plain.b, unit)}"
     size = amount(plain.value, unit, signed=True)
     text = f"{moved} ({size}) on the same {tasks_text(plain.tasks)}"
-    low, high = found.interval.low, found.interval.high
-    if _constant(found):
+    low, high = tested.interval.low, tested.interval.high
+    if _constant(tested):
         return f"{text}, by the same on every one: the rule {_told(result)}."
     if low is None or high is None:
-        return f"{text}; whether the rule holds cannot be told: {found.interval.reason}."
-    level = f"{found.interval.level * 100:g} % interval"
+        return f"{text}; whether the rule holds cannot be told: {tested.interval.reason}."
+    level = f"{tested.interval.level * 100:g} % interval"
     limits = f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}"
     if rule.relative:
-        text += f"; against the baseline {rule.limit * 100:+g} % it is {amount(found.value or 0.0, unit, signed=True)}"
+        text += f"; against the baseline {rule.limit * 100:+g} % it is {amount(tested.value or 0.0, unit, signed=True)}"
         text += f", {level} {limits}"
     else:
         allowed = "at least" if rule.at_least else "at most"

@@ -95,10 +95,10 @@ def group_intervals(
     if method in ("fieller", "none"):
         return {}
 
-    def one(numbers: Floats, labels: Ints, level: float) -> Interval:
+    def mean_interval(numbers: Floats, labels: Ints, level: float) -> Interval:
         return _mean(metric, numbers, labels, method=method, level=level)
 
-    return {"mean": _each(one, values, groups, tasks, size=size, level=level)}
+    return {"mean": _each(mean_interval, values, groups, tasks, size=size, level=level)}
 
 
 def inside(interval: Interval, bounds: tuple[float, float]) -> Interval:
@@ -114,7 +114,7 @@ def _finite(metric: Metric, values: Floats, groups: Ints, tasks: Ints, *, size: 
     endless = np.abs(values) > TOO_LARGE
     infinite = np.bincount(groups[endless], minlength=size) > 0
     usable = ~infinite[groups]
-    found = auto_means(
+    intervals = auto_means(
         values[usable],
         groups[usable],
         tasks[usable],
@@ -125,7 +125,7 @@ def _finite(metric: Metric, values: Floats, groups: Ints, tasks: Ints, *, size: 
     )
     return [
         _infinite(values[groups == place], "clustered", level) if infinite[place] else interval
-        for place, interval in enumerate(found)
+        for place, interval in enumerate(intervals)
     ]
 
 
@@ -137,7 +137,7 @@ def _infinite(values: Floats, method: str, level: float) -> Interval:
 
 
 def _each(
-    one: Callable[[Floats, Ints, float], Interval],
+    interval_of: Callable[[Floats, Ints, float], Interval],
     values: Floats,
     groups: Ints,
     tasks: Ints,
@@ -149,7 +149,7 @@ def _each(
     values, tasks = values[order], tasks[order]
     ends = np.cumsum(np.bincount(groups, minlength=size))
     starts = np.concatenate(([0], ends[:-1]))
-    return [one(values[start:end], tasks[start:end], level) for start, end in zip(starts, ends, strict=True)]
+    return [interval_of(values[start:end], tasks[start:end], level) for start, end in zip(starts, ends, strict=True)]
 
 
 def _median_exact(values: Floats, _tasks: Ints, level: float) -> Interval:

@@ -108,8 +108,8 @@ class Judges:
             "pass_threshold": self.threshold,
             "score_tolerance": self.tolerance,
             "overall": _agreement_dict(self.overall),
-            "tasks": {task: _agreement_dict(found) for task, found in self.tasks.items()},
-            "judges": {one.judge: _judge_dict(one) for one in self.judges},
+            "tasks": {task: _agreement_dict(agreement) for task, agreement in self.tasks.items()},
+            "judges": {record.judge: _judge_dict(record) for record in self.judges},
             "kappas": [
                 {"judges": list(pair), "cohens_kappa": kappa, "n": n} for pair, (kappa, n) in self.kappas.items()
             ],
@@ -118,29 +118,29 @@ class Judges:
         }
 
 
-def _agreement_dict(found: Agreement) -> dict[str, Any]:  # Any: JSON values
+def _agreement_dict(agreement: Agreement) -> dict[str, Any]:  # Any: JSON values
     return {
-        "runs": found.runs,
-        "alpha_scores": numbers(found.scores.as_dict()),
-        "alpha_votes": numbers(found.votes.as_dict()),
-        "fleiss_kappa": found.fleiss,
-        "split_votes": found.split,
-        "voted": found.voted,
+        "runs": agreement.runs,
+        "alpha_scores": numbers(agreement.scores.as_dict()),
+        "alpha_votes": numbers(agreement.votes.as_dict()),
+        "fleiss_kappa": agreement.fleiss,
+        "split_votes": agreement.split,
+        "voted": agreement.voted,
     }
 
 
-def _judge_dict(one: JudgeRecord) -> dict[str, Any]:  # Any: JSON values
+def _judge_dict(record: JudgeRecord) -> dict[str, Any]:  # Any: JSON values
     return {
-        "runs": one.runs,
-        "mean_score": one.mean,
-        "severity": numbers(one.severity.as_dict()),
+        "runs": record.runs,
+        "mean_score": record.mean,
+        "severity": numbers(record.severity.as_dict()),
         "stated_against_recomputed": {
-            "checked": one.checked,
-            "mean_error": one.mean_error,
-            "largest_error": one.largest_error,
-            "differing": one.differing,
+            "checked": record.checked,
+            "mean_error": record.mean_error,
+            "largest_error": record.largest_error,
+            "differing": record.differing,
         },
-        "contradictions": one.contradictions,
+        "contradictions": record.contradictions,
     }
 
 
@@ -155,13 +155,13 @@ def examine(
     rejected_count: int = 0,
 ) -> Judges:
     """Everything that can be said of the judges of these runs; a unit is a run, runs of a task stay together."""
-    ordered = sorted(runs, key=lambda one: (one.task, one.run))
-    names = sorted({rating.judge for one in ordered for rating in one.ratings})
+    ordered = sorted(runs, key=lambda judged_run: (judged_run.task, judged_run.run))
+    names = sorted({rating.judge for judged_run in ordered for rating in judged_run.ratings})
     if len(names) > MOST_JUDGES:
         raise BadInput(f"{len(names):,} different judges are named; at most {MOST_JUDGES} can be compared")
     scores, votes = _tables(ordered, names)
-    place = {task: index for index, task in enumerate(dict.fromkeys(one.task for one in ordered))}
-    codes = np.array([place[one.task] for one in ordered], dtype=np.int64)
+    place = {task: index for index, task in enumerate(dict.fromkeys(judged_run.task for judged_run in ordered))}
+    codes = np.array([place[judged_run.task] for judged_run in ordered], dtype=np.int64)
     ends = np.cumsum(np.bincount(codes))
     # runs are ordered by task, so each task is a slice
     tasks = {
@@ -197,8 +197,8 @@ def _tables(runs: Sequence[JudgedRun], names: Sequence[str]) -> tuple[Floats, Fl
     place = {name: index for index, name in enumerate(names)}
     scores = np.full((len(runs), len(names)), np.nan)
     votes = np.full((len(runs), len(names)), np.nan)
-    for row, one in enumerate(runs):
-        for rating in one.ratings:
+    for row, judged_run in enumerate(runs):
+        for rating in judged_run.ratings:
             scores[row, place[rating.judge]] = rating.score
             if rating.passed is not None:
                 votes[row, place[rating.judge]] = float(rating.passed)
@@ -221,11 +221,11 @@ def _agreement(scores: Floats, votes: Floats, clusters: np.ndarray | None, level
 
 def _alpha(ratings: Floats, clusters: np.ndarray | None, *, scale: Scale, level: float) -> Interval:
     """Krippendorff's alpha of two judged runs or more: of one it is 0 by definition, whatever the ratings."""
-    found = krippendorff_alpha(ratings, clusters, scale=scale, level=level)
+    alpha = krippendorff_alpha(ratings, clusters, scale=scale, level=level)
     if np.count_nonzero(np.count_nonzero(~np.isnan(ratings), axis=1) >= 2) != 1:
-        return found
+        return alpha
     reason = "one judged run alone cannot tell agreement from chance"
-    return replace(found, estimate=None, low=None, high=None, reason=reason)
+    return replace(alpha, estimate=None, low=None, high=None, reason=reason)
 
 
 def _records(
@@ -240,8 +240,8 @@ def _records(
 ) -> tuple[JudgeRecord, ...]:
     strictness = severity(scores, codes, level=level)
     gaps: dict[str, list[float]] = {name: [] for name in names}
-    for one in runs:
-        for rating in one.ratings:
+    for judged_run in runs:
+        for rating in judged_run.ratings:
             if rating.stated is not None and rating.recomputed is not None:
                 gaps[rating.judge].append(rating.stated - rating.recomputed)
     records = []
@@ -267,18 +267,20 @@ def _records(
 
 def _contradictions(runs: Sequence[JudgedRun], threshold: float) -> tuple[list[Finding], dict[str, int]]:
     """Votes against the judge's own score, the first ones in full, and how many there are for each judge."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     counted: dict[str, int] = {}
-    for one in runs:
-        for rating in one.ratings:
+    for judged_run in runs:
+        for rating in judged_run.ratings:
             if rating.passed is None or rating.passed == (rating.score >= threshold):
                 continue
             counted[rating.judge] = counted.get(rating.judge, 0) + 1
-            if len(found) < LISTED:
+            if len(findings) < LISTED:
                 vote = "a pass" if rating.passed else "a fail"
                 message = f"{rating.judge} voted for {vote} with a score of {rating.score:g} (threshold {threshold:g})"
-                found.append(Finding(code="judge_contradiction", message=message, where=f"run {one.run}"))
-    more = sum(counted.values()) - len(found)
+                findings.append(Finding(code="judge_contradiction", message=message, where=f"run {judged_run.run}"))
+    more = sum(counted.values()) - len(findings)
     if more > 0:
-        found.append(Finding(code="judge_contradiction", message=f"{more:,} more votes against the judge's own score"))
-    return found, counted
+        findings.append(
+            Finding(code="judge_contradiction", message=f"{more:,} more votes against the judge's own score")
+        )
+    return findings, counted

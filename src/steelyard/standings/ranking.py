@@ -138,7 +138,7 @@ def _place_dict(place: Place) -> dict[str, Any]:  # Any: JSON values
 
 def common_tasks(means: Sequence[TaskMeans]) -> Mask:
     """Tasks that every competitor has a value for."""
-    return np.asarray(np.logical_and.reduce([one.usable for one in means]), dtype=bool)
+    return np.asarray(np.logical_and.reduce([task_means.usable for task_means in means]), dtype=bool)
 
 
 def bands(scores: Floats, *, order: Order, options: Options) -> tuple[Floats, Ints, Ints, str]:
@@ -175,13 +175,13 @@ def _surely_better(scores: Floats, options: Options) -> tuple[Mask, str]:
     if len(pairs) > PAIRS_BY_SIGNS:
         gaps, p_values = _t_tests(scores)
         return (gaps > 0) & (_holm_square(p_values) <= 1 - options.level), "paired-t"
-    columns = np.column_stack([scores[:, one] - scores[:, other] for one, other in pairs])
+    columns = np.column_stack([scores[:, first] - scores[:, other] for first, other in pairs])
     draws = max(options.resamples, 50 * len(pairs))
     p_flipped, _ = sign_flip_many(columns, resamples=draws, seed=options.seed)
     shown = holm(p_flipped) <= 1 - options.level
-    for (one, other), total, yes in zip(pairs, columns.sum(axis=0), shown, strict=True):
+    for (first, other), total, yes in zip(pairs, columns.sum(axis=0), shown, strict=True):
         if yes and total != 0:
-            sure[(one, other) if total > 0 else (other, one)] = True
+            sure[(first, other) if total > 0 else (other, first)] = True
     return sure, "sign-flip"
 
 
@@ -215,7 +215,7 @@ def competition_ranks(order_by: Floats) -> Ints:
     [3, 1, 1]
     """
     rounded = np.round(order_by, 12)
-    return np.array([1 + int(np.count_nonzero(rounded > one)) for one in rounded], dtype=np.int64)
+    return np.array([1 + int(np.count_nonzero(rounded > value)) for value in rounded], dtype=np.int64)
 
 
 def scores_of(
@@ -226,13 +226,13 @@ def scores_of(
     Where all tasks were tried equally often that is the mean over runs, and its interval knows shares; else the task
     means are taken as they are.
     """
-    held = samples.known(metric)
-    assert not isinstance(held, Missing)
+    values = samples.known(metric)
+    assert not isinstance(values, Missing)
     tasks, size = scores.shape
-    rows = common[samples.tasks] & (groups >= 0) & ~np.isnan(held)
+    rows = common[samples.tasks] & (groups >= 0) & ~np.isnan(values)
     declared = catalog()[metric]
     of_runs = auto_means(
-        held[rows],
+        values[rows],
         groups[rows],
         samples.tasks[rows],
         size=size,

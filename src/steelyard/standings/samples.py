@@ -64,14 +64,14 @@ class Samples:
 
     def by_group(self, metric: str, groups: Ints, size: int) -> list[TaskMeans]:
         """Task means of each group of runs; -1 stands for no group."""
-        held, tasks = self.values[metric], len(self.task_names)
+        column, tasks = self.values[metric], len(self.task_names)
         inside = groups >= 0
         cells = (groups * tasks + self.tasks)[inside]
         space = size * tasks
-        if isinstance(held, Missing):
+        if isinstance(column, Missing):
             known, cells_known, sums = np.zeros(len(cells), dtype=bool), cells[:0], np.zeros(space)
         else:
-            values = held[inside]
+            values = column[inside]
             known = ~np.isnan(values)
             order = np.lexsort((values[known], cells[known]))
             cells_known = cells[known]
@@ -86,10 +86,10 @@ class Samples:
 
     def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
         """The same runs with one metric of some of them multiplied."""
-        held = self.values[metric]
-        if isinstance(held, Missing):
+        column = self.values[metric]
+        if isinstance(column, Missing):
             return self
-        values = {**self.values, metric: np.where(rows, held * factor, held)}
+        values = {**self.values, metric: np.where(rows, column * factor, column)}
         return Samples(self.task_names, self.tasks, values, self.moved | {metric})
 
     def binary(self, metric: str) -> bool:
@@ -101,14 +101,17 @@ def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:
     """Both inputs as one, and which of its runs come from the second; tasks are the same when their names are."""
     names = tuple(sorted({*first.task_names, *second.task_names}))
     place = {name: index for index, name in enumerate(names)}
-    tasks = [np.array([place[name] for name in one.task_names], dtype=np.int64)[one.tasks] for one in (first, second)]
+    tasks = [
+        np.array([place[name] for name in samples.task_names], dtype=np.int64)[samples.tasks]
+        for samples in (first, second)
+    ]
     values: dict[str, Floats | Missing] = {}
-    for metric, held in first.values.items():
+    for metric, column in first.values.items():
         other = second.values[metric]
         parts = [
-            np.full(one.n, np.nan) if isinstance(part, Missing) else part
-            for one, part in ((first, held), (second, other))
+            np.full(samples.n, np.nan) if isinstance(part, Missing) else part
+            for samples, part in ((first, column), (second, other))
         ]
-        missing = next((part for part in (held, other) if isinstance(part, Missing)), None)
+        missing = next((part for part in (column, other) if isinstance(part, Missing)), None)
         values[metric] = missing if missing is not None else np.concatenate(parts)
     return Samples(names, np.concatenate(tasks), values), np.repeat([False, True], [first.n, second.n])

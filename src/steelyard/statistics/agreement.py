@@ -207,18 +207,23 @@ def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
     """
     table = np.asarray(ratings, dtype=float)
     labels = codes_of(clusters)
-    found = []
+    intervals = []
     for judge in range(table.shape[1]):
         others = np.delete(table, judge, axis=1)
         counted = np.count_nonzero(~np.isnan(others), axis=1)
         used = ~np.isnan(table[:, judge]) & (counted > 0)
         rest = np.nansum(np.sort(others[used], axis=1), axis=1) / counted[used]
-        found.append(_not_too_sure(clustered(table[used, judge] - rest, labels[used], level=level)))
-    return found
+        intervals.append(_not_too_sure(clustered(table[used, judge] - rest, labels[used], level=level)))
+    return intervals
 
 
-def _not_too_sure(found: Interval) -> Interval:
-    if found.low is None or found.high is None or found.high - found.low > 1e-12 or found.clusters >= FEW_CLUSTERS:
-        return found
-    reason = f"all {found.clusters} tasks say exactly the same, so the spread cannot be told"
-    return replace(found, low=None, high=None, reason=reason)
+def _not_too_sure(interval: Interval) -> Interval:
+    if (
+        interval.low is None
+        or interval.high is None
+        or interval.high - interval.low > 1e-12
+        or interval.clusters >= FEW_CLUSTERS
+    ):
+        return interval
+    reason = f"all {interval.clusters} tasks say exactly the same, so the spread cannot be told"
+    return replace(interval, low=None, high=None, reason=reason)

@@ -112,12 +112,16 @@ def bootstrap_mean(
     seed: int = SEED,
 ) -> Interval:
     """Interval for the mean over runs from draws of whole clusters, by `percentile` or `bca`."""
-    held = cluster(values, clusters)
-    if held.size < 2:
-        estimate = held.mean if held.n else None
-        reason = too_few(held.n)
-        return no_interval(reason, method=method, n=held.n, clusters=held.size, level=level, estimate=estimate)
-    return bootstrap_ratio(held.sums, held.counts, n=held.n, method=method, level=level, resamples=resamples, seed=seed)
+    by_cluster = cluster(values, clusters)
+    if by_cluster.size < 2:
+        estimate = by_cluster.mean if by_cluster.n else None
+        reason = too_few(by_cluster.n)
+        return no_interval(
+            reason, method=method, n=by_cluster.n, clusters=by_cluster.size, level=level, estimate=estimate
+        )
+    return bootstrap_ratio(
+        by_cluster.sums, by_cluster.counts, n=by_cluster.n, method=method, level=level, resamples=resamples, seed=seed
+    )
 
 
 def bootstrap_ratio(

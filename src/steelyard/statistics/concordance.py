@@ -43,11 +43,11 @@ def _opposite(first: Ints, second: Ints) -> int:
     smaller than every 1 before it.
     """
     values = np.unique(second, return_inverse=True)[1][np.lexsort((second, first))]
-    found = 0
+    opposite_pairs = 0
     for bit in reversed(range(int(values.max()).bit_length())):
         values = values[np.argsort(values >> (bit + 1), kind="stable")]
         higher, ones = values >> (bit + 1), (values >> bit) & 1
         before = np.cumsum(ones) - ones
         before -= before[np.searchsorted(higher, higher)]
-        found += int(before[ones == 0].sum())
-    return found
+        opposite_pairs += int(before[ones == 0].sum())
+    return opposite_pairs

@@ -74,32 +74,32 @@ def auto_means(
     (with one value a task it is Student's own). A `share` (0 to 1) whose tasks do not differ at all has no spread to
     make that of, and is not therefore certain: it gets Wilson's, each task counting once.
     """
-    held = by_group(values, groups, tasks, size=size)
-    usable = held.clusters > 1
-    safe_mean = np.where(usable, held.mean, 0.5)
-    safe_error = np.where(usable, held.standard_error, 1.0)
-    degrees = np.where(usable, held.clusters - 1, 1.0)
+    grouped = by_group(values, groups, tasks, size=size)
+    usable = grouped.clusters > 1
+    safe_mean = np.where(usable, grouped.mean, 0.5)
+    safe_error = np.where(usable, grouped.standard_error, 1.0)
+    degrees = np.where(usable, grouped.clusters - 1, 1.0)
     critical = student_quantile(level, degrees)
-    single = held.clusters == held.n
+    single = grouped.clusters == grouped.n
     shares = np.clip(safe_mean, 0, 1)
-    effective = np.where(single, np.maximum(held.n, 1), effective_size(shares, safe_error, held.clusters))
+    effective = np.where(single, np.maximum(grouped.n, 1), effective_size(shares, safe_error, grouped.clusters))
     quantile = np.where(single, normal_quantile(level), critical)
     bounds = wilson_bounds(shares, np.where(usable, effective, 1.0), quantile)
     counted = np.full(size, binary) | (share & usable & (safe_error <= SAME * np.maximum(np.abs(safe_mean), SAME)))
     low = np.where(counted, bounds[0], safe_mean - critical * safe_error)
     high = np.where(counted, bounds[1], safe_mean + critical * safe_error)
     return [
-        _interval(held, place, float(low[place]), float(high[place]), counted=bool(counted[place]), level=level)
+        _interval(grouped, place, float(low[place]), float(high[place]), counted=bool(counted[place]), level=level)
         for place in range(size)
     ]
 
 
-def _interval(held: Grouped, place: int, low: float, high: float, *, counted: bool, level: float) -> Interval:
-    n, clusters = int(held.n[place]), int(held.clusters[place])
+def _interval(grouped: Grouped, place: int, low: float, high: float, *, counted: bool, level: float) -> Interval:
+    n, clusters = int(grouped.n[place]), int(grouped.clusters[place])
     single = n == clusters
     plain, for_tasks = ("wilson", "wilson-clustered") if counted else ("student", "clustered")
     method = plain if single else for_tasks
-    estimate = float(held.mean[place]) if n else None
+    estimate = float(grouped.mean[place]) if n else None
     if clusters < 2:
         return no_interval(too_few(n), method=method, n=n, clusters=clusters, level=level, estimate=estimate)
     return Interval(estimate=estimate, low=low, high=high, method=method, n=n, clusters=clusters, level=level)
@@ -119,25 +119,27 @@ def auto_medians(
     lower, upper = (ordered[(starts + shift)[filled]] for shift in ((n - 1) // 2, n // 2))
     median[filled] = midpoint(lower, upper)
     below = (numbers < median[groups]) + 0.5 * (numbers == median[groups])
-    held = by_group(below, groups, tasks, size=size)
+    grouped = by_group(below, groups, tasks, size=size)
     ranks = {int(count): median_rank(int(count), level) for count in np.unique(n)}
-    usable = held.clusters > 1
-    error = np.where(usable, held.standard_error, 1.0)
-    effective = effective_size(np.full(size, 0.5), error, np.maximum(held.clusters, 1.0))
-    critical = student_quantile(level, np.where(usable, held.clusters - 1, 1.0))
+    usable = grouped.clusters > 1
+    error = np.where(usable, grouped.standard_error, 1.0)
+    effective = effective_size(np.full(size, 0.5), error, np.maximum(grouped.clusters, 1.0))
+    critical = student_quantile(level, np.where(usable, grouped.clusters - 1, 1.0))
     low, high = wilson_bounds(np.full(size, 0.5), effective, critical)
-    found = []
+    intervals = []
     for place in range(size):
-        count, clusters = int(n[place]), int(held.clusters[place])
+        count, clusters = int(n[place]), int(grouped.clusters[place])
         own = ordered[starts[place] : starts[place] + count]
         estimate = float(median[place]) if count else None
         if count == clusters:
-            found.append(exact_median(own, estimate, ranks[count], level=level))
+            intervals.append(exact_median(own, estimate, ranks[count], level=level))
         elif clusters < 2:
             reason = too_few(count)
             method = "median-clustered"
-            found.append(no_interval(reason, method=method, n=count, clusters=clusters, level=level, estimate=estimate))
+            intervals.append(
+                no_interval(reason, method=method, n=count, clusters=clusters, level=level, estimate=estimate)
+            )
         else:
             limits = float(low[place]), float(high[place])
-            found.append(woodruff_median(own, estimate, limits, clusters=clusters, level=level))
-    return found
+            intervals.append(woodruff_median(own, estimate, limits, clusters=clusters, level=level))
+    return intervals

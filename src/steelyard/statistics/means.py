@@ -93,19 +93,21 @@ def clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
     >>> once.low == thrice.low
     True
     """
-    held = cluster(values, clusters)
-    if held.size < 2:
-        estimate = held.mean if held.n else None
-        reason = too_few(held.n)
-        return no_interval(reason, method="clustered", n=held.n, clusters=held.size, level=level, estimate=estimate)
-    half = float(student_quantile(level, held.size - 1)) * held.standard_error
+    by_cluster = cluster(values, clusters)
+    if by_cluster.size < 2:
+        estimate = by_cluster.mean if by_cluster.n else None
+        reason = too_few(by_cluster.n)
+        return no_interval(
+            reason, method="clustered", n=by_cluster.n, clusters=by_cluster.size, level=level, estimate=estimate
+        )
+    half = float(student_quantile(level, by_cluster.size - 1)) * by_cluster.standard_error
     return Interval(
-        estimate=held.mean,
-        low=held.mean - half,
-        high=held.mean + half,
+        estimate=by_cluster.mean,
+        low=by_cluster.mean - half,
+        high=by_cluster.mean + half,
         method="clustered",
-        n=held.n,
-        clusters=held.size,
+        n=by_cluster.n,
+        clusters=by_cluster.size,
         level=level,
     )
 
@@ -126,23 +128,23 @@ def wilson_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
     The effective number is share (1 - share) / se² with the clustered standard error, and Student's quantile with
     G - 1 degrees takes the place of the normal one. It stays inside 0 and 1.
     """
-    held = cluster(values, clusters)
-    if held.size < 2:
-        estimate = held.mean if held.n else None
-        reason = too_few(held.n)
+    by_cluster = cluster(values, clusters)
+    if by_cluster.size < 2:
+        estimate = by_cluster.mean if by_cluster.n else None
+        reason = too_few(by_cluster.n)
         return no_interval(
-            reason, method="wilson-clustered", n=held.n, clusters=held.size, level=level, estimate=estimate
+            reason, method="wilson-clustered", n=by_cluster.n, clusters=by_cluster.size, level=level, estimate=estimate
         )
-    share = np.array(min(max(held.mean, 0.0), 1.0))
-    size = effective_size(share, np.array(held.standard_error), np.array(float(held.size)))
-    low, high = wilson_bounds(share, size, student_quantile(level, held.size - 1))
+    share = np.array(min(max(by_cluster.mean, 0.0), 1.0))
+    size = effective_size(share, np.array(by_cluster.standard_error), np.array(float(by_cluster.size)))
+    low, high = wilson_bounds(share, size, student_quantile(level, by_cluster.size - 1))
     return Interval(
         estimate=float(share),
         low=float(low),
         high=float(high),
         method="wilson-clustered",
-        n=held.n,
-        clusters=held.size,
+        n=by_cluster.n,
+        clusters=by_cluster.size,
         level=level,
     )
 
@@ -222,8 +224,8 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
             reason, method="median-clustered", n=len(numbers), clusters=groups, level=level, estimate=estimate
         )
     below = (numbers < estimate) + 0.5 * (numbers == estimate)
-    held = cluster(below, labels)
-    size = effective_size(np.array(0.5), np.array(held.standard_error), np.array(float(groups)))
+    by_cluster = cluster(below, labels)
+    size = effective_size(np.array(0.5), np.array(by_cluster.standard_error), np.array(float(groups)))
     low, high = wilson_bounds(np.array(0.5), size, student_quantile(level, groups - 1))
     return woodruff_median(np.sort(numbers), estimate, (float(low), float(high)), clusters=groups, level=level)
 

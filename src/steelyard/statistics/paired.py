@@ -233,20 +233,20 @@ def all_pairs(
     means = exact.sum(axis=0) / tasks
     low = np.zeros((agents, agents))
     high = np.zeros((agents, agents))
-    for one in range(agents - 1):
-        others = slice(one + 1, agents)
-        total = exact[:, others].sum(axis=0) - exact[:, one].sum()
+    for agent in range(agents - 1):
+        others = slice(agent + 1, agents)
+        total = exact[:, others].sum(axis=0) - exact[:, agent].sum()
         # every pair is looked at from its loser's side, so that the order of agents moves no bit
         side = np.where(total < 0, -1.0, 1.0)
-        gaps = side * (resampled[:, others] - resampled[:, one : one + 1])
+        gaps = side * (resampled[:, others] - resampled[:, agent : agent + 1])
         if method == "percentile":
             bounds = percentile_bounds(gaps, level=level)
         else:
-            left_out = side * total - side * (exact[:, others] - exact[:, one : one + 1])
+            left_out = side * total - side * (exact[:, others] - exact[:, agent : agent + 1])
             bounds = bca_bounds(gaps, side * total, left_out / (tasks - 1), level=level)
         least, most = bounds[0] / tasks, bounds[1] / tasks
-        low[one, others], high[one, others] = np.where(side > 0, least, -most), np.where(side > 0, most, -least)
-        low[others, one], high[others, one] = -high[one, others], -low[one, others]
+        low[agent, others], high[agent, others] = np.where(side > 0, least, -most), np.where(side > 0, most, -least)
+        low[others, agent], high[others, agent] = -high[agent, others], -low[agent, others]
     return means[None, :] - means[:, None], low, high
 
 

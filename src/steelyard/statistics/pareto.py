@@ -19,11 +19,11 @@ def on_front(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.bool_]
     """
     scores, costs = np.asarray(score, dtype=float), np.asarray(cost, dtype=float)
     front = np.ones(scores.shape, dtype=bool)
-    for one in range(scores.shape[-1]):
-        mine, paid = scores[..., one : one + 1], costs[..., one : one + 1]
+    for index in range(scores.shape[-1]):
+        mine, paid = scores[..., index : index + 1], costs[..., index : index + 1]
         at_least = (scores >= mine) & (costs <= paid)
         better = (scores > mine) | (costs < paid)
-        front[..., one] = ~np.any(at_least & better, axis=-1)
+        front[..., index] = ~np.any(at_least & better, axis=-1)
     return front
 
 

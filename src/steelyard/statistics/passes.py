@@ -51,9 +51,9 @@ def passes_over_tasks(
     attempts: Sequence[int], passed: Sequence[int], k: int, *, all_of_them: bool = False, level: float = LEVEL
 ) -> Interval:
     """Mean pass@k (or pass^k) over tasks with its interval; tasks with fewer than k attempts are left out."""
-    one = pass_all_k if all_of_them else pass_at_k
+    pass_chance = pass_all_k if all_of_them else pass_at_k
     method = "student"
-    values = [value for n, c in zip(attempts, passed, strict=True) if (value := one(n, c, k)) is not None]
+    values = [value for n, c in zip(attempts, passed, strict=True) if (value := pass_chance(n, c, k)) is not None]
     if not values:
         return no_interval(f"no task has {k} attempts", method=method, n=0, clusters=0, level=level)
     return student(values, level=level)

@@ -62,10 +62,10 @@ def detectable_difference(tasks: int, spread: float, *, level: float = LEVEL, po
     far = 4.0
     while paired_power(far * unit, spread, tasks, level=level) < power:
         far *= 2
-    found = optimize.brentq(
+    smallest = optimize.brentq(
         lambda size: paired_power(size * unit, spread, tasks, level=level) - power, 1e-9, far, xtol=1e-12
     )
-    return float(found) * unit
+    return float(smallest) * unit
 
 
 def tasks_for_margin(estimate: float, margin: float, spread: float, *, level: float = LEVEL) -> int | None:

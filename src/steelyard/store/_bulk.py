@@ -133,8 +133,8 @@ def look_up(connection: Connection, key: Column[Any], value: Column[Any], wanted
     table, name = quote(key.table.name), quote(key.name)
     text = f"SELECT {table}.{name}, {table}.{quote(value.name)} FROM "  # noqa: S608 - our own names
     if connection.dialect.name == "postgresql":
-        found = connection.exec_driver_sql(f"{text}{table} WHERE {name} = ANY(%s)", (list(wanted),))
+        rows = connection.exec_driver_sql(f"{text}{table} WHERE {name} = ANY(%s)", (list(wanted),))
     else:  # as a join, SQLite goes from key to key; with IN it would sort them first
         text += f"json_each(?) AS wanted CROSS JOIN {table} ON {table}.{name} = wanted.value"
-        found = connection.exec_driver_sql(text, (json.dumps(list(wanted)),))
-    return {row[0]: row[1] for row in found}
+        rows = connection.exec_driver_sql(text, (json.dumps(list(wanted)),))
+    return {row[0]: row[1] for row in rows}

@@ -39,17 +39,17 @@ class Migration:
 
 def migrations() -> list[Migration]:
     """All migrations in the order of their numbers."""
-    found: dict[int, Migration] = {}
+    by_number: dict[int, Migration] = {}
     for info in pkgutil.iter_modules(folder.__path__):
         match = re.fullmatch(r"m(\d{4})_([a-z_]+)", info.name)
         if match is None:
             continue
         module = importlib.import_module(f"{folder.__name__}.{info.name}")
         number = int(match[1])
-        if number in found:
-            raise BadDeclaration(f"migration {number} is there twice: {found[number].name} and {match[2]}")
-        found[number] = Migration(number, match[2], module.upgrade)
-    return [found[number] for number in sorted(found)]
+        if number in by_number:
+            raise BadDeclaration(f"migration {number} is there twice: {by_number[number].name} and {match[2]}")
+        by_number[number] = Migration(number, match[2], module.upgrade)
+    return [by_number[number] for number in sorted(by_number)]
 
 
 def pending(connection: Connection) -> list[Migration]:

@@ -25,16 +25,16 @@ def set_canon(store: Store, canon: Canon) -> Canon:
     row |= {"set_at": time.time_ns() // 1000, "retired_at": None}
 
     def write(connection: Connection) -> None:
-        held = _in_force(connection, canon.prompt)
-        if held is not None:
-            raise CanonExists(canon.prompt, signature=held.signature)
+        current = _in_force(connection, canon.prompt)
+        if current is not None:
+            raise CanonExists(canon.prompt, signature=current.signature)
         connection.execute(insert(canons), row)
 
     try:
         store.in_transaction(write)
     except IntegrityError as error:
-        held = canon_of(store, canon.prompt)
-        raise CanonExists(canon.prompt, signature=held.signature if held else canon.signature) from error
+        current = canon_of(store, canon.prompt)
+        raise CanonExists(canon.prompt, signature=current.signature if current else canon.signature) from error
     return Canon(**row)
 
 
@@ -52,22 +52,22 @@ def canon_history(store: Store, prompt: str | None = None) -> list[Canon]:
     if prompt is not None:
         query = query.where(canons.c.prompt == prompt)
     with store.read() as connection:
-        found = [_canon(row) for row in connection.execute(query).mappings()]
-    return sorted(found, key=lambda canon: canon.prompt)  # databases order text by the customs of a language
+        all_canons = [_canon(row) for row in connection.execute(query).mappings()]
+    return sorted(all_canons, key=lambda canon: canon.prompt)  # databases order text by the customs of a language
 
 
 def retire_canon(store: Store, prompt: str) -> Canon:
     """Take the prompt's canon out of force; it stays in the history. UnknownName for a prompt without one."""
 
     def write(connection: Connection) -> Canon:
-        held = _in_force(connection, prompt)
-        if held is None:
+        current = _in_force(connection, prompt)
+        if current is None:
             known = select(canons.c.prompt).where(canons.c.retired_at.is_(None))
             raise UnknownName("prompt with a canon", prompt, connection.execute(known).scalars())
         at = time.time_ns() // 1000
         in_force = (canons.c.prompt == prompt) & canons.c.retired_at.is_(None)
         connection.execute(update(canons).where(in_force).values(retired_at=at))
-        return Canon(**{**{name: getattr(held, name) for name in _FIELDS}, "retired_at": at})
+        return Canon(**{**{name: getattr(current, name) for name in _FIELDS}, "retired_at": at})
 
     return store.in_transaction(write)
 

@@ -35,20 +35,20 @@ def batch_frame(batch: Sequence[Entry], book: PriceBook, unpriced: Unpriced) -> 
 
 
 def _part_columns(part: Part, runs: Sequence[Run]) -> list[pl.Series]:
-    held = [part.get(run) for run in runs]
-    if all(value is None for value in held):
+    contents = [part.get(run) for run in runs]
+    if all(value is None for value in contents):
         return []
     if part.whole:
-        return [pl.Series(part.facts[0].name, held, dtype=column_type(part.facts[0].name), strict=False)]
+        return [pl.Series(part.facts[0].name, contents, dtype=column_type(part.facts[0].name), strict=False)]
     empty = part.empty
     read = part.read
-    rows = [empty if value is None else read(value) for value in held]
-    found = []
+    rows = [empty if value is None else read(value) for value in contents]
+    columns = []
     for fact, values in zip(part.facts, zip(*rows, strict=True), strict=True):
         series = pl.Series(fact.name, values, dtype=column_type(fact.name), strict=False)
         if series.null_count() < len(series):
-            found.append(series)
-    return found
+            columns.append(series)
+    return columns
 
 
 def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) -> list[pl.Series]:
@@ -69,7 +69,7 @@ def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) ->
         columns.append(priced)
     if any(costs.least):
         bound = FACT_PARTS["cost_is_lower_bound"]
-        stated = [None if (held := bound.get(run)) is None else bound.read(held)[0] for run in runs]
+        stated = [None if (content := bound.get(run)) is None else bound.read(content)[0] for run in runs]
         flags = [True if least else flag for least, flag in zip(costs.least, stated, strict=True)]
         columns.append(pl.Series("cost_is_lower_bound", flags, dtype=pl.Boolean))
     return columns
@@ -86,31 +86,31 @@ class _Costs:
 
 def _price_runs(runs: Sequence[Run], book: PriceBook) -> _Costs:
     """Runs without calls are priced all at once. A run that reports its cost needs no lower bound."""
-    found = _Costs([None] * len(runs), [None] * len(runs), [False] * len(runs))
+    costs = _Costs([None] * len(runs), [None] * len(runs), [False] * len(runs))
     at_once = [
         row for row, run in enumerate(runs) if run.usage is not None and not run.calls and _fits_columns(run.usage)
     ]
     together = set(at_once)
     for row, run in enumerate(runs):
         if row not in together and (run.calls or run.usage is not None):
-            _price_one(run, row, book, found)
-    _price_rows(runs, at_once, book, found, span="run")
-    short = [row for row in at_once if found.reasons[row] is not None and runs[row].cost_usd is None]
-    _price_rows(runs, short, book, found, span="least")
-    return found
+            _price_one(run, row, book, costs)
+    _price_rows(runs, at_once, book, costs, span="run")
+    short = [row for row in at_once if costs.reasons[row] is not None and runs[row].cost_usd is None]
+    _price_rows(runs, short, book, costs, span="least")
+    return costs
 
 
-def _price_one(run: Run, row: int, book: PriceBook, found: _Costs) -> None:
+def _price_one(run: Run, row: int, book: PriceBook, costs: _Costs) -> None:
     cost = price_run(run, book)
     if isinstance(cost, Missing):
-        found.reasons[row] = cost.reason
+        costs.reasons[row] = cost.reason
         cost = price_run(run, book, least=True) if run.cost_usd is None else cost
     if not isinstance(cost, Missing):
-        found.usd[row] = cost
-        found.least[row] = found.reasons[row] is not None
+        costs.usd[row] = cost
+        costs.least[row] = costs.reasons[row] is not None
 
 
-def _price_rows(runs: Sequence[Run], rows: Sequence[int], book: PriceBook, found: _Costs, *, span: Span) -> None:
+def _price_rows(runs: Sequence[Run], rows: Sequence[int], book: PriceBook, costs: _Costs, *, span: Span) -> None:
     if not rows:
         return
     usages = [usage for row in rows if (usage := runs[row].usage) is not None]
@@ -128,10 +128,10 @@ def _price_rows(runs: Sequence[Run], rows: Sequence[int], book: PriceBook, found
     for position, row in enumerate(rows):
         reason = priced.reason(position)
         if reason is None:
-            found.usd[row] = float(priced.cost_usd[position])
-            found.least[row] = span == "least"
+            costs.usd[row] = float(priced.cost_usd[position])
+            costs.least[row] = span == "least"
         elif span == "run":
-            found.reasons[row] = reason
+            costs.reasons[row] = reason
 
 
 def _fits_columns(usage: Usage) -> bool:
@@ -156,12 +156,12 @@ def component_costs(run: Run, book: PriceBook) -> dict[ComponentType, float | Mi
     """What each component's tokens cost; a type the run does not list took nothing and cost nothing."""
     if not run.components:
         return dict.fromkeys(ComponentType, Missing("the record has no components"))
-    found: dict[ComponentType, float | Missing] = dict.fromkeys(ComponentType, 0.0)
+    costs: dict[ComponentType, float | Missing] = dict.fromkeys(ComponentType, 0.0)
     for component in run.components:
         cost = price_component(component, book, model=run.model, at=run.started_at)
-        so_far = found[component.type]
-        found[component.type] = cost if isinstance(cost, Missing) else so_far + cost
-    return found
+        so_far = costs[component.type]
+        costs[component.type] = cost if isinstance(cost, Missing) else so_far + cost
+    return costs
 
 
 def _place_columns(batch: Sequence[Entry]) -> list[pl.Series]:

@@ -87,23 +87,23 @@ def _with_content(rows: pl.DataFrame) -> pl.DataFrame:
         if name not in rows.columns:
             rows = rows.with_columns(pl.lit(None, type_).alias(name))
     unread = rows.filter(pl.col(CONTENT_HASH).is_null())
-    found: list[pl.DataFrame] = []
+    hashed: list[pl.DataFrame] = []
     for (path,), part in unread.group_by(PATH, maintain_order=True):
-        held = (
+        lines = (
             pl.scan_parquet(str(path))
             .with_row_index("_line", offset=1)
             .filter(pl.col("_line").is_in(part[LINE].implode()))
         )
         hashes = [
             (path, line, int.from_bytes(content_digest(run_of_row(row, from_text=False))[:8], "big"))
-            for row in held.collect().iter_rows(named=True)
+            for row in lines.collect().iter_rows(named=True)
             if (line := row.pop("_line")) is not None
         ]
         schema = {PATH: pl.String, LINE: pl.Int64, "_read_content": pl.UInt64}
-        found.append(pl.DataFrame(hashes, schema=schema, orient="row"))
-    if not found:
+        hashed.append(pl.DataFrame(hashes, schema=schema, orient="row"))
+    if not hashed:
         return rows
-    filled = rows.join(pl.concat(found), on=[PATH, LINE], how="left", maintain_order="left")
+    filled = rows.join(pl.concat(hashed), on=[PATH, LINE], how="left", maintain_order="left")
     return filled.with_columns(
         pl.coalesce(CONTENT_HASH, "_read_content").alias(CONTENT_HASH), pl.col(ID_GIVEN).fill_null(value=True)
     ).drop("_read_content")

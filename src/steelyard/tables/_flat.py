@@ -129,13 +129,13 @@ def _verdict(names: set[str]) -> dict[str, pl.Expr]:
 
 
 def _tests(names: set[str]) -> dict[str, pl.Expr]:
-    held = [name for name in ("tests.passed", "tests.failed", "tests.errors") if name in names]
-    if not held:
+    columns = [name for name in ("tests.passed", "tests.failed", "tests.errors") if name in names]
+    if not columns:
         return {}
-    known = pl.any_horizontal([pl.col(name).is_not_null() for name in held])
-    bad = [name for name in held if name != "tests.passed"]
+    known = pl.any_horizontal([pl.col(name).is_not_null() for name in columns])
+    bad = [name for name in columns if name != "tests.passed"]
     return {
-        "tests_run": pl.when(known).then(_sum(held)),
+        "tests_run": pl.when(known).then(_sum(columns)),
         "tests_not_passed": pl.when(known).then(_sum(bad) if bad else pl.lit(0, pl.Int64)),
     }
 
@@ -156,10 +156,10 @@ def _times(names: set[str]) -> dict[str, pl.Expr]:
 
 
 def _tokens(names: set[str]) -> dict[str, pl.Expr]:
-    held = [name for name in _TOKENS if name in names]
-    if not held:
+    columns = [name for name in _TOKENS if name in names]
+    if not columns:
         return {}
-    made = {name.removeprefix("usage."): pl.col(name).cast(pl.Int64) for name in held}
-    known = pl.any_horizontal([pl.col(name).is_not_null() for name in held])
-    made["total_tokens"] = pl.when(known).then(_sum(held))
+    made = {name.removeprefix("usage."): pl.col(name).cast(pl.Int64) for name in columns}
+    known = pl.any_horizontal([pl.col(name).is_not_null() for name in columns])
+    made["total_tokens"] = pl.when(known).then(_sum(columns))
     return made

@@ -30,11 +30,11 @@ class Unpriced:
         """One finding for each reason that holds of the rows, with how many runs it holds of."""
         if NO_PRICE not in frame.collect_schema().names():
             return []
-        held = frame.select(NO_PRICE).collect().to_series()
-        chosen = held if rows is None else held.filter(pl.Series(rows))
+        numbers = frame.select(NO_PRICE).collect().to_series()
+        chosen = numbers if rows is None else numbers.filter(pl.Series(rows))
         counts = dict(chosen.drop_nulls().value_counts().iter_rows())
-        found = sorted((least, reason, counts[at]) for (reason, least), at in self._numbers.items() if at in counts)
-        return [self._finding(reason, count, least=least) for least, reason, count in found]
+        reasons = sorted((least, reason, counts[at]) for (reason, least), at in self._numbers.items() if at in counts)
+        return [self._finding(reason, count, least=least) for least, reason, count in reasons]
 
     def _finding(self, reason: str, count: int, *, least: bool) -> Finding:
         where = f"price book {self.book}"

@@ -147,14 +147,14 @@ class TableBuilder:
         if not kinds:
             return facts
         wanted = [name for name in ("model", "start_time", "reported_cost_usd", *kinds) if name in names]
-        held = facts.select(wanted).collect()
-        models = held["model"].to_list() if "model" in names else [None] * held.height
-        moments = _moments(held["start_time"]) if "start_time" in names else None
-        tokens = {kind: held[kind].to_numpy() for kind in kinds}
+        columns = facts.select(wanted).collect()
+        models = columns["model"].to_list() if "model" in names else [None] * columns.height
+        moments = _moments(columns["start_time"]) if "start_time" in names else None
+        tokens = {kind: columns[kind].to_numpy() for kind in kinds}
         priced = price_columns(self._book, models=models, at=moments, tokens=tokens, span="run")
-        needs_price = held.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
+        needs_price = columns.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
         if "reported_cost_usd" in names:
-            needs_price &= held["reported_cost_usd"].is_null()
+            needs_price &= columns["reported_cost_usd"].is_null()
         usd = priced.cost_usd
         short = np.flatnonzero((priced.reason_of >= 0) & needs_price.to_numpy())
         least = price_columns(
@@ -172,11 +172,11 @@ class TableBuilder:
             made.append(self._reasons(priced, bound, short[least.reason_of >= 0]))
         if not made:
             return facts
-        found = facts.collect().with_columns(made)
+        frame = facts.collect().with_columns(made)
         if len(bound):
             flags = pl.Series(np.isin(np.arange(len(usd)), bound))
-            found = found.with_columns(pl.when(flags).then(flags).alias("cost_is_lower_bound"))
-        return found.lazy()
+            frame = frame.with_columns(pl.when(flags).then(flags).alias("cost_is_lower_bound"))
+        return frame.lazy()
 
     def _reasons(self, priced: PricedColumn, bound: NDArray[np.intp], missing: NDArray[np.intp]) -> pl.Series:
         """For each row the number of why it has no price, or only a lower bound of one."""
@@ -195,11 +195,11 @@ class TableBuilder:
         findings = list(self._notes)
         if spooled is None:
             spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
-        found = without_duplicates(spooled)
-        for rejected in found.refused:
+        deduplicated = without_duplicates(spooled)
+        for rejected in deduplicated.refused:
             self.reject(rejected)
-        findings += repeat_findings(found.counted_once, found.alike)
-        frame = found.frame
+        findings += repeat_findings(deduplicated.counted_once, deduplicated.alike)
+        frame = deduplicated.frame
         return RunTable(
             frame=frame,
             n=int(frame.select(pl.len()).collect().item()),

@@ -134,16 +134,18 @@ def text_or_none(value: object) -> str | None:
 
 
 def collected(
-    path: Path, name: str, found: Iterable[Timing | Rejected], **known: Any
+    path: Path, name: str, entries: Iterable[Timing | Rejected], **known: Any
 ) -> TimingFile:  # Any: the other fields of TimingFile
     """A TimingFile of what a source found; the second of two timings with one name and environment is set aside."""
     timings: dict[str, Timing] = {}
     rejected: list[Rejected] = []
-    for one in found:
-        if isinstance(one, Rejected):
-            rejected.append(one)
-        elif one.name in timings:
-            rejected.append(Rejected(path=str(path), reason=f"benchmark {one.name!r} is listed twice", hint="keep one"))
+    for entry in entries:
+        if isinstance(entry, Rejected):
+            rejected.append(entry)
+        elif entry.name in timings:
+            rejected.append(
+                Rejected(path=str(path), reason=f"benchmark {entry.name!r} is listed twice", hint="keep one")
+            )
         else:
-            timings[one.name] = one
+            timings[entry.name] = entry
     return TimingFile(str(path), name, tuple(timings.values()), tuple(rejected), **known)

@@ -30,13 +30,13 @@ def contradiction(what: str, names: list[str], *, where: str) -> Finding:
     return Finding(code=CODE, message=f"{what}: {', '.join(names[:SHOWN])}{more}", where=where)
 
 
-def differ(one: float, other: float) -> bool:
+def differ(value: float, other: float) -> bool:
     """Whether two statements of one number are further apart than rounding explains.
 
     >>> differ(1.0, 1.005), differ(1.0, 2.0)
     (False, True)
     """
-    return abs(one - other) > TOLERANCE * max(abs(one), abs(other))
+    return abs(value - other) > TOLERANCE * max(abs(value), abs(other))
 
 
 _NO_SUMMARY = TimingSummary()

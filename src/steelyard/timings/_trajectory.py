@@ -58,9 +58,9 @@ def usage_of(paths: Sequence[Path]) -> LoggedUsage | Missing:
     for path in sorted(path for path in paths if path.suffix == ".json"):
         values = parse_json(read_text(path), path)
         for entry in reversed(values if isinstance(values, list) else []):
-            found = _accumulated(entry)
-            if found is not None:
-                return found
+            usage = _accumulated(entry)
+            if usage is not None:
+                return usage
     return Missing("no log states accumulated tokens")
 
 
@@ -95,10 +95,10 @@ def _json_length(values: Any) -> int | None:  # Any: JSON values
         return sum(1 for step in values["steps"] if _by_agent(step) and not step.get("is_copied_context"))
     if not isinstance(values, list):
         return None
-    if not any(isinstance(one, dict) and "source" in one for one in values):
+    if not any(isinstance(entry, dict) and "source" in entry for entry in values):
         return len(values)
     # An observation is the world's answer: where a log writes it as an entry of its own, it is no interaction.
-    return sum(1 for one in values if _by_agent(one) and "observation" not in one)
+    return sum(1 for entry in values if _by_agent(entry) and "observation" not in entry)
 
 
 def _by_agent(entry: Any) -> bool:  # Any: JSON values

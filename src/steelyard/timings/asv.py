@@ -56,7 +56,7 @@ def _read(opened: Opened) -> TimingFile:
     known = _benchmarks_of(path)
     environment = _environment(values)
 
-    def found() -> Iterator[Timing | Rejected]:
+    def read_timings() -> Iterator[Timing | Rejected]:
         for name in sorted(values["results"]):
             row = values["results"][name]
             cells = _row_of_2(row, columns) if version == 2 else _row_of_1(row, name, values)
@@ -66,7 +66,7 @@ def _read(opened: Opened) -> TimingFile:
             except ValueError as error:
                 yield Rejected(path=str(path), reason=f"benchmark {name!r}: {error}")
 
-    return collected(path, "asv", found())
+    return collected(path, "asv", read_timings())
 
 
 def _row_of_2(row: Any, columns: list[str]) -> dict[str, Any]:  # Any: JSON values
@@ -90,9 +90,9 @@ def _row_of_1(row: Any, name: str, values: dict[str, Any]) -> dict[str, Any]:  #
         return cells
     stats = stats if isinstance(stats, list) else [stats]
     for new, old in (("stats_q_25", "q_25"), ("stats_q_75", "q_75"), ("stats_repeat", "repeat")):
-        cells[new] = [one.get(old) if isinstance(one, dict) else None for one in stats]
+        cells[new] = [summary.get(old) if isinstance(summary, dict) else None for summary in stats]
     for new, end in (("stats_ci_99_a", 0), ("stats_ci_99_b", 1)):
-        cells[new] = [_interval_end(one, end) for one in stats]
+        cells[new] = [_interval_end(summary, end) for summary in stats]
     return cells
 
 

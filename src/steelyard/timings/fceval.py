@@ -63,7 +63,7 @@ def _recognises(opened: Opened) -> bool:
     if values is None:
         return "FORMULACODE_RESULT_START" in opened.text
     results = values.get("results") if isinstance(values, dict) else None
-    return isinstance(results, list) and any(_metrics_of(one) is not None for one in results)
+    return isinstance(results, list) and any(_metrics_of(result) is not None for result in results)
 
 
 def _metrics_of(result: Any) -> dict[str, Any] | None:  # Any: JSON values
@@ -247,8 +247,8 @@ def _task_of_log(path: Path) -> str:
 def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # Any: JSON values
     """What stands in a block (TESTS, RESULT or SNAPSHOT) of a log's text; None when the text has no such block."""
     start, end = f"FORMULACODE_{block}_START", f"FORMULACODE_{block}_END"
-    _, found, rest = text.partition(start)
-    if not found:
+    _, opening, rest = text.partition(start)
+    if not opening:
         return None
     inner, closed, _ = rest.partition(end)
     if not closed:

@@ -18,21 +18,24 @@ def _recognises(opened: Opened) -> bool:
     values = opened.values
     if not isinstance(values, dict) or not isinstance(values.get("benchmarks"), list) or "machine_info" in values:
         return False
-    return all(isinstance(one, dict) and "runs" in one for one in values["benchmarks"]) and "version" in values
+    return (
+        all(isinstance(benchmark, dict) and "runs" in benchmark for benchmark in values["benchmarks"])
+        and "version" in values
+    )
 
 
 def _read(opened: Opened) -> TimingFile:
     values, path = opened.values, opened.path
     common = _table(values.get("metadata"))
 
-    def found() -> Iterator[Timing | Rejected]:
+    def read_timings() -> Iterator[Timing | Rejected]:
         for position, benchmark in enumerate(values["benchmarks"]):
             try:
                 yield _timing(benchmark, common)
             except ValueError as error:
                 yield Rejected(path=str(path), reason=f"benchmark {position + 1}: {error}")
 
-    return collected(path, "pyperf", found())
+    return collected(path, "pyperf", read_timings())
 
 
 def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any: JSON values

@@ -23,14 +23,14 @@ def _read(opened: Opened) -> TimingFile:
     machine = values.get("machine_info")
     environment = _environment(machine if isinstance(machine, dict) else {})
 
-    def found() -> Iterator[Timing | Rejected]:
+    def read_timings() -> Iterator[Timing | Rejected]:
         for position, benchmark in enumerate(values["benchmarks"]):
             try:
                 yield _timing(benchmark, environment)
             except ValueError as error:
                 yield Rejected(path=str(path), reason=f"benchmark {position + 1}: {error}")
 
-    return collected(path, "pytest_benchmark", found())
+    return collected(path, "pytest_benchmark", read_timings())
 
 
 def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON values

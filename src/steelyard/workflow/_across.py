@@ -25,12 +25,14 @@ def across_tiers(
         rest = tuple((name, value) for name, value in group.key.items() if name != "tier")
         rests.setdefault(rest, []).append(index)
     return [
-        _one(dict(rest), [(str(groups[i].key["tier"]), i) for i in indices], metrics, medians, profile, base_tier)
+        _across_for_rest(
+            dict(rest), [(str(groups[i].key["tier"]), i) for i in indices], metrics, medians, profile, base_tier
+        )
         for rest, indices in rests.items()
     ]
 
 
-def _one(
+def _across_for_rest(
     rest: Mapping[str, str | int | None],
     tiers: Sequence[tuple[str, int]],
     metrics: Sequence[Metric],

@@ -52,36 +52,36 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
         hint = "steelyard arena submit takes submissions"
         raise UnreadableFile(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
     values = _document(path, hint="tasks are TOML or JSON")
-    for number, one in enumerate(_listed(path, values, "tasks"), 1):
+    for number, record in enumerate(_listed(path, values, "tasks"), 1):
         try:
-            yield convert_task(one)
+            yield convert_task(record)
         except ValueError as error:
-            name = one.get("id") if isinstance(one, dict) else None
+            name = record.get("id") if isinstance(record, dict) else None
             shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
-            way = TO_SUBMIT if isinstance(one, dict) and "task_id" in one else None
+            way = TO_SUBMIT if isinstance(record, dict) and "task_id" in record else None
             yield Rejected(path=str(shown_path(path)), reason=f"{shown}: {error}", hint=way, code="bad_task")
 
 
 def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TOML values
     """What a document lists: itself, or what stands under the name, beside which nothing may stand."""
-    found = values
+    listed = values
     if isinstance(values, dict) and name in values:
-        found = values[name]
+        listed = values[name]
         others = sorted(values.keys() - {name})
         if others:
             reason = f"{others[0][:200]!r} stands beside {name!r} and belongs to none of them"
             raise UnreadableFile(str(path), reason, hint=f"move it into the list of {name}, or take it out")
-    return found if isinstance(found, list) else [found]
+    return listed if isinstance(listed, list) else [listed]
 
 
 def read_task_map(path: Path) -> dict[str, str]:
     """Which task of the arena a run's task is: a table of names in a TOML or JSON file."""
-    found = _document(path, hint="a task map is TOML or JSON")
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+    task_map = _document(path, hint="a task map is TOML or JSON")
+    if not isinstance(task_map, dict) or not all(isinstance(value, str) for value in task_map.values()):
         raise UsageError(
             "a task map is a table of names", where=str(path), hint='"task of the run" = "task of the arena"'
         )
-    return found
+    return task_map
 
 
 def _document(path: Path, *, hint: str) -> Any:  # Any: JSON or TOML values
@@ -117,8 +117,12 @@ def read_submissions(path: Path) -> Iterator[Placed | Rejected]:
             yield kept
             return
         named = kept.path.rename(kept.path.with_suffix(_ending(kept.path)))
-        for one in _submissions(named):
-            yield (msgspec.structs.replace(one, path=PIPED) if isinstance(one, Rejected) else one._replace(path=PIPED))
+        for record in _submissions(named):
+            yield (
+                msgspec.structs.replace(record, path=PIPED)
+                if isinstance(record, Rejected)
+                else record._replace(path=PIPED)
+            )
 
 
 def _ending(path: Path) -> str:
@@ -168,11 +172,11 @@ def _unpacked(path: Path) -> Iterator[Placed | Rejected]:
         if inside.suffix.removeprefix(".") in ONE_FILE:
             raise UnreadableFile(str(path), "what it holds is packed again", hint="unpack it once")
         try:
-            for one in _submissions(inside):
-                if isinstance(one, Placed):
-                    yield one._replace(path=str(path))
+            for record in _submissions(inside):
+                if isinstance(record, Placed):
+                    yield record._replace(path=str(path))
                 else:
-                    yield msgspec.structs.replace(one, path=str(path))
+                    yield msgspec.structs.replace(record, path=str(path))
         except UnreadableFile as error:
             raise UnreadableFile(str(path), error.message, hint=error.hint) from error
         if broken is not None:
@@ -216,8 +220,8 @@ def _jsonl(path: Path) -> Iterator[Placed | Rejected]:
 
 def _json(path: Path) -> Iterator[Placed | Rejected]:
     values = _document(path, hint="one submission a line is .jsonl")
-    for number, one in enumerate(_listed(path, values, "submissions"), 1):
-        yield _placed(path, None, partial(convert_submission, one), record=one, item=number)
+    for number, record in enumerate(_listed(path, values, "submissions"), 1):
+        yield _placed(path, None, partial(convert_submission, record), record=record, item=number)
 
 
 def _csv(path: Path) -> Iterator[Placed | Rejected]:

@@ -93,9 +93,9 @@ def _known_tier(groups: Sequence[Group], tier: str) -> str:
 def reduced_medians(reduced: Reduced) -> dict[str, list[float | None]]:
     """The median of each metric in each group."""
     return {
-        name: [_known(value) for value in found.median.tolist()]
-        for name, found in reduced.items()
-        if not isinstance(found, Missing)
+        name: [_known(value) for value in statistics.median.tolist()]
+        for name, statistics in reduced.items()
+        if not isinstance(statistics, Missing)
     }
 
 
@@ -113,12 +113,12 @@ class _Plan:
     def of(cls, names: Sequence[str]) -> _Plan:
         known = catalog()
         wanted = set(names) or set(known)
-        runs = tuple(one for one in known.at("run") if one.name in wanted)
-        groups = tuple(one for one in known.at("group") if one.name in wanted)
-        across = tuple(one for one in known.at("across") if one.name in wanted)
-        inputs = [spec.of or name for one in (*groups, *across) for name, spec in one.inputs.items()]
-        components = any(one.name in wanted for one in known.at("component"))
-        needed = [one.name for one in runs] + inputs + ["composite_score"]
+        runs = tuple(metric for metric in known.at("run") if metric.name in wanted)
+        groups = tuple(metric for metric in known.at("group") if metric.name in wanted)
+        across = tuple(metric for metric in known.at("across") if metric.name in wanted)
+        inputs = [spec.of or name for metric in (*groups, *across) for name, spec in metric.inputs.items()]
+        components = any(metric.name in wanted for metric in known.at("component"))
+        needed = [metric.name for metric in runs] + inputs + ["composite_score"]
         if components:
             needed += [
                 component_column(type_, what)
@@ -158,23 +158,23 @@ def _group(place: _Place, plan: _Plan, reduced: Reduced, *, asked: bool) -> Grou
     )
 
 
-def _statistics(place: _Place, name: str, found: GroupedStatistics | Missing, *, asked: bool) -> Statistics:
-    if isinstance(found, Missing):
-        return Statistics(*(None,) * 6, count=0, missing=place.n, reason=found.reason)
+def _statistics(place: _Place, name: str, statistics: GroupedStatistics | Missing, *, asked: bool) -> Statistics:
+    if isinstance(statistics, Missing):
+        return Statistics(*(None,) * 6, count=0, missing=place.n, reason=statistics.reason)
     index = place.index
-    count = int(found.count[index])
+    count = int(statistics.count[index])
     reason = None
     if count == 0:
         reason = _why(place, name) if asked else f"none of the {place.n:,} runs has a value"
     return Statistics(
-        median=_known(found.median[index]),
-        mean=_known(found.mean[index]),
-        mode=_known(found.mode[index]),
-        min=_known(found.min[index]),
-        max=_known(found.max[index]),
-        std_dev=_known(found.std_dev[index]),
+        median=_known(statistics.median[index]),
+        mean=_known(statistics.mean[index]),
+        mode=_known(statistics.mode[index]),
+        min=_known(statistics.min[index]),
+        max=_known(statistics.max[index]),
+        std_dev=_known(statistics.std_dev[index]),
         count=count,
-        missing=int(found.missing[index]),
+        missing=int(statistics.missing[index]),
         reason=reason,
     )
 
@@ -190,12 +190,12 @@ def _known(value: float) -> float | None:
 def _group_value(place: _Place, declared: Metric, reduced: Reduced, *, asked: bool) -> GroupValue:
     inputs: dict[str, float | Missing] = {}
     for parameter, spec in declared.inputs.items():
-        found = reduced[spec.of or parameter]
-        if isinstance(found, Missing):
-            inputs[parameter] = found
+        statistics = reduced[spec.of or parameter]
+        if isinstance(statistics, Missing):
+            inputs[parameter] = statistics
             continue
         assert spec.reduce is not None, f"{declared.name}: a group metric's input needs a reducer"
-        value = _known(getattr(found, spec.reduce)[place.index])
+        value = _known(getattr(statistics, spec.reduce)[place.index])
         if value is None:
             reason = _why(place, spec.of or parameter) if asked else f"{parameter} is known for none of the runs"
             inputs[parameter] = Missing(reason)
@@ -205,7 +205,7 @@ def _group_value(place: _Place, declared: Metric, reduced: Reduced, *, asked: bo
     if isinstance(result, Missing):
         return GroupValue(None, result.reason)
     used = [reduced[spec.of or parameter] for parameter, spec in declared.inputs.items()]
-    count = min(int(found.count[place.index]) for found in used if not isinstance(found, Missing))
+    count = min(int(statistics.count[place.index]) for statistics in used if not isinstance(statistics, Missing))
     return GroupValue(result, count=count, missing=place.n - count)
 
 
@@ -213,10 +213,10 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
     """Tokens and cost of each component type, and its share of both."""
 
     def total(type_: ComponentType, what: str) -> float | Missing:
-        found = reduced[f"{type_.value.lower()}_{what}"]
-        if isinstance(found, Missing):
-            return found
-        value = _known(found.sum[place.index])
+        statistics = reduced[f"{type_.value.lower()}_{what}"]
+        if isinstance(statistics, Missing):
+            return statistics
+        value = _known(statistics.sum[place.index])
         reason = "its tokens could not be priced" if what == "cost_usd" else "no run of the group has components"
         return Missing(reason) if value is None else value
 
@@ -274,14 +274,14 @@ def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
     combinations = engine.keys.combine(keys)
     sizes = combinations.sizes
     odd = np.flatnonzero(sizes != expected).tolist()
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for number, key in zip(odd[:LISTED], combinations.keys(odd[:LISTED]), strict=True):
         where = key_label(keys, key)
         runs = "1 run" if sizes[number] == 1 else f"{sizes[number]:,} runs"
         message = f"{runs} where profile {engine.profile.name} expects {expected}"
-        found.append(Finding(code="run_count", severity="info", message=message, where=where))
+        findings.append(Finding(code="run_count", severity="info", message=message, where=where))
     if len(odd) > LISTED:
         more = len(odd) - LISTED
         message = f"{more:,} more groups have another number of runs than the expected {expected}"
-        found.append(Finding(code="run_count", severity="info", message=message, stands_for=more))
-    return found
+        findings.append(Finding(code="run_count", severity="info", message=message, stands_for=more))
+    return findings

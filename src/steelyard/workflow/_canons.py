@@ -43,10 +43,10 @@ class CanonShelf:
         try:
             return set_canon(self.store, canon)
         except CanonExists:
-            held = self.get(canon.prompt)
-            if held is None:
+            in_force = self.get(canon.prompt)
+            if in_force is None:
                 raise
-            return held
+            return in_force
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ def choose_canon(
     contract = prompt.contract
     if contract is None:
         return None
-    held = shelf.get(contract.id)
-    if held is not None:
-        return _checked(held, prompt, bench, "stored" if shelf.store is not None else "not kept")
+    in_force = shelf.get(contract.id)
+    if in_force is not None:
+        return _checked(in_force, prompt, bench, "stored" if shelf.store is not None else "not kept")
     for answer, verdict in zip(prompt.answers, verdicts, strict=True):
         if verdict.passed:
             text = bench.form(answer.code).text

@@ -28,10 +28,10 @@ def with_intervals(
     tasks = engine.keys.combine(["task"]).rows.astype(np.int64)
     shown = list(groups[0].metrics)
     of_runs = [name for name in shown if isinstance(groups[0].metrics[name], Statistics)]
-    found: dict[str, dict[str, list[Interval]]] = {}
+    metric_intervals: dict[str, dict[str, list[Interval]]] = {}
     for name, values in engine.values(of_runs).items():
         if not isinstance(values, Missing):
-            found[name] = group_intervals(
+            metric_intervals[name] = group_intervals(
                 catalog()[name], values, groups=codes, tasks=tasks, size=len(groups), method=method, level=level
             )
     ratios = {
@@ -39,7 +39,7 @@ def with_intervals(
         for name in shown
         if isinstance(groups[0].metrics[name], GroupValue)
     }
-    return [_group(group, place, found, ratios) for place, group in enumerate(groups)]
+    return [_group(group, place, metric_intervals, ratios) for place, group in enumerate(groups)]
 
 
 def no_figure_for(groups: Sequence[Group], method: str) -> list[Finding]:
@@ -57,14 +57,16 @@ def no_figure_for(groups: Sequence[Group], method: str) -> list[Finding]:
 def _group(
     group: Group,
     place: int,
-    found: dict[str, dict[str, list[Interval]]],
+    metric_intervals: dict[str, dict[str, list[Interval]]],
     ratios: dict[str, list[Interval | None]],
 ) -> Group:
     metrics: dict[str, Statistics | GroupValue] = {}
     for name, value in group.metrics.items():
         bounds = catalog()[name].bounds
         if isinstance(value, Statistics):
-            own = {figure: inside(intervals[place], bounds) for figure, intervals in found.get(name, {}).items()}
+            own = {
+                figure: inside(intervals[place], bounds) for figure, intervals in metric_intervals.get(name, {}).items()
+            }
             metrics[name] = replace(value, intervals=own) if value.count else value
         else:
             interval = ratios[name][place]
@@ -82,12 +84,12 @@ def _ratios(
         total = [no_interval(TOTALS, method=method, n=int(n), clusters=0, level=level) for n in sizes]
         return list(total) if method == "auto" else [None] * groups
     above, below = RATIOS[name]
-    held: dict[str, Floats] = {}
+    columns: dict[str, Floats] = {}
     for column, values in engine.values(list(dict.fromkeys([*above, *below]))).items():
         if isinstance(values, Missing):
             return [None] * groups
-        held[column] = values
-    top, bottom = (np.sum([held[column] for column in part], axis=0) for part in (above, below))
+        columns[column] = values
+    top, bottom = (np.sum([columns[column] for column in part], axis=0) for part in (above, below))
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=groups))
     return [

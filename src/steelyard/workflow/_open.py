@@ -46,13 +46,13 @@ def read_runs(
 
     if isinstance(inputs, RunTable):
         return inputs
-    found = list(each_input(inputs))
-    if not found:
+    paths_or_records = list(each_input(inputs))
+    if not paths_or_records:
         raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
-    for given in found:
+    for given in paths_or_records:
         if isinstance(given, Path) and not given.exists() and not is_stdin(given):
             raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
-    return _table(found, prices, progress)
+    return _table(paths_or_records, prices, progress)
 
 
 def _table(inputs: Iterable[Path | Entry], prices: str, progress: Progress | None) -> RunTable:
@@ -95,13 +95,13 @@ def _no_runs(given: object) -> UsageError:
 
 def _add_paths(builder: TableBuilder, paths: Sequence[Path]) -> None:
     """All files in the order given. Files of our own records need no gathering, which is for logs and folders."""
-    found = [(path, _own_source(path)) for path in paths]
-    if any(source is None for _, source in found):
+    path_sources = [(path, _own_source(path)) for path in paths]
+    if any(source is None for _, source in path_sources):
         gathered = gather(paths, own_records=lambda path, name: builder.add_file(path, source_named(name)))
         builder.add_entries(gathered, name=str(paths[0]))
         return
     seen = SeenFiles()
-    for path, source in found:
+    for path, source in path_sources:
         assert source is not None
         if seen.again(path):
             builder.note(file_repeated(str(path)))

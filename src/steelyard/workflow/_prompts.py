@@ -142,7 +142,7 @@ class _Reader:
             elif not path.exists():
                 raise UnreadableFile(str(path), "there is no such file")
             elif looks_like_experiment(path):
-                self._prompts += [self._experiment(one) for one in read_experiments(path)]
+                self._prompts += [self._experiment(experiment) for experiment in read_experiments(path)]
             elif path.suffix.lower() in _RECORD_ENDINGS:
                 self._add_records(path)
             else:
@@ -231,7 +231,10 @@ class _Reader:
     def finish(self) -> list[Prompt]:
         """The prompts, records grouped and loose files together."""
         tasks = len({run.task for runs in self._runs.values() for run in runs})
-        return [one if isinstance(one, Prompt) else self._late(one, tasks) for one in self._prompts]
+        return [
+            prompt_or_group if isinstance(prompt_or_group, Prompt) else self._late(prompt_or_group, tasks)
+            for prompt_or_group in self._prompts
+        ]
 
     def _late(self, group: str, tasks: int) -> Prompt:
         if group not in self._runs:
@@ -260,33 +263,38 @@ class _Reader:
             None if repaired is None else extract_code(repaired, language=language).code,
         )
 
-    def _experiment(self, one: Experiment) -> Prompt:
+    def _experiment(self, experiment: Experiment) -> Prompt:
         findings = []
-        repaired: Iterable[str | None] = one.repaired or ()
-        if one.repaired is not None and len(one.repaired) != len(one.raw):
-            message = f"{len(one.raw)} outputs but {len(one.repaired)} repaired ones: those without stay as they were"
-            findings.append(Finding(code="repaired_count", message=message, where=one.path))
-        padded = [*repaired, *([None] * len(one.raw))]
+        repaired: Iterable[str | None] = experiment.repaired or ()
+        if experiment.repaired is not None and len(experiment.repaired) != len(experiment.raw):
+            message = (
+                f"{len(experiment.raw)} outputs but {len(experiment.repaired)} repaired ones:"
+                " those without stay as they were"
+            )
+            findings.append(Finding(code="repaired_count", message=message, where=experiment.path))
+        padded = [*repaired, *([None] * len(experiment.raw))]
         answers = tuple(
             Answer(code, f"output {number}", fixed)
-            for number, (code, fixed) in enumerate(zip(one.raw, padded, strict=False), 1)
+            for number, (code, fixed) in enumerate(zip(experiment.raw, padded, strict=False), 1)
         )
         contract = self.contracts.only()
-        if contract is None and self.needs_contract and one.contract is not None:
+        if contract is None and self.needs_contract and experiment.contract is not None:
             try:
-                read = contract_from_skyt(one.contract, where=one.path)
+                read = contract_from_skyt(experiment.contract, where=experiment.path)
             except BadContract as error:
                 message = f"the contract cannot be used, so nothing is repaired: {error.message}"
-                findings.append(Finding(code="bad_contract", severity="warning", message=message, where=one.path))
+                findings.append(
+                    Finding(code="bad_contract", severity="warning", message=message, where=experiment.path)
+                )
             else:
                 contract = read.contract
-                findings += [note for note in (read.finding(one.path),) if note is not None]
-        key: dict[str, Any] = {"model": one.model} if one.model else {}
+                findings += [note for note in (read.finding(experiment.path),) if note is not None]
+        key: dict[str, Any] = {"model": experiment.model} if experiment.model else {}
         return Prompt(
-            one.prompt,
+            experiment.prompt,
             answers,
             key=key,
-            canon=one.canon,
+            canon=experiment.canon,
             contract=contract,
             is_experiment=True,
             findings=tuple(findings),

@@ -48,8 +48,8 @@ def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> 
     engine = LocalEngine(table.frame, table.n, profile)
     tasks = engine.keys.combine(["task"])
     values = {
-        name: found if isinstance(found, Missing) else _computable(name, np.asarray(found, dtype=float))
-        for name, found in engine.values(columns).items()
+        name: column if isinstance(column, Missing) else _computable(name, np.asarray(column, dtype=float))
+        for name, column in engine.values(columns).items()
     }
     names = tasks.keys()
     return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
@@ -100,10 +100,10 @@ def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
     rows = np.ones(table.n, dtype=bool)
     names = table.frame.collect_schema().names()
     for key, value in chosen.items():
-        held = _texts(table, key) if key in names else pl.Series(key, [], dtype=pl.String)
-        same = (held == value).fill_null(value=False).to_numpy() if is_storable(value) else None
+        texts = _texts(table, key) if key in names else pl.Series(key, [], dtype=pl.String)
+        same = (texts == value).fill_null(value=False).to_numpy() if is_storable(value) else None
         if same is None or not same.any():
-            raise UnknownName(key, value, held.drop_nulls().unique().sort().to_list(), where=where)
+            raise UnknownName(key, value, texts.drop_nulls().unique().sort().to_list(), where=where)
         rows &= same
     if not rows.any():
         asked = ", ".join(f"{key} {value}" for key, value in chosen.items())
@@ -117,8 +117,8 @@ def _texts(table: RunTable, key: str) -> pl.Series:
 
 def groups_of(table: RunTable, by: Sequence[str], *, profile: Profile) -> tuple[list[Key], np.ndarray]:
     """The groups' keys in order, and the group of each run."""
-    found = LocalEngine(table.frame, table.n, profile).keys.combine(by)
-    return found.keys(), found.rows.astype(np.int64)
+    combinations = LocalEngine(table.frame, table.n, profile).keys.combine(by)
+    return combinations.keys(), combinations.rows.astype(np.int64)
 
 
 def pooled(table: RunTable, rows: Mask, chosen: Filter) -> str | None:

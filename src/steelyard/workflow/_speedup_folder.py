@@ -34,7 +34,7 @@ def read_folder(folder: Path, reading: Reading) -> None:
     if results.is_file():
         read_trial_file(results, reading)
         return
-    for task in sorted(one for one in folder.iterdir() if one.is_dir()):
+    for task in sorted(path for path in folder.iterdir() if path.is_dir()):
         try:
             read_task(task_files(task), reading)
         except BadInput as error:
@@ -84,9 +84,9 @@ def _key(path: Path, root: Path) -> str:
 
 def _logs(root: Path) -> dict[str, list[Path]]:
     """Logs by agent, from logs/<agent>/<model>/; a key that is none of the agents is found when they are matched."""
-    found: dict[str, list[Path]] = {}
+    logs: dict[str, list[Path]] = {}
     for path in sorted(root.rglob("*")):
         agent, *model = path.parent.relative_to(root).parts or ("",)
         if path.suffix in LOG_SUFFIXES and path.is_file() and model:
-            found.setdefault(f"{agent}:{'/'.join(model)}", []).append(path)
-    return found
+            logs.setdefault(f"{agent}:{'/'.join(model)}", []).append(path)
+    return logs

@@ -60,7 +60,7 @@ class Reading:
     def note(self, rejected: Sequence[Rejected]) -> None:
         """List records that a source set aside."""
         self.rejected += len(rejected)
-        self.findings += [one.as_finding() for one in rejected]
+        self.findings += [rejection.as_finding() for rejection in rejected]
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,17 @@ def read_task(files: TaskFiles, reading: Reading) -> None:
 def _readable_logs(files: TaskFiles, reading: Reading) -> dict[str, list[Path]]:
     """The logs of each agent that can be read. Looked at even where nothing is asked of them: they were given."""
     _check_keys(set(files.logs), set(files.agents), None, reading)
-    found: dict[str, list[Path]] = {}
+    readable: dict[str, list[Path]] = {}
     for key, paths in sorted(files.logs.items()):
-        found[key] = []
+        readable[key] = []
         for path in paths:
             if path.suffix not in LOG_SUFFIXES:
                 reading.refuse(UnreadableFile(str(path), f"a log of {key} is none", hint="a .json or .cast file"))
             elif not path.is_file():
                 reading.refuse(UnreadableFile(str(path), f"there is no such log of {key}"))
             else:
-                found[key].append(path)
-    return found
+                readable[key].append(path)
+    return readable
 
 
 def attempt_of(key: str) -> tuple[str, int]:
@@ -133,8 +133,8 @@ def attempt_of(key: str) -> tuple[str, int]:
     >>> attempt_of("tool:model#2")
     ('tool:model', 2)
     """
-    found = re.fullmatch(r"(.+)#([1-9][0-9]{0,5})", key)
-    return (found[1], int(found[2])) if found else (key, 1)
+    match = re.fullmatch(r"(.+)#([1-9][0-9]{0,5})", key)
+    return (match[1], int(match[2])) if match else (key, 1)
 
 
 def _side(path: Path, reading: Reading) -> Side:
@@ -148,10 +148,10 @@ def one_file(path: Path) -> Path:
     """The file itself, or the one result file in a folder."""
     if not path.is_dir():
         return path
-    found = sorted(one for one in path.rglob("*.json") if one.name not in _NOT_RESULTS)
-    if len(found) != 1:
-        raise UnreadableFile(str(path), f"the folder holds {len(found)} result files", hint="name one of them")
-    return found[0]
+    result_files = sorted(file for file in path.rglob("*.json") if file.name not in _NOT_RESULTS)
+    if len(result_files) != 1:
+        raise UnreadableFile(str(path), f"the folder holds {len(result_files)} result files", hint="name one of them")
+    return result_files[0]
 
 
 def _merged(about: _About, file: TimingFile) -> _About:
@@ -170,11 +170,11 @@ def _trajectory(about: _About, logs: Sequence[Path], reading: Reading) -> tuple[
     if not logs:
         return NO_TRAJECTORY, None
     try:
-        found = trajectory_of(logs)
+        trajectory = trajectory_of(logs)
     except BadInput as error:
         reading.refuse(error)
         return Missing(f"the log cannot be read: {error.message}"), None
-    return (found, None) if isinstance(found, Missing) else (found.length, found.origin)
+    return (trajectory, None) if isinstance(trajectory, Missing) else (trajectory.length, trajectory.origin)
 
 
 def _cost(
@@ -210,8 +210,8 @@ def _or_least(cost: Priced, at_least: Callable[[], Priced]) -> tuple[Priced, Cos
 
 def _is_bound(run: Run) -> bool:
     """Whether the record itself says that its cost or its tokens are too low."""
-    held = _BOUND.get(run)
-    return held is not None and bool(_BOUND.read(held)[0])
+    stated = _BOUND.get(run)
+    return stated is not None and bool(_BOUND.read(stated)[0])
 
 
 _BOUND = FACT_PARTS["cost_is_lower_bound"]
@@ -231,7 +231,7 @@ def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestR
         if not isinstance(runs[key], dict) or not runs[key].keys() & {*_OWN_FIELDS["RUN"]}:
             reason = f"the entry of {key!r} states neither cost nor turns"
             reading.note([Rejected(path=str(files.runs), reason=reason, hint="cost_usd and trajectory_length")])
-    found = {
+    by_agent = {
         key: _About(
             tests=tests_of(tests.get(key)),
             snapshot=snapshot_of(snapshots.get(key)),
@@ -240,7 +240,7 @@ def _about(files: TaskFiles, reading: Reading) -> tuple[dict[str, _About], TestR
         )
         for key in sorted(keys)
     }
-    return found, tests_of(tests.get("oracle"))
+    return by_agent, tests_of(tests.get("oracle"))
 
 
 def _stated(

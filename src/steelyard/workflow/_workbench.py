@@ -83,14 +83,14 @@ def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missi
         "d_post": list(compared.d_post),
         **_pairs(compared.texts, tau),
     }
-    found: dict[str, float | Missing] = {}
+    metrics: dict[str, float | Missing] = {}
     for declared in catalog().at("prompt"):  # each comes after those it needs
         constants = {"tau": tau} if "tau" in declared.constants else {}
         value = declared(**{name: known[name] for name in declared.inputs}, **constants)
         if not compared.has_canon and declared.name in _NEEDS_CANON and compared.signatures:
             value = _NO_CANON
-        found[declared.name] = known[declared.name] = value
-    return {name: found[name] for name in sorted(found)}
+        metrics[declared.name] = known[declared.name] = value
+    return {name: metrics[name] for name in sorted(metrics)}
 
 
 def _pairs(texts: Sequence[str], tau: float) -> dict[str, object]:
@@ -124,11 +124,11 @@ def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) ->
     from steelyard.statistics.proportions import wilson  # brings numpy and scipy
 
     n = len(compared.signatures)
-    found: dict[str, dict[str, object]] = {}
+    intervals: dict[str, dict[str, object]] = {}
     for name in SHARES:
         value = metrics[name]
         if not isinstance(value, Missing):
-            found[name] = wilson(round(value * n), n).as_dict()
+            intervals[name] = wilson(round(value * n), n).as_dict()
     if n:
-        found["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
-    return found
+        intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
+    return intervals

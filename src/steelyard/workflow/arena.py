@@ -81,7 +81,7 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def findings(self) -> list[Finding]:
         """A finding for each that was refused, and for each file that held nothing."""
-        return [*(one.as_finding() for one in self.rejected), *self.notes]
+        return [*(rejection.as_finding() for rejection in self.rejected), *self.notes]
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,18 +101,18 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
     notes: list[Finding] = []
     for path in paths:
         before = len(added) + len(refused)
-        for one in _or_refused(path, read_tasks(path)):
-            if isinstance(one, Rejected):
-                refused.append(one)
+        for task in _or_refused(path, read_tasks(path)):
+            if isinstance(task, Rejected):
+                refused.append(task)
                 continue
             try:
-                added.append((one, arena.add_task(one, beside=path.parent)))
+                added.append((task, arena.add_task(task, beside=path.parent)))
             except UsageError as error:
-                reason = f"task {one.id!r}: {error.message}"
+                reason = f"task {task.id!r}: {error.message}"
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
         if len(added) + len(refused) == before:
             notes.append(_holds_no("tasks", path))
-    notes += doubts_about(arena, [one for one, _ in added])
+    notes += doubts_about(arena, [task for task, _ in added])
     return Added(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
 
 
@@ -124,7 +124,7 @@ def files_of_task(arena: Arena, name: str) -> FilesKept | None:
 
 def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
     """What whoever defines or rescores the tasks should know of them under the arena's rules."""
-    return [doubt for one in tasks if (doubt := arena.rules.finding_about(one)) is not None]
+    return [doubt for task in tasks if (doubt := arena.rules.finding_about(task)) is not None]
 
 
 def _holds_no(what: str, path: Path) -> Finding:
@@ -136,9 +136,12 @@ def submit_files(
     arena: Arena, paths: Sequence[Path], *, artifacts: Path | None = None, told: FileTold | None = None
 ) -> Submitted:
     """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
-    found = ((path, _or_refused(path, read_submissions(path))) for path in paths)
+    files = ((path, _or_refused(path, read_submissions(path))) for path in paths)
     return _joined(
-        [_submit(arena, path, one, artifacts or path.parent, what="submissions", told=told) for path, one in found]
+        [
+            _submit(arena, path, placed, artifacts or path.parent, what="submissions", told=told)
+            for path, placed in files
+        ]
     )
 
 
@@ -154,14 +157,14 @@ def submit_runs(
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     known = read_task_map(task_map) if task_map is not None else None
     given = FromRuns(known, open_book(prices), submitter)
-    found = ((path, _or_refused(path, submissions_from_runs(path, given))) for path in paths)
-    return _joined([_submit(arena, path, one, None, what="runs", told=told) for path, one in found])
+    files = ((path, _or_refused(path, submissions_from_runs(path, given))) for path in paths)
+    return _joined([_submit(arena, path, placed, None, what="runs", told=told) for path, placed in files])
 
 
-def _or_refused(path: Path, found: Iterator[Found | Rejected]) -> Iterator[Found | Rejected]:
+def _or_refused(path: Path, items: Iterator[Found | Rejected]) -> Iterator[Found | Rejected]:
     """The same, with a file that breaks off as one refusal."""
     try:
-        yield from found
+        yield from items
     except UnreadableFile as error:
         yield Rejected(path=str(shown_path(path)), reason=error.message, hint=error.hint, code="unreadable_file")
 
@@ -169,7 +172,7 @@ def _or_refused(path: Path, found: Iterator[Found | Rejected]) -> Iterator[Found
 def _submit(
     arena: Arena,
     path: Path,
-    found: Iterator[Placed | Rejected],
+    placed: Iterator[Placed | Rejected],
     root: Path | None,
     *,
     what: str,
@@ -178,27 +181,27 @@ def _submit(
     told_here = None if told is None else partial(told, str(shown_path(path)))
     receipts: list[Receipt] = []
     rejected: list[Rejected] = []
-    while portion := list(islice(found, AT_ONCE)):
-        given = [one if isinstance(one, Rejected) else one.submission for one in portion]
-        for one, outcome in zip(portion, arena.submit(given, artifacts_root=root, told=told_here), strict=True):
+    while portion := list(islice(placed, AT_ONCE)):
+        given = [record if isinstance(record, Rejected) else record.submission for record in portion]
+        for record, outcome in zip(portion, arena.submit(given, artifacts_root=root, told=told_here), strict=True):
             if isinstance(outcome, Receipt):
                 receipts.append(outcome)
-            elif isinstance(one, Placed):
-                reason = f"submission {one.submission.id[:200]!r}: {outcome.reason}"
-                place = {"path": one.path, "line": one.line, "item": one.item}
+            elif isinstance(record, Placed):
+                reason = f"submission {record.submission.id[:200]!r}: {outcome.reason}"
+                place = {"path": record.path, "line": record.line, "item": record.item}
                 rejected.append(msgspec.structs.replace(outcome, **place, reason=reason))
             else:
-                rejected.append(one)
+                rejected.append(record)
     notes = () if receipts or rejected else (_holds_no(what, path),)
     return Submitted(receipts=tuple(receipts), rejected=tuple(rejected), notes=notes)
 
 
 def _joined(parts: Iterable[Submitted]) -> Submitted:
-    held = list(parts)
+    submitted = list(parts)
     return Submitted(
-        receipts=tuple(receipt for part in held for receipt in part.receipts),
-        rejected=tuple(one for part in held for one in part.rejected),
-        notes=tuple(note for part in held for note in part.notes),
+        receipts=tuple(receipt for part in submitted for receipt in part.receipts),
+        rejected=tuple(rejection for part in submitted for rejection in part.rejected),
+        notes=tuple(note for part in submitted for note in part.notes),
     )
 
 
@@ -207,24 +210,24 @@ def plain(value: object) -> Any:  # Any: JSON values
     return msgspec.to_builtins(value)
 
 
-def standing_rows(found: Standings) -> list[dict[str, Any]]:  # Any: JSON values
+def standing_rows(standings: Standings) -> list[dict[str, Any]]:  # Any: JSON values
     """The standings as the JSON contract lists them: one object for each submission, best first."""
-    interval = found.confidence_interval
+    interval = standings.confidence_interval
     shared = {
-        "arena_profile": found.profile,
-        "policy": found.policy,
+        "arena_profile": standings.profile,
+        "policy": standings.policy,
         "confidence_interval": [interval.low, interval.high],
         "confidence_level": interval.level,
         "confidence_method": interval.method,
-        "reliable": found.reliable,
+        "reliable": standings.reliable,
     }
-    return [{**plain(one), **shared} for one in found.standings]
+    return [{**plain(standing), **shared} for standing in standings.standings]
 
 
-def write_standings(found: Sequence[Standings], path: Path) -> int:
+def write_standings(all_standings: Sequence[Standings], path: Path) -> int:
     """Write every standing to .json, .jsonl, .csv or .parquet; how many."""
     check_file(path, endings=EXPORTED)
-    rows = [row for one in found for row in standing_rows(one)]
+    rows = [row for standings in all_standings for row in standing_rows(standings)]
     ending = path.suffix.lower()
     with writing(path):
         if ending == ".json":

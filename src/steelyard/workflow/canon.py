@@ -20,10 +20,10 @@ def show(address: str, prompt: str | None, *, history: bool) -> list[dict[str, A
         everything = canon_history(store)
     finally:
         store.close()
-    chosen = [one for one in everything if (history or one.retired_at is None) and prompt in (None, one.prompt)]
+    chosen = [canon for canon in everything if (history or canon.retired_at is None) and prompt in (None, canon.prompt)]
     if prompt is not None and not chosen:
-        raise UnknownName("prompt with a canon", prompt, {one.prompt for one in everything})
-    return [as_dict(one) for one in chosen]
+        raise UnknownName("prompt with a canon", prompt, {canon.prompt for canon in everything})
+    return [as_dict(canon) for canon in chosen]
 
 
 def retire(address: str, prompt: str | None) -> dict[str, Any]:

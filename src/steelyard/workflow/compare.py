@@ -55,15 +55,15 @@ def compare(
     if table.n == 0:
         raise nothing_usable(table)
     samples = samples_of(table, columns, profile=profile)
-    masks = [chosen_rows(table, one, where="--b" if place else "--a") for place, one in enumerate(filters)]
+    masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
     sides = [
-        Side(label, one, int(mask.sum()), int(samples.attempted(mask).sum()))
-        for label, one, mask in zip(_labels(filters), filters, masks, strict=True)
+        Side(label, chosen, int(mask.sum()), int(samples.attempted(mask).sum()))
+        for label, chosen, mask in zip(_labels(filters), filters, masks, strict=True)
     ]
-    found = [[difference(samples, masks[0], mask, name, options=judging) for name in names] for mask in masks[1:]]
+    differences = [[difference(samples, masks[0], mask, name, options=judging) for name in names] for mask in masks[1:]]
     if not metrics:  # a metric that nobody asked for and no run has is no comparison
-        found = [[one for one in row if one.tasks] or row for row in found]
-    pairs, tests = _judged(samples, sides, masks, found, correction)
+        differences = [[cell for cell in row if cell.tasks] or row for row in differences]
+    pairs, tests = _judged(samples, sides, masks, differences, correction)
     return Comparison(
         a=sides[0],
         pairs=pairs,
@@ -86,48 +86,51 @@ def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
 
     if not others:
         raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
-    found = [read_filter(one, option="--b") for one in others]
+    filters = [read_filter(text, option="--b") for text in others]
     for place, text in enumerate(others):
-        if found[place] in found[:place]:
+        if filters[place] in filters[:place]:
             raise UsageError(f"--b {text} is given twice")
-    return [read_filter(a, option="--a"), *found]
+    return [read_filter(a, option="--a"), *filters]
 
 
 def _judged(
     samples: Samples,
     sides: Sequence[Side],
     masks: Sequence[Mask],
-    found: Sequence[Sequence[Difference]],
+    differences: Sequence[Sequence[Difference]],
     correction: Correction,
 ) -> tuple[tuple[Pair, ...], int]:
     """The pairs with their verdicts, and how many tests those account for."""
     from steelyard.standings.comparison import Pair, adjusted_p_values, judge  # brings numpy and scipy
 
-    flat = [one for row in found for one in row]
+    flat = [difference for row in differences for difference in row]
     adjusted = iter(adjusted_p_values(flat, correction))
-    tests = max(1, sum(one.test.p_value is not None for one in flat))
+    tests = max(1, sum(difference.test.p_value is not None for difference in flat))
     counted = 1 if correction == "none" else tests
     label = sides[0].label
     return tuple(
         Pair(
             side,
             _coverage(samples, masks[0], mask),
-            tuple(judge(one, a=label, b=side.label, adjusted=next(adjusted), comparisons=counted) for one in row),
+            tuple(
+                judge(difference, a=label, b=side.label, adjusted=next(adjusted), comparisons=counted)
+                for difference in row
+            ),
         )
-        for side, mask, row in zip(sides[1:], masks[1:], found, strict=True)
+        for side, mask, row in zip(sides[1:], masks[1:], differences, strict=True)
     ), tests
 
 
 def _pooling(table: RunTable, sides: Sequence[Side], masks: Sequence[Mask]) -> list[Finding]:
     from steelyard.workflow._samples import pooled  # brings numpy and Polars
 
-    found = []
+    findings = []
     for side, mask in zip(sides, masks, strict=True):
         mixed = pooled(table, mask, side.chosen)
         if mixed:
             message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
-            found.append(Finding(code="pooled", message=message))
-    return found
+            findings.append(Finding(code="pooled", message=message))
+    return findings
 
 
 def _doubts(sides: Sequence[Side], masks: Sequence[Mask], pairs: Sequence[Pair], judging: Options) -> list[Finding]:
@@ -136,13 +139,13 @@ def _doubts(sides: Sequence[Side], masks: Sequence[Mask], pairs: Sequence[Pair],
 
 def _overlaps(sides: Sequence[Side], masks: Sequence[Mask]) -> list[Finding]:
     """Sides that share runs: their difference is smaller than that of separate runs would be."""
-    found = []
+    findings = []
     for side, mask in zip(sides[1:], masks[1:], strict=True):
         shared = int((masks[0] & mask).sum())
         if shared:
             message = f"{shared:,} runs stand on both sides, so the two are more alike than separate runs would be"
-            found.append(Finding(code="overlap", message=message, where=side.label))
-    return found
+            findings.append(Finding(code="overlap", message=message, where=side.label))
+    return findings
 
 
 def _other_method(pairs: Sequence[Pair], judging: Options) -> list[Finding]:
@@ -187,11 +190,11 @@ def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
 
 def _labels(filters: Sequence[dict[str, str]]) -> list[str]:
     """The values that tell the sides apart; the keys stand with them where values alone would be the same."""
-    shared = {key for key in filters[0] if all(one.get(key) == filters[0][key] for one in filters)}
-    short = [" ".join(value for key, value in one.items() if key not in shared) for one in filters]
+    shared = {key for key in filters[0] if all(chosen.get(key) == filters[0][key] for chosen in filters)}
+    short = [" ".join(value for key, value in chosen.items() if key not in shared) for chosen in filters]
     if all(short) and len(set(short)) == len(short):
         return short
-    whole = [" ".join(one.values()) for one in filters]
+    whole = [" ".join(chosen.values()) for chosen in filters]
     if len(set(whole)) == len(whole):
         return whole
     return [f"{text} ({'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[place % 26]})" for place, text in enumerate(whole)]

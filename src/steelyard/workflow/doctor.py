@@ -50,7 +50,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 def examine() -> list[Checked]:
     """Everything worth knowing when something does not work."""
-    found = [
+    checks = [
         Checked(what="steelyard", status="ok", detail=__version__),
         Checked(
             what="python", status="ok", detail=f"{platform.python_version()} ({sys.platform}, {platform.machine()})"
@@ -58,17 +58,17 @@ def examine() -> list[Checked]:
         Checked(what="cores", status="ok", detail=str(os.cpu_count())),
         Checked(what="sqlite", status="ok", detail=sqlite3.sqlite_version),
     ]
-    found += [_package(name, optional=None) for name in REQUIRED]
-    found += [_package(name, optional=optional) for name, optional in EXTRAS.items()]
-    found.append(_sandbox())
+    checks += [_package(name, optional=None) for name in REQUIRED]
+    checks += [_package(name, optional=optional) for name, optional in EXTRAS.items()]
+    checks.append(_sandbox())
     book = open_book(DEFAULT_BOOK)
-    found.append(Checked(what="price book", status="ok", detail=f"{book.name} {book.version}"))
-    found.append(Checked(what="profiles", status="ok", detail=", ".join(shipped_profiles())))
-    found.append(Checked(what="metrics", status="ok", detail=f"{len(catalog())} declared"))
+    checks.append(Checked(what="price book", status="ok", detail=f"{book.name} {book.version}"))
+    checks.append(Checked(what="profiles", status="ok", detail=", ".join(shipped_profiles())))
+    checks.append(Checked(what="metrics", status="ok", detail=f"{len(catalog())} declared"))
     folders = os.environ.get(METRICS_PATH)
     if folders:
-        found.append(Checked(what=METRICS_PATH, status="ok", detail=folders))
-    return found
+        checks.append(Checked(what=METRICS_PATH, status="ok", detail=folders))
+    return checks
 
 
 def _sandbox() -> Checked:
@@ -88,6 +88,6 @@ def _package(name: str, *, optional: tuple[str, str] | None) -> Checked:
         return Checked(what=name, status="absent", detail=f"optional, for {purpose}: pip install 'steelyard[{extra}]'")
 
 
-def as_dicts(found: list[Checked]) -> list[dict[str, Any]]:  # Any: JSON values
+def as_dicts(checks: list[Checked]) -> list[dict[str, Any]]:  # Any: JSON values
     """The findings as JSON."""
-    return [msgspec.to_builtins(one) for one in found]
+    return [msgspec.to_builtins(check) for check in checks]

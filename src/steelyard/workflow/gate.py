@@ -46,7 +46,7 @@ def gate(
     read = [Rule.read(text) for text in rules]
     columns = needed_columns([rule.metric for rule in read])
     chosen = read_filter(where, option="--where") if where else {}
-    tables = [open_runs(one, prices=asked.prices, progress=progress) for one in (baseline, runs)]
+    tables = [open_runs(given, prices=asked.prices, progress=progress) for given in (baseline, runs)]
     sides = [
         _side(table, columns, profile=profile, chosen=chosen, name=name)
         for table, name in zip(tables, ("the baseline", "the candidate"), strict=True)

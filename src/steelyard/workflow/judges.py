@@ -41,13 +41,13 @@ def judges(
     chosen = profile if isinstance(profile, Profile) else load_profile(profile)
     check_profile(chosen)
     reader = _Reader(progress)
-    held = [JudgedRun(id_, run.task, _ratings(run.judgments)) for id_, run in reader.read(runs) if run.judgments]
-    if not held:
+    judged_runs = [JudgedRun(id_, run.task, _ratings(run.judgments)) for id_, run in reader.read(runs) if run.judgments]
+    if not judged_runs:
         if reader.read_count == 0:
             raise nothing_read(reader.set_aside.listed, reader.set_aside.count)
         raise NothingUsable(f"none of the {reader.read_count:,} runs has judgments")
     return examine(
-        held,
+        judged_runs,
         threshold=chosen.findings.judge_pass_threshold,
         tolerance=chosen.findings.judge_score_tolerance,
         profile=chosen.name,
@@ -62,13 +62,15 @@ def _ratings(judgments: Sequence[Judgment]) -> tuple[Rating, ...]:
     from steelyard.standings.judging import Rating  # brings numpy and scipy
 
     seen: Counter[str] = Counter()
-    found = []
+    ratings = []
     for judgment in judgments:
         name = judgment.judge or "unnamed"
         seen[name] += 1
         label = name if seen[name] == 1 else f"{name} #{seen[name]}"
-        found.append(Rating(label, judgment.score, judgment.weighted_score, judgment.recomputed_score, judgment.passed))
-    return tuple(found)
+        ratings.append(
+            Rating(label, judgment.score, judgment.weighted_score, judgment.recomputed_score, judgment.passed)
+        )
+    return tuple(ratings)
 
 
 class _Reader:
@@ -92,7 +94,7 @@ class _Reader:
 
     def _entries(self, runs: RunsInput) -> Iterator[Entry]:
         given = list(each_input(runs))
-        for item in gather([one for one in given if isinstance(one, Path)]):
+        for item in gather([path for path in given if isinstance(path, Path)]):
             if isinstance(item, Rejected):
                 self.set_aside.add(item)
             elif isinstance(item, Finding):
@@ -101,7 +103,7 @@ class _Reader:
                 if self._progress:
                     self._progress(item.path, 1)
                 yield item
-        yield from (one for one in given if isinstance(one, Entry))
+        yield from (entry for entry in given if isinstance(entry, Entry))
 
     def findings(self) -> list[Finding]:
         """The records that were set aside, and what was found while reading."""

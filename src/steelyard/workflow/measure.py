@@ -82,11 +82,11 @@ def _checked_level(interval: str, level: float | None) -> float:
     from steelyard.standings.intervals import check_method  # brings numpy and scipy
     from steelyard.statistics.results import check_level
 
-    found = check_level(LEVEL if level is None else level)
+    checked = check_level(LEVEL if level is None else level)
     if interval == "none":
         raise UsageError("a level is for intervals, and none were asked for", hint=f"--interval auto --level {level:g}")
     check_method(interval)
-    return found
+    return checked
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:

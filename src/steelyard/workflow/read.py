@@ -111,7 +111,7 @@ class Reading:
     def _named(self, entry: Entry, ids: RunIds) -> Run | None:
         """The run with its id; None when it was read before, or when its id was read with other content."""
         streamed = entry.format is not None  # our own records may be more than memory holds
-        id_ = ids.admit(entry.run, path=entry.path, line=entry.line, held=not streamed)
+        id_ = ids.admit(entry.run, path=entry.path, line=entry.line, in_memory=not streamed)
         if isinstance(id_, Rejected):
             self._told(id_)
             return None

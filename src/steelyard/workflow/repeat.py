@@ -90,7 +90,7 @@ def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOpti
         raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
     contracts = Contracts(chosen.contract)
     prompts, rejected = read_prompts(
-        [one if isinstance(one, Path) else one.run for one in each_input(inputs)],
+        [given if isinstance(given, Path) else given.run for given in each_input(inputs)],
         by=chosen.by,
         contracts=contracts,
         language=chosen.language,
@@ -101,7 +101,7 @@ def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOpti
         reason = first.reason if first else "the input holds no outputs"
         raise NothingUsable(f"nothing to compare: {reason}", where=first.where if first else None)
     worker = _Worker(chosen, level=level, profile=profile.name, tau=tau)
-    findings = [*(one.as_finding() for one in rejected), *contracts.unused(prompts)]
+    findings = [*(rejection.as_finding() for rejection in rejected), *contracts.unused(prompts)]
     return Repeatability(worker.run(prompts), rejected, findings)
 
 
@@ -187,12 +187,12 @@ class _Worker:
         if canon is None or oracle is None:
             return {}
 
-        def one(code: str) -> Repaired:
+        def repair_output(code: str) -> Repaired:
             return repair_code(code, canon=canon.code, oracle=oracle, level=bench.level)
 
         distinct = list(dict.fromkeys(codes))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            return dict(zip(distinct, pool.map(one, distinct), strict=True))
+            return dict(zip(distinct, pool.map(repair_output, distinct), strict=True))
 
     def _stored(
         self, prompt: Prompt, bench: Workbench, canon: ChosenCanon | None, ours: Compared
@@ -260,7 +260,7 @@ def _samples(
                 reason="" if verdict is None else verdict.reason,
                 fell_back=bench.form(answer.code).fell_back is not None,
                 approximate=before.approximate or later.approximate,
-                steps=tuple(Step(step=one.step, before=one.before, after=one.after) for one in ours.steps)
+                steps=tuple(Step(step=step.step, before=step.before, after=step.after) for step in ours.steps)
                 if ours
                 else (),
                 repair_ended=ours.reason if ours else "",

@@ -106,12 +106,14 @@ def speedup(
         read_task(inputs, reading)
     else:
         given = [named_path(path) for path in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
-        for one in dict.fromkeys(given):
-            read_folder(one, reading) if one.is_dir() else read_trial_file(one, reading)
+        for path in dict.fromkeys(given):
+            read_folder(path, reading) if path.is_dir() else read_trial_file(path, reading)
     if not reading.attempts:
         raise _nothing(reading)
-    found = speedups_of(reading.attempts, options, profile=chosen.name, intervals=intervals, earlier=reading.findings)
-    return SpeedupResult(found, not isinstance(inputs, TaskFiles), reading.rejected)
+    speedups = speedups_of(
+        reading.attempts, options, profile=chosen.name, intervals=intervals, earlier=reading.findings
+    )
+    return SpeedupResult(speedups, not isinstance(inputs, TaskFiles), reading.rejected)
 
 
 def _options(profile: Profile, overrides: Mapping[str, Any]) -> Options:  # Any: values of Options
@@ -133,7 +135,7 @@ def agent_files(pairs: Sequence[str]) -> dict[str, Path]:
     >>> agent_files(["openhands:gpt-5=a.json"])
     {'openhands:gpt-5': PosixPath('a.json')}
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for pair in pairs:
         key, sign, path = pair.partition("=")
         agent, colon, model = key.partition(":")
@@ -141,7 +143,7 @@ def agent_files(pairs: Sequence[str]) -> dict[str, Path]:
             raise UsageError(f"{pair!r} does not name an agent, a model and a file", hint="--agent NAME:MODEL=FILE")
         if agent.lower() in ("nop", "oracle"):
             raise UsageError(f"{key!r} is a baseline, not an agent", hint="give it with --nop or --oracle")
-        if key in found:
+        if key in files:
             raise UsageError(f"agent {key!r} is given twice")
-        found[key] = Path(path)
-    return found
+        files[key] = Path(path)
+    return files

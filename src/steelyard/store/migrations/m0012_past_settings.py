@@ -23,6 +23,6 @@ past_settings = Table(
 def upgrade(connection: Connection) -> None:
     """Make the table. An arena that is there is taken to have had its present settings from the beginning."""
     METADATA.create_all(connection, checkfirst=False)
-    held = {row.name: row.value for row in connection.execute(select(settings))}
-    if "rules" in held and "policy" in held:
-        connection.execute(insert(past_settings), {"since": 0, "rules": held["rules"], "policy": held["policy"]})
+    present = {row.name: row.value for row in connection.execute(select(settings))}
+    if "rules" in present and "policy" in present:
+        connection.execute(insert(past_settings), {"since": 0, "rules": present["rules"], "policy": present["policy"]})

@@ -31,7 +31,7 @@ def _table(title: str, columns: Sequence[tuple[str, bool]]) -> Table:
     return table
 
 
-def standings_table(found: Standings, rows: Sequence[dict[str, Any]], *, by: str) -> Table:  # Any: JSON values
+def standings_table(standings: Standings, rows: Sequence[dict[str, Any]], *, by: str) -> Table:  # Any: JSON values
     """The standings of a task with the ranks by one score, best first."""
     numbers = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
     columns = [
@@ -42,40 +42,40 @@ def standings_table(found: Standings, rows: Sequence[dict[str, Any]], *, by: str
         ("percentile", True),
     ]
     columns += [(name, True) for name in numbers]
-    columns += [("profile", False)] if len(found.scored_by) > 1 else []
+    columns += [("profile", False)] if len(standings.scored_by) > 1 else []
     columns.append(("notes", False))
-    table = _table(f"{found.task_id}  {found.category or ''}".rstrip(), columns)
+    table = _table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns)
     for row in rows:
         scores = [f"{row[f'{name}_score']:.2f}" for name in numbers]
         named = [row["agent"] or DASH, row["model"] or DASH, f"{row['percentile']:.1f}"]
-        profile = [row["profile"]] if len(found.scored_by) > 1 else []
+        profile = [row["profile"]] if len(standings.scored_by) > 1 else []
         add_row(table, str(row[f"{by}_ranking"]), row["submission_id"], *named, *scores, *profile, _notes(row))
     return table
 
 
-def standings_line(found: Standings, *, least: int) -> str:
+def standings_line(standings: Standings, *, least: int) -> str:
     """What stands under the table: the interval, and what made the standings."""
-    interval = found.confidence_interval
-    trust = "" if found.reliable else f"; ranks are not reliable below {counted(least, 'submission')}"
+    interval = standings.confidence_interval
+    trust = "" if standings.reliable else f"; ranks are not reliable below {counted(least, 'submission')}"
     return (
-        f"{counted(found.n, 'submission')}, mean score within {interval.low:.2f} and {interval.high:.2f}"
-        f" ({percent(interval.level)}, {interval.method}); {settings_named(found)},"
-        f" baseline version {found.baseline_version}{trust}"
+        f"{counted(standings.n, 'submission')}, mean score within {interval.low:.2f} and {interval.high:.2f}"
+        f" ({percent(interval.level)}, {interval.method}); {settings_named(standings)},"
+        f" baseline version {standings.baseline_version}{trust}"
     )
 
 
-def settings_named(found: Standings | Leaders) -> str:
+def settings_named(ranking: Standings | Leaders) -> str:
     """The profile and the policy; where other profiles made scores, those with how many each made.
 
     Two that have one name are told apart by when they came into force.
     """
-    in_force = f"{found.profile}, policy {found.policy}"
-    made = found.scored_by
-    if found.policy == "current" or (len(made) <= 1 and all(one.profile == found.profile for one in made)):
+    in_force = f"{ranking.profile}, policy {ranking.policy}"
+    made = ranking.scored_by
+    if ranking.policy == "current" or (len(made) <= 1 and all(scorer.profile == ranking.profile for scorer in made)):
         return in_force
-    is_twice = len({one.profile for one in made}) < len(made)
-    names = [f"{one.profile} of {one.since}" if is_twice and one.since else one.profile for one in made]
-    shown = [f"{name} ({counted(one.submissions, 'submission')})" for name, one in zip(names, made, strict=True)]
+    is_twice = len({scorer.profile for scorer in made}) < len(made)
+    names = [f"{scorer.profile} of {scorer.since}" if is_twice and scorer.since else scorer.profile for scorer in made]
+    shown = [f"{name} ({counted(scorer.submissions, 'submission')})" for name, scorer in zip(names, made, strict=True)]
     return f"scores of their day by {', '.join(shown)}; now {in_force}"
 
 
@@ -97,9 +97,9 @@ def _notes(row: dict[str, Any]) -> str:  # Any: JSON values
     return "; ".join([*notes, *([row["recommended_action"]] if row["recommended_action"] else [])])
 
 
-def leaders_table(found: Sequence[Leader], *, title: str) -> Table:
+def leaders_table(leaders: Sequence[Leader], *, title: str) -> Table:
     """Tools, models or submitters across tasks."""
-    keys = list(found[0].key) if found else []
+    keys = list(leaders[0].key) if leaders else []
     columns = [("rank", True), *((key, False) for key in keys)]
     columns += [
         ("mean score", True),
@@ -109,12 +109,12 @@ def leaders_table(found: Sequence[Leader], *, title: str) -> Table:
         ("", False),
     ]
     table = _table(title, columns)
-    for one in found:
-        interval = f"{one.confidence_interval.low:.2f} to {one.confidence_interval.high:.2f}"
-        named = [one.key[key] or DASH for key in keys]
-        counts = [str(one.tasks), str(one.submissions)]
-        doubt = "" if one.reliable else "too few to be reliable"
-        add_row(table, str(one.rank), *named, f"{one.mean_score:.2f}", interval, *counts, doubt)
+    for leader in leaders:
+        interval = f"{leader.confidence_interval.low:.2f} to {leader.confidence_interval.high:.2f}"
+        named = [leader.key[key] or DASH for key in keys]
+        counts = [str(leader.tasks), str(leader.submissions)]
+        doubt = "" if leader.reliable else "too few to be reliable"
+        add_row(table, str(leader.rank), *named, f"{leader.mean_score:.2f}", interval, *counts, doubt)
     return table
 
 
@@ -122,10 +122,10 @@ def baselines_table(shown: dict[str, Any]) -> Table:  # Any: JSON values
     """A task's baseline beside those of each tool and model."""
     combinations = shown["combinations"]
     title = f"baseline version {shown['baseline_version']}, {counted(shown['submissions'], 'submission')}"
-    heads = [f"{one['agent'] or DASH} {one['model'] or DASH}" for one in combinations]
+    heads = [f"{combination['agent'] or DASH} {combination['model'] or DASH}" for combination in combinations]
     table = _table(title, [("", False), ("all", True), *((head, True) for head in heads)])
     for name, value in shown["baseline"].items():
-        own = [_number((one["baseline"] or {}).get(name)) for one in combinations]
+        own = [_number((combination["baseline"] or {}).get(name)) for combination in combinations]
         add_row(table, name, _number(value), *own)
     return table
 
@@ -148,24 +148,27 @@ def _trimmed(shown: str) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def evaluation_lines(found: Evaluation) -> Iterator[str]:
+def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
     """One evaluation with the way to each score."""
-    receipt = found.receipt
-    yield f"{receipt.submission_id}  task {receipt.task_id}  submitted {found.submitted_at}"
+    receipt = evaluation.receipt
+    yield f"{receipt.submission_id}  task {receipt.task_id}  submitted {evaluation.submitted_at}"
     yield (
-        f"rank {receipt.overall_ranking}, percentile {receipt.percentile}; {found.profile}, policy {found.policy},"
-        f" baseline version {receipt.baseline_version}"
+        f"rank {receipt.overall_ranking}, percentile {receipt.percentile}; {evaluation.profile},"
+        f" policy {evaluation.policy}, baseline version {receipt.baseline_version}"
     )
-    for score in found.scores:
+    for score in evaluation.scores:
         yield f"{score.name} = {score.value:.2f}   ({score.unrounded!r})"
         yield f"    {score.formula}"
         for name, value in score.inputs.items():
-            source = f" ({found.sources[name]})" if name in found.sources else ""
+            source = f" ({evaluation.sources[name]})" if name in evaluation.sources else ""
             yield f"    {name} = {'unknown' if value is None else value}{source}"
         for name, value in score.constants.items():
-            yield f"    {name} = {value} ({found.sources[name]})"
-    for one in found.criteria:
-        yield f"{'met' if one.met else 'not met'}{' (claimed)' if one.claimed else ''}: {one.type}: {one.reason}"
+            yield f"    {name} = {value} ({evaluation.sources[name]})"
+    for criterion in evaluation.criteria:
+        yield (
+            f"{'met' if criterion.met else 'not met'}{' (claimed)' if criterion.claimed else ''}:"
+            f" {criterion.type}: {criterion.reason}"
+        )
     for what, names in (
         ("defaulted", receipt.defaulted),
         ("lower bounds", receipt.lower_bounds),
@@ -176,29 +179,31 @@ def evaluation_lines(found: Evaluation) -> Iterator[str]:
             yield f"{what}: {', '.join(names)}"
 
 
-def history_lines(found: History) -> Iterator[str]:
+def history_lines(history: History) -> Iterator[str]:
     """Scores of the day, their trend, and the versions of the baseline."""
-    is_by_several = len({one.profile for one in found.moments}) > 1
-    for one in found.moments:
+    is_by_several = len({moment.profile for moment in history.moments}) > 1
+    for moment in history.moments:
         yield (
-            f"{one.submitted_at}  {one.task_id}  {one.submission_id}  {one.overall_score:.2f}"
-            f"  best {one.best_so_far:.2f}  baseline {one.baseline_version}"
-            f"{f'  {one.profile}' if is_by_several else ''}"
+            f"{moment.submitted_at}  {moment.task_id}  {moment.submission_id}  {moment.overall_score:.2f}"
+            f"  best {moment.best_so_far:.2f}  baseline {moment.baseline_version}"
+            f"{f'  {moment.profile}' if is_by_several else ''}"
         )
     trend = (
-        f"no trend: {found.reason}" if found.trend_per_day is None else f"trend {found.trend_per_day:+.4g} points a day"
+        f"no trend: {history.reason}"
+        if history.trend_per_day is None
+        else f"trend {history.trend_per_day:+.4g} points a day"
     )
-    yield f"{counted(found.n, 'submission')}; {trend}"
-    for version in found.baselines:
+    yield f"{counted(history.n, 'submission')}; {trend}"
+    for version in history.baselines:
         since = counted(int(version["from_n"]), "submission")
         yield f"baseline {version['version']} from {since} ({version['created_at']})"
 
 
-def change_lines(found: Sequence[Changes], since: str) -> Iterator[str]:
+def change_lines(changes: Sequence[Changes], since: str) -> Iterator[str]:
     """What changed in each task."""
-    if not found:
+    if not changes:
         yield f"nothing changed since {since}"
-    for task in found:
+    for task in changes:
         yield (
             f"{task.task_id}: {task.then_n} -> {counted(task.now_n, 'submission')}, baseline {task.then_version} ->"
             f" {task.now_version}, leader {task.then_leader or DASH} -> {task.now_leader or DASH}"
@@ -208,26 +213,29 @@ def change_lines(found: Sequence[Changes], since: str) -> Iterator[str]:
                 f"    in force: {task.then_profile}, policy {task.then_policy} ->"
                 f" {task.now_profile}, policy {task.now_policy}"
             )
-        for one in task.moved:
-            if one.then_ranking is None:
-                yield f"    {one.submission_id}  new at rank {one.now_ranking} with {one.now_score:.2f}"
+        for move in task.moved:
+            if move.then_ranking is None:
+                yield f"    {move.submission_id}  new at rank {move.now_ranking} with {move.now_score:.2f}"
             else:
                 yield (
-                    f"    {one.submission_id}  rank {one.then_ranking} -> {one.now_ranking},"
-                    f" score {one.then_score:.2f} -> {one.now_score:.2f}"
+                    f"    {move.submission_id}  rank {move.then_ranking} -> {move.now_ranking},"
+                    f" score {move.then_score:.2f} -> {move.now_score:.2f}"
                 )
 
 
-def comparison_lines(found: Comparison) -> Iterator[str]:
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """How ranks move between two profiles."""
-    shown = DASH if found.mean_kendall_tau is None else f"{found.mean_kendall_tau:.4f}"
-    yield f"{found.first} -> {found.second}: {counted(found.submissions, 'submission')}, mean Kendall tau {shown}"
-    for task in found.tasks:
+    shown = DASH if comparison.mean_kendall_tau is None else f"{comparison.mean_kendall_tau:.4f}"
+    yield (
+        f"{comparison.first} -> {comparison.second}: {counted(comparison.submissions, 'submission')},"
+        f" mean Kendall tau {shown}"
+    )
+    for task in comparison.tasks:
         tau = f"no tau ({task.reason})" if task.kendall_tau is None else f"tau {task.kendall_tau:.4f}"
         lead = ", another leader" if task.leader_changes else ""
         yield f"    {task.task_id}: {tau}, {task.changed} of {task.n} ranks change{lead}"
-    for one in found.movers:
+    for mover in comparison.movers:
         yield (
-            f"    {one.task_id}  {one.submission_id}  rank {one.first_ranking} -> {one.second_ranking},"
-            f" score {one.first_score:.2f} -> {one.second_score:.2f}"
+            f"    {mover.task_id}  {mover.submission_id}  rank {mover.first_ranking} -> {mover.second_ranking},"
+            f" score {mover.first_score:.2f} -> {mover.second_score:.2f}"
         )

@@ -76,15 +76,15 @@ def _print_task(
 
     if sort not in RANKED:
         raise UnknownName("score", sort, RANKED)
-    found = stand(opened, task, policy=policy, level=level, top=top if sort == "overall" else None)
-    rows = standing_rows(found)
+    task_standings = stand(opened, task, policy=policy, level=level, top=top if sort == "overall" else None)
+    rows = standing_rows(task_standings)
     if sort != "overall":
         rows = sorted(rows, key=lambda row: row[f"{sort}_ranking"])[:top]
     if json:
         print_json(rows)
         return 0
-    console().print(standings_table(found, rows, by=sort))
-    print_lines([standings_line(found, least=opened.rules.standings.reliable_from)])
+    console().print(standings_table(task_standings, rows, by=sort))
+    print_lines([standings_line(task_standings, least=opened.rules.standings.reliable_from)])
     return 0
 
 
@@ -102,8 +102,8 @@ def _print_leaders(board: Board) -> None:
     from steelyard.surfaces.cli._arena_print import leaders_table, settings_named  # brings rich
 
     console().print(leaders_table(board.overall, title=f"All tasks, {settings_named(board)}"))
-    for category, found in board.categories.items():
-        console().print(leaders_table(found, title=category))
+    for category, leaders in board.categories.items():
+        console().print(leaders_table(leaders, title=category))
 
 
 def show(
@@ -122,11 +122,11 @@ def show(
     from steelyard.surfaces.cli._arena_print import evaluation_lines
     from steelyard.workflow.arena import arena_at, plain
 
-    found = evaluation(arena_at(store), submission, only=score)
+    explained = evaluation(arena_at(store), submission, only=score)
     if json:
-        print_json(plain(found))
+        print_json(plain(explained))
         return 0
-    print_lines(evaluation_lines(found))
+    print_lines(evaluation_lines(explained))
     return 0
 
 
@@ -140,16 +140,16 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
     from steelyard.workflow.arena import arena_at, files_of_task, plain
 
     opened = arena_at(store)
-    found = stand(opened, task, top=0)
+    task_standings = stand(opened, task, top=0)
     kept = files_of_task(opened, task)
-    definition = next(one for one in opened.tasks() if one.id == task)
+    definition = next(known for known in opened.tasks() if known.id == task)
     shown = {
         "task": plain(definition),
         "files": None if kept is None else kept._asdict(),
-        "submissions": found.n,
-        "baseline_version": found.baseline_version,
-        "baseline": found.baseline,
-        "breakdown": found.breakdown,
+        "submissions": task_standings.n,
+        "baseline_version": task_standings.baseline_version,
+        "baseline": task_standings.baseline,
+        "breakdown": task_standings.breakdown,
         "combinations": plain(combination_baselines(opened, task)),
     }
     if json:
@@ -183,13 +183,14 @@ def outliers(
     from steelyard.workflow.arena import arena_at, plain
 
     opened = arena_at(store)
-    names = [task] if task is not None else [one.id for one in opened.tasks()]
-    found = [one for name in names for one in suspicious(opened, name)]
+    names = [task] if task is not None else [known.id for known in opened.tasks()]
+    flagged = [outlier for name in names for outlier in suspicious(opened, name)]
     if json:
-        print_json(plain(found))
+        print_json(plain(flagged))
         return 0
     print_lines(
-        f"{one.task_id}  {one.submission_id}  {', '.join(one.flags)}: {one.recommended_action}" for one in found
+        f"{outlier.task_id}  {outlier.submission_id}  {', '.join(outlier.flags)}: {outlier.recommended_action}"
+        for outlier in flagged
     )
     return 0
 
@@ -223,8 +224,8 @@ def history(
         changed = changes(opened, since=asked, task_id=task)
         lines, shown = change_lines(changed, since), plain(changed)
     else:
-        found = past(opened, task_id=task, submitter=submitter)
-        lines, shown = history_lines(found), plain(found)
+        score_history = past(opened, task_id=task, submitter=submitter)
+        lines, shown = history_lines(score_history), plain(score_history)
     if json:
         print_json(shown)
         return 0
@@ -246,17 +247,17 @@ def bias(
     from steelyard.arena.leaders import bias as advantage  # brings SQLAlchemy
     from steelyard.workflow.arena import arena_at, plain, policy_named
 
-    found = advantage(arena_at(store), policy=policy_named(policy) if policy else None, level=level)
+    advantages = advantage(arena_at(store), policy=policy_named(policy) if policy else None, level=level)
     if json:
-        print_json(plain(found))
+        print_json(plain(advantages))
         return 0
-    for one in found:
-        if one.low is None or one.high is None or one.mean_difference is None:
-            line = f"{one.agent}  no interval: {one.reason}"
+    for tool in advantages:
+        if tool.low is None or tool.high is None or tool.mean_difference is None:
+            line = f"{tool.agent}  no interval: {tool.reason}"
         else:
-            verdict = "systematic" if one.systematic else "not shown"
-            interval = f"{one.low:+.2f} to {one.high:+.2f}, {counted(one.tasks, 'task')}"
-            line = f"{one.agent}  {one.mean_difference:+.2f} points ({interval}): {verdict}"
+            verdict = "systematic" if tool.systematic else "not shown"
+            interval = f"{tool.low:+.2f} to {tool.high:+.2f}, {counted(tool.tasks, 'task')}"
+            line = f"{tool.agent}  {tool.mean_difference:+.2f} points ({interval}): {verdict}"
         print_lines([line])
     return 0
 
@@ -280,12 +281,12 @@ def compare_profiles(
     from steelyard.surfaces.cli._arena_print import comparison_lines
     from steelyard.workflow.arena import arena_at, plain
 
-    found = compare(arena_at(store), load_profile(first), load_profile(second), task_id=task, movers=movers)
+    comparison = compare(arena_at(store), load_profile(first), load_profile(second), task_id=task, movers=movers)
     if json:
-        print_json(plain(found))
+        print_json(plain(comparison))
         return 0
-    print_lines(comparison_lines(found))
-    print_findings(found.findings)
+    print_lines(comparison_lines(comparison))
+    print_findings(comparison.findings)
     return 0
 
 

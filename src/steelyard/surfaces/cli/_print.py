@@ -30,7 +30,7 @@ def console(*, stderr: bool = False) -> Console:
     class Terminal(Console):
         def print(self, *objects: Any, **options: Any) -> None:  # Any: as rich has them
             # what reads a file or a pipe goes by lines; only people need them to fit
-            if not stream.isatty() and all(isinstance(one, str) for one in objects):
+            if not stream.isatty() and all(isinstance(value, str) for value in objects):
                 options["soft_wrap"] = True
             super().print(*objects, **options)
 
@@ -61,7 +61,7 @@ def counted(count: int, noun: str) -> str:
 
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Strict JSON to stdout. The name of a file may hold bytes that are no text, and those are written as escapes."""
-    text = _HALVES.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text(value))
+    text = _HALVES.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text(value))
     sys.stdout.write(text + "\n")
 
 
@@ -85,13 +85,15 @@ def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = Fa
     for finding in findings:
         if finding.severity == "info":
             infos.setdefault(finding.code, []).append(finding)
-    grave = sorted((one for one in findings if one.severity != "info"), key=lambda one: order[one.severity])
+    grave = sorted(
+        (finding for finding in findings if finding.severity != "info"), key=lambda finding: order[finding.severity]
+    )
     lines = [_line(finding, 0) for finding in grave]
-    lines += [_line(alike[0], sum(one.stands_for for one in alike[1:])) for alike in infos.values()]
+    lines += [_line(alike[0], sum(finding.stands_for for finding in alike[1:])) for alike in infos.values()]
     shown = len(lines) if whole_off_terminal and not sys.stderr.isatty() else FINDINGS_SHOWN
     for line in lines[:shown]:
         sys.stderr.write(clean(line) + "\n")
-    rest = len(lines) - shown + sum(one.stands_for - 1 for one in grave[shown:])
+    rest = len(lines) - shown + sum(finding.stands_for - 1 for finding in grave[shown:])
     if rest > 0:
         sys.stderr.write(f"... and {rest:,} more {'finding' if rest == 1 else 'findings'}; --json lists them\n")
 

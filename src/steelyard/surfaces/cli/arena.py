@@ -73,12 +73,12 @@ def add(
     from steelyard.workflow.arena import add_tasks, arena_at, plain  # brings SQLAlchemy
 
     done = add_tasks(arena_at(store), list(files))
-    refused = [one.as_finding() for one in done.rejected]
+    refused = [rejection.as_finding() for rejection in done.rejected]
     if json:
-        shown = [{"id": one.id, "new": new} for one, new in done.tasks]
+        shown = [{"id": definition.id, "new": new} for definition, new in done.tasks]
         print_json({"tasks": shown, "refused": plain(refused), "findings": plain(done.notes)})
     else:
-        print_lines(f"{one.id}  {'added' if new else 'is there already'}" for one, new in done.tasks)
+        print_lines(f"{definition.id}  {'added' if new else 'is there already'}" for definition, new in done.tasks)
     print_findings([*refused, *done.notes], whole_off_terminal=True)
     return 1 if not done.tasks or (refused and not skip_bad) else 0
 
@@ -91,17 +91,22 @@ def list_(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
     """
     from steelyard.workflow.arena import arena_at, plain  # brings SQLAlchemy
 
-    found = arena_at(store).tasks()
+    definitions = arena_at(store).tasks()
     if json:
-        print_json(plain(found))
+        print_json(plain(definitions))
         return 0
-    print_lines(_task_line(one) for one in found)
+    print_lines(_task_line(definition) for definition in definitions)
     return 0
 
 
-def _task_line(one: Task) -> str:
-    parts = [one.id, one.category or "-", one.difficulty or "-", f"{len(one.success_criteria)} criteria"]
-    return "  ".join([*parts, one.title or ""]).rstrip()
+def _task_line(definition: Task) -> str:
+    parts = [
+        definition.id,
+        definition.category or "-",
+        definition.difficulty or "-",
+        f"{len(definition.success_criteria)} criteria",
+    ]
+    return "  ".join([*parts, definition.title or ""]).rstrip()
 
 
 task.command(views.show_task, name="show")
@@ -149,7 +154,7 @@ def submit(
                 opened, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter, told=told
             )
     if json:
-        refused = plain([one.as_finding() for one in done.rejected])
+        refused = plain([rejection.as_finding() for rejection in done.rejected])
         print_json({"receipts": plain(done.receipts), "refused": refused, "findings": plain(done.notes)})
     else:
         _print_receipts(done)
@@ -178,7 +183,7 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
 
             def told(file: str, outcomes: Sequence[Outcome]) -> None:
                 nonlocal accepted
-                accepted += sum(isinstance(one, Receipt) and one.status == "accepted" for one in outcomes)
+                accepted += sum(isinstance(outcome, Receipt) and outcome.status == "accepted" for outcome in outcomes)
                 if advance is not None:
                     advance(file, len(outcomes))
 
@@ -229,7 +234,7 @@ def rescore(
         profile=load_profile(profile) if profile else None,
         policy=policy_named(policy) if policy else None,
     )
-    doubts = doubts_about(opened, [one for one in opened.tasks() if not tasks or one.id in tasks])
+    doubts = doubts_about(opened, [definition for definition in opened.tasks() if not tasks or definition.id in tasks])
     if json:
         rescored = count if opened.policy == "current" else 0
         shown = {"submissions": count, "rescored": rescored, "profile": opened.rules.name, "policy": opened.policy}
@@ -270,7 +275,7 @@ def export(
 
     check_file(out, endings=EXPORTED)
     opened = arena_at(store)
-    chosen = list(tasks or ()) or [one.id for one in opened.tasks()]
+    chosen = list(tasks or ()) or [definition.id for definition in opened.tasks()]
     used = policy_named(policy) if policy else None
     count = write_standings([standings(opened, name, policy=used) for name in chosen], out)
     if json:

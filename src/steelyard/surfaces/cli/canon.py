@@ -27,18 +27,18 @@ def canon(
 
     if history and action == "retire":
         raise UsageError("--history is for show", hint="steelyard canon show --history")
-    found = [retire(store, prompt)] if action == "retire" else show(store, prompt, history=history)
+    canons = [retire(store, prompt)] if action == "retire" else show(store, prompt, history=history)
     if json:
-        print_json(found)
+        print_json(canons)
         return 0
     terminal = console()
-    if not found:
+    if not canons:
         terminal.print(f"{store} holds no canon in force")
-    for one in found:
-        state = "in force" if one["retired_at"] is None else f"retired {one['retired_at']}"
-        terminal.print(f"{one['prompt']}  {one['signature']}  {state}")
+    for row in canons:
+        state = "in force" if row["retired_at"] is None else f"retired {row['retired_at']}"
+        terminal.print(f"{row['prompt']}  {row['signature']}  {state}")
         for name in ("set_at", "origin", "normalisation_version", "oracle_version", "distance_version"):
-            terminal.print(f"  {name}: {one[name]}")
+            terminal.print(f"  {name}: {row[name]}")
         if prompt is not None:
-            terminal.print(str(one["code"]))
+            terminal.print(str(row["code"]))
     return 0

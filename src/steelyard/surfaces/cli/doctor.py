@@ -10,10 +10,10 @@ def doctor(*, json: Json = False) -> int:
 
     Example: steelyard doctor
     """
-    found = examine()
+    checks = examine()
     if json:
-        print_json(as_dicts(found))
+        print_json(as_dicts(checks))
     else:
-        for one in found:
-            console().print(f"{one.status:<7} {one.what:<26} {one.detail}")
-    return 1 if any(one.status == "broken" for one in found) else 0
+        for check in checks:
+            console().print(f"{check.status:<7} {check.what:<26} {check.detail}")
+    return 1 if any(check.status == "broken" for check in checks) else 0

@@ -53,33 +53,35 @@ def explain(
     if run is not None:
         _show_run(explain_run(file, metric, run=run, profile=profile, prices=prices), json=showing.json)
         return 0
-    found = explain_groups(file, metric, by=split_names(by or ""), profile=profile, prices=prices)
-    _show_groups(found, json=showing.json)
+    explanation = explain_groups(file, metric, by=split_names(by or ""), profile=profile, prices=prices)
+    _show_groups(explanation, json=showing.json)
     if not showing.quiet:
-        print_findings(found.result.all_findings)
-    return showing.status(found.result.rejected_count)
+        print_findings(explanation.result.all_findings)
+    return showing.status(explanation.result.rejected_count)
 
 
-def _show_groups(found: GroupsExplanation, *, json: bool) -> None:
+def _show_groups(explanation: GroupsExplanation, *, json: bool) -> None:
     if json:
-        print_json(found.to_dict())
+        print_json(explanation.to_dict())
         return
     from steelyard.reports.explanation_tables import explanation_lines, explanation_tables  # brings rich
 
     terminal = console()
-    for line in explanation_lines(found):
+    for line in explanation_lines(explanation):
         terminal.print(line, soft_wrap=True)
     terminal.print()
-    for table in explanation_tables(found):
+    for table in explanation_tables(explanation):
         terminal.print(table)
 
 
-def _show_run(found: RunExplanation, *, json: bool) -> None:
+def _show_run(explanation: RunExplanation, *, json: bool) -> None:
     if json:
-        print_json(found.to_dict())
+        print_json(explanation.to_dict())
         return
-    print_lines([f"run {found.run}  ({found.where})", f"profile {found.profile}, prices {found.prices}"])
-    console().print(_branch(found.root))
+    print_lines(
+        [f"run {explanation.run}  ({explanation.where})", f"profile {explanation.profile}, prices {explanation.prices}"]
+    )
+    console().print(_branch(explanation.root))
 
 
 def _branch(part: Explanation) -> Tree:

@@ -24,12 +24,12 @@ def metrics(
     Example: steelyard metrics cost_of_pass
     """
     known = catalog()
-    specs = {one.spec for one in known.values()}
+    specs = {metric.spec for metric in known.values()}
     if spec is not None and spec not in specs:
         raise UnknownName("specification", spec, specs)
-    chosen = [known[name]] if name else [one for one in known.values() if spec in (None, one.spec)]
+    chosen = [known[name]] if name else [metric for metric in known.values() if spec in (None, metric.spec)]
     if json:
-        print_json([metric_dict(one) for one in chosen])
+        print_json([metric_dict(metric) for metric in chosen])
         return 0
     terminal = console()
     if name:
@@ -41,28 +41,28 @@ def metrics(
     table = Table(box=None, pad_edge=False)
     for title in ("metric", "level", "unit", "better", "range", "formula"):
         table.add_column(title, overflow="fold")
-    for one in sorted(chosen, key=lambda one: (one.spec, one.level, one.name)):
-        low, high = one.bounds
-        span = f"{low} or {high}" if one.binary else f"{low} to {high}"
-        table.add_row(one.name, one.level, one.unit, one.better, span, one.formula)
+    for metric in sorted(chosen, key=lambda metric: (metric.spec, metric.level, metric.name)):
+        low, high = metric.bounds
+        span = f"{low} or {high}" if metric.binary else f"{low} to {high}"
+        table.add_row(metric.name, metric.level, metric.unit, metric.better, span, metric.formula)
     terminal.print(table)
     return 0
 
 
-def metric_dict(one: Metric) -> dict[str, Any]:  # Any: JSON values
+def metric_dict(metric: Metric) -> dict[str, Any]:  # Any: JSON values
     """A metric's declaration as JSON."""
     return {
-        "name": one.name,
-        "title": one.title,
-        "meaning": one.doc,
-        "specification": one.spec,
-        "level": one.level,
-        "unit": one.unit,
-        "better": one.better,
-        "bounds": [json_number(bound) for bound in one.bounds],
-        "binary": one.binary,
-        "formula": one.formula,
-        "inputs": list(one.inputs),
-        "constants": dict(one.constants),
-        "example": {"inputs": dict(one.example.inputs), "result": one.example.result},
+        "name": metric.name,
+        "title": metric.title,
+        "meaning": metric.doc,
+        "specification": metric.spec,
+        "level": metric.level,
+        "unit": metric.unit,
+        "better": metric.better,
+        "bounds": [json_number(bound) for bound in metric.bounds],
+        "binary": metric.binary,
+        "formula": metric.formula,
+        "inputs": list(metric.inputs),
+        "constants": dict(metric.constants),
+        "example": {"inputs": dict(metric.example.inputs), "result": metric.example.result},
     }

@@ -35,14 +35,14 @@ def prices(
         _list_books(json=json)
         return 0
     book = open_book(prices)
-    found = book.find(model)
-    if not isinstance(found, ModelPrices):
+    model_prices = book.find(model)
+    if not isinstance(model_prices, ModelPrices):
         raise UnknownName("model", model, book.nearest(model, limit=NAMES_SUGGESTED), where=f"price book {book.name}")
-    lines = price_lines(found, on=on)
+    lines = price_lines(model_prices, on=on)
     if json:
-        print_json(_as_json(book, model, found, on, lines))
+        print_json(_as_json(book, model, model_prices, on, lines))
         return 0
-    _print_lines(book, model, found, on, lines)
+    _print_lines(book, model, model_prices, on, lines)
     return 0
 
 
@@ -67,23 +67,23 @@ def _list_books(*, json: bool) -> None:
 
 
 def _as_json(
-    book: PriceBook, model: str, found: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
+    book: PriceBook, model: str, model_prices: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
 ) -> dict[str, Any]:  # Any: JSON values
     return {
         "book": {"name": book.name, "version": book.version},
         "model": model,
-        "id": found.id,
-        "provider": found.provider,
+        "id": model_prices.id,
+        "provider": model_prices.provider,
         "on": None if on is None else on.isoformat(),
         "prices": [line.to_dict() for line in lines],
     }
 
 
 def _print_lines(
-    book: PriceBook, model: str, found: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
+    book: PriceBook, model: str, model_prices: ModelPrices, on: date | None, lines: tuple[PriceLine, ...]
 ) -> None:
-    same = "" if found.id == model else f" ({found.id})"
-    provider = f" by {found.provider}" if found.provider else ""
+    same = "" if model_prices.id == model else f" ({model_prices.id})"
+    provider = f" by {model_prices.provider}" if model_prices.provider else ""
     day = f" on {on.isoformat()}" if on else ""
     table = _table(f"{model}{same}{provider}{day}, USD per million tokens")
     columns = _columns(lines)
@@ -111,9 +111,9 @@ def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:
     if any(line.rates.usd_per_request for line in lines):
         columns["a request"] = [f"{line.rates.usd_per_request:f}" for line in lines]
     for index, kind in enumerate(TOKEN_KINDS):
-        found = [line.rates.usd_per_million[index] for line in lines]
+        usd_per_million = [line.rates.usd_per_million[index] for line in lines]
         columns[kind.removesuffix("_tokens").replace("_", " ")] = [
-            DASH if price is None else f"{price:f}" for price in found
+            DASH if price is None else f"{price:f}" for price in usd_per_million
         ]
     return columns
 

@@ -32,8 +32,10 @@ def profiles(
         return 0
     loaded = [load_profile(shipped) for shipped in shipped_profiles()]
     if json:
-        print_json([{"name": one.name, "specification": one.spec, "title": one.title} for one in loaded])
+        print_json(
+            [{"name": profile.name, "specification": profile.spec, "title": profile.title} for profile in loaded]
+        )
         return 0
-    for one in loaded:
-        console().print(f"{one.name:<20} {one.title}")
+    for profile in loaded:
+        console().print(f"{profile.name:<20} {profile.title}")
     return 0

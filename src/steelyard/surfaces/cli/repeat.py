@@ -91,19 +91,19 @@ def repeat(
         raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --csv FOLDER")
     if csv is not None:
         check_folder(csv)
-    found = measure(list(inputs), options=asked.options())
+    repeatability = measure(list(inputs), options=asked.options())
     if csv is None:
-        results = list(found.results)
+        results = list(repeatability.results)
     else:
         with CsvLogs(csv) as logs:
-            results = list(logs.write(found.results))
+            results = list(logs.write(repeatability.results))
     if showing.json:
-        print_json(prompts_json(results, found.findings, samples=samples))
+        print_json(prompts_json(results, repeatability.findings, samples=samples))
     else:
         _show(results)
     if not showing.quiet:
-        print_findings([*found.findings, *(finding for result in results for finding in result.findings)])
-    return showing.status(len(found.rejected))
+        print_findings([*repeatability.findings, *(finding for result in results for finding in result.findings)])
+    return showing.status(len(repeatability.rejected))
 
 
 def _show(results: Sequence[PromptResult]) -> None:

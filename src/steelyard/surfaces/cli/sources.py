@@ -12,14 +12,14 @@ def sources(*, json: Json = False) -> int:
     """
     known = sorted(all_sources().values(), key=lambda source: source.name)
     if json:
-        print_json([{"name": one.name, "title": one.title, "yields": list(one.yields)} for one in known])
+        print_json([{"name": source.name, "title": source.title, "yields": list(source.yields)} for source in known])
         return 0
     from rich.table import Table  # 60 ms that --json does not pay
 
     table = Table(box=None, pad_edge=False)
     for heading in ("format", "what it is", "what a run gets from it"):
         table.add_column(heading, overflow="fold")
-    for one in known:
-        table.add_row(one.name, one.title, ", ".join(one.yields))
+    for source in known:
+        table.add_row(source.name, source.title, ", ".join(source.yields))
     console().print(table)
     return 0

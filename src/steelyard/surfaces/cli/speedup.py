@@ -40,7 +40,7 @@ class OneTask:
 
     def refuse_beside_inputs(self) -> None:
         """A folder or an FC-Eval file names its files itself."""
-        given = next((one.name for one in fields(self) if getattr(self, one.name)), None)
+        given = next((field.name for field in fields(self) if getattr(self, field.name)), None)
         if given:
             option = given.replace("_", "-")
             raise UsageError(f"--{option} is for the files of one task and cannot go with a folder or FC-Eval file")
