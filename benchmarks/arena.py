@@ -26,11 +26,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import arena_twin as twin
-from steelyard.arena.arena import Arena, create_arena
-from steelyard.arena.receipts import Receipt
+from steelyard.arena import Arena, create_arena
 from steelyard.profiles import load_profile
-from steelyard.records.submission import Submission
-from steelyard.records.task import Task
+from steelyard.records import Submission, Task
+from steelyard.results import Receipt
 from steelyard.store import open_store
 
 BATCH = 100_000

@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.standings.differences import Options
-from steelyard.standings.ranking import bands
-from steelyard.statistics.paired import all_pairs
+from steelyard.standings import StatisticsOptions, bands
+from steelyard.statistics._paired import all_pairs
 
 PACKAGE = "evalstats==0.3.3"
 PEER = """
@@ -64,7 +63,7 @@ def ours(path: Path) -> dict[str, Any]:
     started = time.perf_counter()
     scores = passed.mean(axis=2).T
     gaps, low, high = all_pairs(scores, method="percentile", resamples=10_000)
-    _, best, worst, test = bands(scores, order="mean", options=Options())
+    _, best, worst, test = bands(scores, order="mean", options=StatisticsOptions())
     seconds = time.perf_counter() - started
     agents = scores.shape[1]
     named_gaps = {

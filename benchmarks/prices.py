@@ -18,7 +18,7 @@ import genai_prices
 import numpy as np
 
 from steelyard.prices import open_book, price_columns, price_run
-from steelyard.records.run import TOKEN_KINDS, Call, Run, Usage
+from steelyard.records import TOKEN_KINDS, Call, Run, Usage
 
 MODELS = (
     "claude-haiku-4-5-20251001",

@@ -26,7 +26,7 @@ from benchmarks import prices
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ROOT.parent / "shared" / "samples" / "claude-code"
-OURS = ROOT / "tests" / "samples" / "sources"
+OURS = ROOT / "tests" / "samples" / "formats"
 CCUSAGE = "ccusage@20.0.24"
 _IDS = re.compile(rb"(msg_|req_|toolu_)[A-Za-z0-9]+")
 _UUIDS = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

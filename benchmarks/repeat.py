@@ -1,4 +1,4 @@
-"""Repeatability at size: normalising, distances to one canon, all pairs within tau; against pure Python.
+"""Repeatability at size: normalizing, distances to one canon, all pairs within tau; against pure Python.
 
     python -m benchmarks.repeat [--quick]
 
@@ -14,15 +14,16 @@ import sys
 import time
 from collections.abc import Callable
 
-from steelyard.codes.compare import distance, edits, pairs_within, signature
-from steelyard.codes.normalise import normalise
+from steelyard.repeatability import signature
+from steelyard.repeatability._distance import distance, edits, pairs_within
+from steelyard.repeatability._normalization import normalize
 
 SEED = 20261115
 TAU = 0.10
 OUTPUTS = 1_000
 WORDS = ("total", "item", "left", "right", "count", "value", "index", "limit", "found", "best", "key", "node")
 # What each piece of work may take, in seconds of one processor, for 1,000 outputs.
-LIMITS = {"normalise": 3.0, "to one canon": 1.0, "all pairs within tau": 6.0}
+LIMITS = {"normalize": 3.0, "to one canon": 1.0, "all pairs within tau": 6.0}
 
 
 def make_output(chooser: random.Random) -> str:
@@ -71,11 +72,11 @@ def main() -> int:
     outputs = OUTPUTS // 10 if parser.parse_args().quick else OUTPUTS
     chooser = random.Random(SEED)
     codes = [make_output(chooser) for _ in range(outputs)]
-    texts = [normalise(code).text for code in codes]
+    texts = [normalize(code).text for code in codes]
     canon = texts[0]
     lines = sum(code.count("\n") for code in codes) / outputs
     characters = sum(map(len, texts)) / outputs
-    print(f"{outputs} distinct outputs of {lines:.0f} lines; normalised {characters:.0f} characters each")
+    print(f"{outputs} distinct outputs of {lines:.0f} lines; normalized {characters:.0f} characters each")
     sample = texts[1:4]
     if [plain_levenshtein(text, canon) for text in sample] != [edits(text, canon)[0] for text in sample]:
         print("the two distances do not agree")
@@ -83,7 +84,7 @@ def main() -> int:
     per_pair = processor_seconds(lambda: [plain_levenshtein(text, canon) for text in sample]) / len(sample)
     pairs = outputs * (outputs - 1) // 2
     rows = [
-        ("normalise", processor_seconds(lambda: [signature(normalise(code).text) for code in codes]), None),
+        ("normalize", processor_seconds(lambda: [signature(normalize(code).text) for code in codes]), None),
         ("to one canon", processor_seconds(lambda: [distance(text, canon) for text in texts]), per_pair * outputs),
         (
             "all pairs within tau",

@@ -19,12 +19,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from steelyard.records.timing import Place, TimingStatus, place_of
-from steelyard.speedups._options import Options
+from steelyard.records import BenchmarkPlace, TimingStatus, place_of
+from steelyard.speedups import SpeedupConstants, speedups_of
+from steelyard.speedups._benchmark_table import IMPLAUSIBLE, Attempt, table_of
 from steelyard.speedups._payload import payloads
-from steelyard.speedups._result import speedups_of
 from steelyard.speedups._sides import Side
-from steelyard.speedups._table import IMPLAUSIBLE, Attempt, table_of
 
 Payload = dict[str, Any]  # Any: JSON values
 Seconds = tuple[float, float]
@@ -42,7 +41,7 @@ class PlainTask:
 
     name: str
     sides: dict[str, dict[str, list[float]]]
-    places: Mapping[str, Place]
+    places: Mapping[str, BenchmarkPlace]
 
 
 def names_of(task: int, count: int) -> list[str]:
@@ -111,7 +110,10 @@ def gmean(values: list[float]) -> float:
 
 
 def plain_payload(
-    nop: Mapping[str, float], oracle: Mapping[str, float], agent: Mapping[str, float], places: Mapping[str, Place]
+    nop: Mapping[str, float],
+    oracle: Mapping[str, float],
+    agent: Mapping[str, float],
+    places: Mapping[str, BenchmarkPlace],
 ) -> Payload:
     """The specification's payload of one agent at one task, from usable medians, in plain Python."""
     per: dict[str, dict[str, float | None]] = {}
@@ -256,7 +258,7 @@ def main() -> None:
     del our_payloads, expected
     thrifty, _ = best(thrifty_twin, lambda: plain, rounds=ROUNDS)
     plain.clear()
-    full, _ = timed(lambda: speedups_of(unread(attempts), Options()).as_dict(many=True))
+    full, _ = timed(lambda: speedups_of(unread(attempts), SpeedupConstants()).as_dict(many=True))
     rows = (
         ("plain Python, agent by agent, no intervals", slow),
         ("plain Python, baselines once for all agents", thrifty),

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from arena_makers import as_submission, random_submission
-from steelyard.arena.arena import open_arena
+from steelyard.arena import open_arena
 from steelyard.store import open_store
 
 WORKERS = 4

@@ -6,8 +6,7 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from steelyard.records.decode import encode_run
-from steelyard.records.run import Run
+from steelyard.records import Run, encode_run
 
 
 def made_runs(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from steelyard.records.run import (
+from steelyard.records import (
     Action,
     Change,
     Component,

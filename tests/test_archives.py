@@ -21,15 +21,15 @@ import pytest
 import zstandard
 
 import steelyard as sy
-from steelyard.archives import Limits, unpack
 from steelyard.errors import UnreadableFile
-from steelyard.records.finding import Rejected
+from steelyard.files import ArchiveLimits, unpack
+from steelyard.formats import PlacedRun
+from steelyard.records import Rejected
 from steelyard.sandbox._box import remove
-from steelyard.sources._base import Entry
-from steelyard.sources._gather import gather
-from steelyard.workflow.read import Reading
+from steelyard.tables import gather
+from steelyard.workflow import RunReading
 
-SAMPLES = Path(__file__).parent / "samples" / "sources"
+SAMPLES = Path(__file__).parent / "samples" / "formats"
 ROLLOUT = (SAMPLES / "codex" / "rollout.jsonl").read_bytes()
 
 
@@ -41,7 +41,7 @@ def refused(path: Path) -> str:
 
 
 def facts(path: Path) -> list[tuple[object, ...]]:
-    runs = [item.run for item in gather([path]) if isinstance(item, Entry)]
+    runs = [item.run for item in gather([path]) if isinstance(item, PlacedRun)]
     assert runs
     return [(run.passed, run.usage, run.tests) for run in runs]
 
@@ -102,7 +102,7 @@ def test_every_packing_reads_as_the_folder_does(tmp_path: Path) -> None:
         ("e.jsonl.xz", "e.jsonl"),
     ):
         (item,) = gather([tmp_path / name])
-        assert isinstance(item, Entry)
+        assert isinstance(item, PlacedRun)
         assert item.path == f"{(tmp_path / name).as_posix()}!/{inner}"
         assert len(item.run.calls or ()) == 2
 
@@ -112,7 +112,7 @@ def test_a_trials_folder_inside_an_archive_is_put_together(tmp_path: Path) -> No
     report = (SAMPLES / "ctrf" / "seconds.json").read_bytes()
     path = zipped(tmp_path / "job.zip", **{"job/t/result.json": trial, "job/t/verifier/ctrf.json": report})
     (item,) = gather([path])
-    assert isinstance(item, Entry)
+    assert isinstance(item, PlacedRun)
     assert item.run.tests is not None
 
 
@@ -155,7 +155,7 @@ def test_links_in_a_tar_are_not_followed(tmp_path: Path) -> None:
 def test_too_many_entries_and_too_deep_nesting_are_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "many.zip", **{f"{number}.txt": b"x" for number in range(20)})
     with pytest.raises(UnreadableFile, match="more than 10 entries"):
-        unpack(path, "many.zip", tmp_path / "out", limits=Limits(entries=10))
+        unpack(path, "many.zip", tmp_path / "out", limits=ArchiveLimits(entries=10))
     data = ROLLOUT
     for depth in range(4):
         data = zipped(tmp_path / f"{depth}.zip", **{f"inner{depth}.zip" if depth else "r.jsonl": data}).read_bytes()
@@ -188,7 +188,7 @@ def test_folders_too_deep_for_a_path_are_named_and_the_rest_is_read(tmp_path: Pa
         items = list(gather([tmp_path / "logs"]))
     finally:
         remove(tmp_path / "logs")
-    assert [type(item).__name__ for item in items] == ["Rejected", "Entry"]
+    assert [type(item).__name__ for item in items] == ["Rejected", "PlacedRun"]
     (named,) = [item for item in items if isinstance(item, Rejected)]
     assert named.reason == "the folder cannot be looked into: File name too long"
 
@@ -205,7 +205,7 @@ def test_a_folder_that_is_closed_to_the_reader_is_named(tmp_path: Path, monkeypa
 
     monkeypatch.setattr("os.scandir", closed)
     named, run = gather([tmp_path / "logs"])
-    assert isinstance(run, Entry)
+    assert isinstance(run, PlacedRun)
     assert isinstance(named, Rejected)
     assert (named.path, named.reason) == (
         (tmp_path / "logs" / "closed").as_posix(),
@@ -255,14 +255,14 @@ def test_a_packed_file_cut_at_any_byte_gives_a_true_prefix_and_names_the_place(t
     path = tmp_path / ("runs.tar" if kind == "tar" else f"runs.jsonl.{kind[-2:]}")
     path.write_bytes(whole)
     ids = [str(record["id"]) for record in records]
-    assert [item.run.id for item in gather([path]) if isinstance(item, Entry)] == ids
+    assert [item.run.id for item in gather([path]) if isinstance(item, PlacedRun)] == ids
     most = 0
     seam = whole.find(whole[:3], 3)  # of two packed files in a row, the first is whole by itself
     end_marks = 10_240 if kind == "tar" else 100 if kind == "two gz" else 0  # what may be lost without loss
     for end in [*range(12, len(whole), max(1, len(whole) // 80)), *range(len(whole) - 9, len(whole))]:
         path.write_bytes(whole[:end])
         items = list(gather([path], workers=1))
-        found = [item.run.id for item in items if isinstance(item, Entry)]
+        found = [item.run.id for item in items if isinstance(item, PlacedRun)]
         assert found == ids[: len(found)], end
         rejected = [item for item in items if isinstance(item, Rejected)]
         assert rejected or end == seam or (found == ids and end >= len(whole) - end_marks), end
@@ -278,7 +278,7 @@ def test_a_cut_table_in_a_packed_file_gives_no_short_cell(tmp_path: Path) -> Non
     path = tmp_path / "runs.csv.gz"
     path.write_bytes(data[: len(data) // 2])
     items = list(gather([path]))
-    costs = [item.run.cost_usd for item in items if isinstance(item, Entry)]
+    costs = [item.run.cost_usd for item in items if isinstance(item, PlacedRun)]
     assert len(costs) > 100
     assert costs == [n / 10_000 for n in range(len(costs))]
     (place,) = [item for item in items if isinstance(item, Rejected)]
@@ -364,7 +364,7 @@ def test_a_tar_and_its_packing_are_one_archive(tmp_path: Path, name: str, archiv
         zipped(path, **{"inner.tgz": content["a.tgz"]})
     else:
         path.write_bytes(content[name])
-    reading = Reading([path])
+    reading = RunReading([path])
     assert len(list(reading)) == 1
     assert reading.summary.archives == archives
 

@@ -12,7 +12,7 @@ import pytest
 
 from commands import steelyard
 from steelyard.surfaces.cli import build_app
-from steelyard.workflow.options import DifferenceOptions, StandingOptions
+from steelyard.workflow import DifferenceOptions, StandingOptions
 
 COMMANDS = sorted(name for name in build_app() if not name.startswith("-"))
 

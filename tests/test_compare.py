@@ -14,8 +14,8 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import BadInput, NothingUsable, UnknownName, UsageError
-from steelyard.records.run import Judgment, Run
-from steelyard.workflow.options import DifferenceOptions
+from steelyard.records import Judgment, Run
+from steelyard.workflow import DifferenceOptions
 
 
 def judged(result, metric="pass_rate", pair=0):

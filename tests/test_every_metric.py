@@ -1,4 +1,4 @@
-"""Laws that hold for every metric of the catalogue, and proof that each law can fail."""
+"""Laws that hold for every metric of the catalog, and proof that each law can fail."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from steelyard.errors import UsageError
-from steelyard.metrics._catalog import catalog
-from steelyard.metrics._declare import Example, Metric, Optional, Required, metric
-from steelyard.metrics._evaluate import evaluate
-from steelyard.metrics._words import Value
+from steelyard.metrics import Metric, Value, catalog, evaluate
+from steelyard.metrics._declare import Example, Optional, Required, metric
 from steelyard.profiles import load_profile
-from steelyard.records.facts import FACTS, run_facts
-from steelyard.records.missing import Missing
-from steelyard.reports.measurement import GroupValue, Statistics
+from steelyard.records import FACTS, Missing, run_facts
+from steelyard.results import GroupValue, Statistics
 from strategies import run_lists, runs
 
 DOCS = Path(__file__).parent.parent / "docs" / "metrics.md"
@@ -167,7 +163,7 @@ def test_the_order_of_rows_does_not_matter(made: list[sy.Run], data: st.DataObje
 )
 @given(made=run_lists, cut=st.integers(0, 25))
 def test_splitting_rows_into_shards_does_not_matter(made: list[sy.Run], cut: int, tmp_path: Path) -> None:
-    from steelyard.records.decode import encode_run
+    from steelyard.records import encode_run
 
     whole, first, second = (tmp_path / name for name in ("whole.jsonl", "first.jsonl", "second.jsonl"))
     lines = [encode_run(run) + b"\n" for run in made]

@@ -9,7 +9,7 @@ import pytest
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.records.decode import encode_run
+from steelyard.records import encode_run
 
 
 def written(tmp_path: Path) -> str:

@@ -13,9 +13,9 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
-from steelyard.records.run import Run, Usage
-from steelyard.reports.runs import write_runs
-from steelyard.standings.gating import Rule
+from steelyard.records import Run, Usage
+from steelyard.reports import write_runs
+from steelyard.standings import Rule
 
 
 def results(gate):

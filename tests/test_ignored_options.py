@@ -12,11 +12,10 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
-from steelyard.records.moments import microseconds_of
-from steelyard.standings.gating import Rule
+from steelyard.records import microseconds_of
+from steelyard.standings import Rule, read_filter
 from steelyard.surfaces.cli import build_app, run
-from steelyard.workflow._moments import moment_of
-from steelyard.workflow._samples import read_filter
+from steelyard.workflow import moment_of
 
 SAMPLES = Path(__file__).parent / "samples" / "repeatability"
 

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
-from steelyard.reports.plain import json_text
+from steelyard.reports import json_text
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters())  # halves of characters too

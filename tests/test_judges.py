@@ -12,8 +12,8 @@ import steelyard as sy
 from commands import steelyard
 from matchups import write
 from steelyard.errors import BadInput, NothingUsable
-from steelyard.records.run import Criterion, Judgment, Run
-from steelyard.statistics.agreement import krippendorff_alpha
+from steelyard.records import Criterion, Judgment, Run
+from steelyard.statistics import krippendorff_alpha
 
 
 def run(id_: str, task: str, scores: dict[str, float], votes: dict[str, bool] | None = None) -> Run:

@@ -67,7 +67,7 @@ def test_imports_flow_only_as_the_table_allows(path: Path) -> None:
 def test_the_check_sees_an_import_against_the_flow() -> None:
     assert offences("records", "from steelyard.metrics import composite_score") == {"metrics"}
     assert offences("statistics", "def f():\n    import steelyard.store.schema") == {"store"}
-    assert not offences("workflow", "from steelyard.tables.build import RunTable")
+    assert not offences("workflow", "from steelyard.tables._run_table import RunTable")
 
 
 def test_every_folder_stands_in_the_table() -> None:

@@ -13,8 +13,7 @@ import steelyard as sy
 from commands import steelyard
 from steelyard.demo import demo_runs
 from steelyard.errors import BadProfile, UnknownName, UsageError
-from steelyard.records.decode import encode_run
-from steelyard.records.run import (
+from steelyard.records import (
     Action,
     Call,
     Change,
@@ -26,6 +25,7 @@ from steelyard.records.run import (
     Steps,
     TestResults,
     Usage,
+    encode_run,
 )
 
 MODEL = "claude-sonnet-4-20250514"

@@ -14,13 +14,11 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName
-from steelyard.metrics._catalog import catalog
-from steelyard.records.run import Run
-from steelyard.reports.measurement import GroupValue, Statistics
-from steelyard.standings.intervals import METHODS, RATIOS
-from steelyard.statistics.means import clustered, wilson_clustered
-from steelyard.statistics.proportions import wilson
-from steelyard.statistics.ratios import fieller
+from steelyard.metrics import catalog
+from steelyard.records import Run
+from steelyard.results import GroupValue, Statistics
+from steelyard.standings._choosing_intervals import METHODS, RATIOS
+from steelyard.statistics import clustered, fieller, wilson, wilson_clustered
 
 
 def group(runs, **options):

@@ -28,7 +28,7 @@ from steelyard.metrics import (
     token_efficiency_ratio,
 )
 from steelyard.profiles import load_profile
-from steelyard.records.missing import Missing
+from steelyard.records import Missing
 
 SAMPLES = Path(__file__).parent / "samples" / "outcome"
 

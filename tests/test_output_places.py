@@ -9,7 +9,7 @@ import pytest
 import steelyard as sy
 from matchups import made_runs, write
 from steelyard.errors import UsageError
-from steelyard.reports.runs import write_runs
+from steelyard.reports import write_runs
 from steelyard.surfaces.cli import run
 
 FILES = [

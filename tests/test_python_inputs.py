@@ -12,8 +12,7 @@ from hypothesis import given, settings
 
 import steelyard as sy
 from steelyard.errors import BadRecord, NothingUsable, UnknownName, UnreadableFile, UsageError
-from steelyard.records.decode import checked_run
-from steelyard.records.run import Call, Judgment, Output, Usage
+from steelyard.records import Call, Judgment, Output, Usage, checked_run
 from strategies import run_lists
 
 RECORDS: list[dict[str, Any]] = [

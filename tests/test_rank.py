@@ -15,9 +15,9 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import NothingUsable, UnknownName, UsageError
-from steelyard.records.run import Run
-from steelyard.standings.ranking import _t_tests
-from steelyard.statistics.passes import pass_at_k
+from steelyard.records import Run
+from steelyard.standings._ranking import _t_tests
+from steelyard.statistics import pass_at_k
 
 
 def bands_of(result):

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
-from steelyard.records.decode import decode_run
-from steelyard.reports.runs import write_runs
-from steelyard.sources._base import Entry
-from steelyard.sources._catalog import sources
-from steelyard.sources._gather import gather
+from steelyard.formats import PlacedRun, log_formats
+from steelyard.records import decode_run
+from steelyard.reports import write_runs
+from steelyard.tables import gather
 
-SAMPLES = Path(__file__).parent / "samples" / "sources"
+SAMPLES = Path(__file__).parent / "samples" / "formats"
 
 
 def test_read_counts_files_runs_tokens_and_cost_by_format() -> None:
@@ -42,10 +41,10 @@ def test_read_ends_with_a_table_and_says_what_was_set_aside(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_what_is_written_reads_back_the_same(tmp_path: Path, ending: str) -> None:
-    wanted = [item.run for item in gather([SAMPLES]) if isinstance(item, Entry)]
+    wanted = [item.run for item in gather([SAMPLES]) if isinstance(item, PlacedRun)]
     path = tmp_path / f"runs.{ending}"
     assert write_runs(wanted, path) == len(wanted)
-    found = [item.run for item in gather([path]) if isinstance(item, Entry)]
+    found = [item.run for item in gather([path]) if isinstance(item, PlacedRun)]
     assert len(found) == len(wanted)
     for run, again in zip(wanted, found, strict=True):
         for name in ("id", "task", "usage", "calls", "cost_usd", "tests", "started_at", "provenance", "judgments"):
@@ -103,7 +102,7 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     assert "what to do" in done.stdout
     assert "did you mean 'usage'?" in done.stdout
     assert "steelyard schema run" in done.stdout
-    assert "1 file was not recognised" in done.stdout
+    assert "1 file was not recognized" in done.stdout
     aside = json.loads(steelyard("read", ".", "--json", cwd=tmp_path).stdout)["set_aside"]
     assert len(aside) == 4
     assert all(one["hint"] and one["hint"] in one["message"] and one["where"] for one in aside)
@@ -178,7 +177,7 @@ def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
 
 def test_sources_lists_every_format_with_what_it_yields() -> None:
     listed = json.loads(steelyard("sources", "--json").stdout)
-    assert {one["name"] for one in listed} == set(sources())
+    assert {one["name"] for one in listed} == set(log_formats())
     assert all(one["yields"] and one["title"] for one in listed)
     shown = steelyard("sources").stdout
-    assert all(name in shown for name in sources())
+    assert all(name in shown for name in log_formats())

@@ -8,16 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.records.decode import Refused, content_digest, decode_run, encode_run
-from steelyard.records.finding import Rejected
-from steelyard.sources._base import Source, head_of
-from steelyard.sources._read import recognised
-from steelyard.sources.native_jsonl import read
+from steelyard.formats import LogFormat, head_of, recognized
+from steelyard.formats.native_jsonl import read
+from steelyard.records import Refused, Rejected, content_digest, decode_run, encode_run
 from strategies import run_lists
 
 
@@ -27,8 +24,8 @@ def write(path: Path, *records: dict[str, Any] | str) -> Path:
     return path
 
 
-def source_of(path: Path) -> Source:
-    source = recognised(head_of(path))
+def source_of(path: Path) -> LogFormat:
+    source = recognized(head_of(path))
     assert source is not None
     return source
 
@@ -395,7 +392,7 @@ def test_files_that_are_no_runs_are_refused_by_name(tmp_path: Path) -> None:
 
 def test_many_rows_spill_to_disk_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steelyard.tables._spool.SPILL_ROWS", 40)
-    monkeypatch.setattr("steelyard.tables.build.BATCH_ROWS", 15)
+    monkeypatch.setattr("steelyard.tables._run_table.BATCH_ROWS", 15)
     path = write(
         tmp_path / "runs.jsonl",
         *[{"id": f"{n}", "task": "t", "tier": f"T{n % 7}", "passed": n % 3 == 0} for n in range(100)],

@@ -9,16 +9,13 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.records.cells import own_cell, own_value
-from steelyard.records.decode import encode_run
-from steelyard.records.run import Failure, Origin, Run, Usage
-from steelyard.reports.runs import write_runs
-from steelyard.sources._base import Entry
-from steelyard.sources._gather import gather
+from steelyard.formats import PlacedRun
+from steelyard.records import Failure, Origin, Run, Usage, encode_run, own_cell, own_value
+from steelyard.reports import write_runs
+from steelyard.tables import gather
 from strategies import runs
 
 ENDINGS = ("jsonl", "csv", "parquet")
@@ -57,7 +54,7 @@ def runs_with_own_keys(draw: st.DrawFn) -> list[Run]:
 
 
 def read_back(path: Path) -> list[Run]:
-    return [item.run for item in gather([path]) if isinstance(item, Entry)]
+    return [item.run for item in gather([path]) if isinstance(item, PlacedRun)]
 
 
 @settings(

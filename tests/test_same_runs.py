@@ -11,16 +11,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.records.decode import content_digest, content_id, decode_run, encode_run
-from steelyard.records.finding import Rejected
-from steelyard.records.identity import RunIds
-from steelyard.records.run import Run
-from steelyard.workflow.read import Reading
+from steelyard.records import Rejected, Run, RunIds, content_digest, content_id, decode_run, encode_run
+from steelyard.workflow import RunReading
 
 ONE = {"id": "a", "task": "t", "passed": True}
 OTHER = {"id": "a", "task": "t", "passed": False}
@@ -35,7 +31,7 @@ def write(path: Path, *records: dict[str, Any]) -> Path:
 
 def by_read(paths: Sequence[Path]) -> tuple[list[str], list[str], list[str]]:
     """Ids of the runs, places set aside, and the codes of findings."""
-    reading = Reading(paths)
+    reading = RunReading(paths)
     ids = sorted(run.id or "" for run in reading)
     refused = [f"{one.where} {one.reason} {one.hint}" for one in reading.summary.set_aside.listed]
     return ids, sorted(refused), sorted(finding.code for finding in reading.summary.findings)
@@ -101,7 +97,7 @@ def test_a_file_with_the_same_bytes_counts_once_for_every_command(tmp_path: Path
 def test_what_read_writes_and_its_origin_are_the_same_runs(tmp_path: Path) -> None:
     origin = write(tmp_path / "runs.jsonl", NAMELESS, NAMELESS, {"id": "x", "task": "t"})
     written = tmp_path / "written.jsonl"
-    written.write_bytes(b"".join(encode_run(run) + b"\n" for run in Reading([origin])))
+    written.write_bytes(b"".join(encode_run(run) + b"\n" for run in RunReading([origin])))
     for order in ([origin, written], [written, origin]):
         assert by_measure(order)[0] == by_read(order)[0] == by_read([origin])[0]
 

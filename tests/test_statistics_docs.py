@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from commands import steelyard
-from steelyard.standings.intervals import METHODS
+from steelyard.standings._choosing_intervals import METHODS
 
 DOCS = Path(__file__).parent.parent / "docs"
 

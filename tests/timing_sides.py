@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steelyard.records.timing import Timing, TimingSummary, place_of
-from steelyard.speedups._options import Options
-from steelyard.speedups._result import Speedups, speedups_of
+from steelyard.records import Timing, TimingSummary, place_of
+from steelyard.speedups import SpeedupConstants, Speedups, speedups_of
+from steelyard.speedups._benchmark_table import Attempt
 from steelyard.speedups._sides import Side, side_of
-from steelyard.speedups._table import Attempt
 
 Measured = Mapping[str, Sequence[float] | float | None]
 
@@ -34,7 +33,7 @@ def attempt(nop: Measured, oracle: Measured, changed: Measured, **more: Any) -> 
 
 
 def measured(*attempts: Attempt, intervals: bool = True, **options: Any) -> Speedups:
-    return speedups_of(attempts, Options(**options), intervals=intervals)
+    return speedups_of(attempts, SpeedupConstants(**options), intervals=intervals)
 
 
 def payload_of(found: Speedups, agent: str = "tool:model") -> dict[str, Any]:

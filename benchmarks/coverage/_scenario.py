@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from steelyard.statistics.results import Floats, Interval
+from steelyard.statistics import Floats, Interval
 
 Kind = Literal["interval", "exact interval", "cautious interval", "test", "exact test"]
 PROMISES: dict[Kind, tuple[float, float]] = {

@@ -8,8 +8,9 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.coverage._scenario import DRAWS, Simulation, fresh_seed, holds_truth, pass_chances, rejects, share_of
-from steelyard.statistics.multiplicity import holm
-from steelyard.statistics.paired import (
+from steelyard.statistics import (
+    Floats,
+    holm,
     mcnemar_exact,
     paired_bootstrap,
     paired_plus_two,
@@ -19,7 +20,6 @@ from steelyard.statistics.paired import (
     sign_flip,
     sign_flip_many,
 )
-from steelyard.statistics.results import Floats
 
 
 def _differences(random: np.random.Generator, tasks: int, attempts: tuple[int, int], shift: float = 0.0) -> Floats:

@@ -8,12 +8,21 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.coverage._scenario import DRAWS, Simulation, fresh_seed, holds_truth, pass_chances, share_of
-from steelyard.statistics.bootstrap import bootstrap_mean
-from steelyard.statistics.means import clustered, median_clustered, median_exact, student, wilson_clustered
-from steelyard.statistics.passes import passes_over_tasks
-from steelyard.statistics.proportions import clopper_pearson, wilson
-from steelyard.statistics.ratios import fieller, ratio_bootstrap
-from steelyard.statistics.results import Floats, Interval
+from steelyard.statistics import (
+    Floats,
+    Interval,
+    bootstrap_mean,
+    clopper_pearson,
+    clustered,
+    fieller,
+    median_clustered,
+    median_exact,
+    passes_over_tasks,
+    ratio_bootstrap,
+    student,
+    wilson,
+    wilson_clustered,
+)
 
 
 def _enumerated(method: Callable[..., Interval], n: int, shares: Floats) -> Floats:

@@ -7,10 +7,7 @@ import itertools
 import numpy as np
 
 from benchmarks.coverage._scenario import fresh_seed, holds_truth, share_of
-from steelyard.statistics.agreement import krippendorff_alpha, severity
-from steelyard.statistics.multiplicity import holm
-from steelyard.statistics.paired import sign_flip_many
-from steelyard.statistics.pairwise import rank_bands, rank_intervals
+from steelyard.statistics import holm, krippendorff_alpha, rank_bands, rank_intervals, severity, sign_flip_many
 
 
 def alpha_units(random: np.random.Generator, trials: int) -> float:

@@ -1,4 +1,4 @@
-"""A labelled synthetic experiment: 7 tiers x 3 tasks x 10 runs with every part of a record filled.
+"""A labeled synthetic experiment: 7 tiers x 3 tasks x 10 runs with every part of a record filled.
 
 No agent ran. The numbers follow a made-up story (each tier adds skill and tokens, tooling adds schema tokens) so that
 every table has something to show. The generator draws only seeded uniform numbers, which Python keeps the same.
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from steelyard.records.run import (
+from steelyard.records import (
+    SCHEMES,
     Action,
     Call,
     Change,
@@ -26,7 +27,6 @@ from steelyard.records.run import (
     TestResults,
     Usage,
 )
-from steelyard.records.tiers import SCHEMES
 
 EXPERIMENT = "synthetic-demo"
 RUNS_PER_TASK = 10

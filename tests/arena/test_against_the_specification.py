@@ -9,10 +9,8 @@ import pytest
 
 import arena_twin as twin
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena.arena import Arena
-from steelyard.arena.known import Policy
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.standings import outliers, standings
+from steelyard.arena import Arena, Policy, outliers, task_standings
+from steelyard.results import Receipt
 from steelyard.store import Store
 
 SCORES = ("overall_score", "efficiency_score", "speed_score", "cost_score", "correctness_score", "adjusted_score")
@@ -26,7 +24,7 @@ SIZES = [random.Random(41).choice((3, 4, 5, 6, 7, 12, 29, 30, 31, 60)) for _ in 
 
 def compare(arena: Arena, task: dict[str, Any], submissions: list[dict[str, Any]], policy: Policy) -> None:
     expected, version = twin.pipeline(task, submissions, policy=policy)
-    found = standings(arena, task["id"], policy=policy)
+    found = task_standings(arena, task["id"], policy=policy)
     assert found.baseline_version == version
     assert {name: found.baseline[name] for name in twin.baseline_of(submissions)} == twin.baseline_of(submissions)
     by_id = {one["submission_id"]: one for one in expected}
@@ -100,7 +98,7 @@ def test_receipts_of_a_batch_in_portions_name_the_same_places_as_the_standings(s
         receipts = {
             one.submission_id: one for one in arena.submit(rows[start : start + 150]) if isinstance(one, Receipt)
         }
-        for one in standings(arena, "t").standings:
+        for one in task_standings(arena, "t").standings:
             if one.submission_id in receipts:
                 held = receipts[one.submission_id]
                 for name in (*SCORES, "overall_ranking", "percentile", "baseline_version"):
@@ -115,6 +113,6 @@ def test_a_rescore_of_what_is_right_changes_nothing(store: Store, policy: Policy
     arena.add_task(as_task(task))
     rows = [as_submission(random_submission(random.Random(1), f"s{place}", task["id"], place)) for place in range(80)]
     arena.submit(rows)
-    before = standings(arena, task["id"])
+    before = task_standings(arena, task["id"])
     assert arena.rescore() == 80
-    assert standings(arena, task["id"]) == before
+    assert task_standings(arena, task["id"]) == before

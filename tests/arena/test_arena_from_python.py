@@ -10,8 +10,8 @@ import pytest
 
 import steelyard as sy
 from arena_makers import make_arena
-from steelyard.arena.receipts import Receipt
-from steelyard.records.finding import Rejected
+from steelyard.records import Rejected
+from steelyard.results import Receipt
 from steelyard.store import Store
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "arena.md"

@@ -7,23 +7,21 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from steelyard.arena.baseline import Bounds, Facts, baseline_of, middle, own_baseline, quartile
-from steelyard.arena.cents import cents, cents_column, points
-from steelyard.arena.intervals import mean_interval, score_interval
-from steelyard.arena.middle import Middle, Tally
-from steelyard.arena.rescoring import Yardstick, score_all, with_yardsticks
-from steelyard.arena.rows import frame_of
-from steelyard.arena.rules import read_rules
-from steelyard.arena.scoring import FACTS, KEPT, score, score_columns
-from steelyard.arena.tallies import Ranks, place
+from steelyard.arena import read_rules
+from steelyard.arena.scoring._baseline import BaselineBounds, Facts, baseline_of, middle, own_baseline, quartile
+from steelyard.arena.scoring._rescoring import Yardstick, score_all, with_yardsticks
+from steelyard.arena.scoring._running_median import RunningMedian, Tally
+from steelyard.arena.scoring._score_cents import cents, cents_column, points
+from steelyard.arena.scoring._score_intervals import mean_interval, score_interval
+from steelyard.arena.scoring._scores import FACTS, KEPT, score, score_columns
+from steelyard.arena.scoring._stored_tallies import Ranks, place
+from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.errors import BadProfile, UnknownName, UsageError
-from steelyard.metrics._catalog import catalog
+from steelyard.metrics import catalog
 from steelyard.profiles import Profile, load_profile
-from steelyard.records.missing import Missing
-from steelyard.records.task import Task, convert_task
+from steelyard.records import Missing, Task, convert_task
 
 RULES = read_rules(load_profile("arena-1"))
 VALUES = st.lists(st.integers(0, 12) | st.integers(0, 2**53), min_size=1, max_size=60)
@@ -48,12 +46,12 @@ class Elsewhere:
 @settings(max_examples=150, deadline=None)
 @given(earlier=VALUES, coming=VALUES)
 def test_the_running_median_is_the_median(earlier: list[int], coming: list[int]) -> None:
-    first = Middle(Tally(), n=0, value=None, below=0)
+    first = RunningMedian(Tally(), n=0, value=None, below=0)
     for number, value in enumerate(earlier, 1):
         first.add(value)
         assert first.median() == statistics.median(earlier[:number])
-    elsewhere = Middle(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
-    at_once = Middle(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
+    elsewhere = RunningMedian(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
+    at_once = RunningMedian(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
     for number, value in enumerate(coming, 1):
         elsewhere.add(value)
         assert elsewhere.median() == statistics.median(earlier + coming[:number])
@@ -86,7 +84,7 @@ SOME = {
 }
 PAIR = st.tuples(st.floats(0, 2000), st.floats(0, 2000)).map(sorted)
 BOUNDS = st.builds(
-    lambda a, b, c, d, median: Bounds(*a, *b, *c, *d, median),
+    lambda a, b, c, d, median: BaselineBounds(*a, *b, *c, *d, median),
     PAIR,
     PAIR,
     PAIR,
@@ -97,7 +95,9 @@ BOUNDS = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.tuples(st.fixed_dictionaries(SOME), BOUNDS), min_size=1, max_size=6))
-def test_one_submission_and_a_column_of_them_get_the_same_bits(rows: list[tuple[dict[str, float], Bounds]]) -> None:
+def test_one_submission_and_a_column_of_them_get_the_same_bits(
+    rows: list[tuple[dict[str, float], BaselineBounds]],
+) -> None:
     constants = RULES.constants_of(Task(id="t", category="debugging", difficulty="advanced"))
     facts = {name: [row[name] for row, _ in rows] for name in FACTS}
     frame = with_yardsticks(
@@ -123,7 +123,8 @@ def test_many_rows_and_few_rows_give_the_same_cents() -> None:
         facts["criteria_total"].append(rng.choice((1, 2, 3)))
     task = Task(id="t")
     yardstick = Yardstick(
-        Bounds(*(float(RULES.defaults_of(task)[name]) for name in Bounds._fields)), RULES.constants_of(task)
+        BaselineBounds(*(float(RULES.defaults_of(task)[name]) for name in BaselineBounds._fields)),
+        RULES.constants_of(task),
     )
     together = score_all(facts, [yardstick], [0] * 1000)
     for start in range(0, 1000, 100):

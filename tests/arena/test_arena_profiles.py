@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from steelyard.arena.baseline import Bounds, Facts, baseline_of, default_bounds
-from steelyard.arena.cents import points
-from steelyard.arena.rescoring import Yardstick, with_yardsticks
-from steelyard.arena.rows import frame_of
-from steelyard.arena.rules import RANGES, read_rules, score_metrics
-from steelyard.arena.scoring import FACTS, KEPT, RANKED, cents_columns, score, score_cents
-from steelyard.arena.suspicion import validate
+from steelyard.arena import RANKED, read_rules
+from steelyard.arena.scoring._baseline import BaselineBounds, Facts, baseline_of, default_bounds
+from steelyard.arena.scoring._rescoring import Yardstick, with_yardsticks
+from steelyard.arena.scoring._rules import RANGES, score_metrics
+from steelyard.arena.scoring._score_cents import points
+from steelyard.arena.scoring._scores import FACTS, KEPT, cents_columns, score, score_cents
+from steelyard.arena.scoring._submission_rows import frame_of
+from steelyard.arena.scoring._suspicion import validate
 from steelyard.errors import UsageError
 from steelyard.profiles import Profile, load_profile
-from steelyard.records.finite import MOST
-from steelyard.records.task import Task
+from steelyard.records import MOST, Task
 from steelyard.surfaces.cli import run
-from steelyard.workflow.arena import arena_at
+from steelyard.workflow import open_arena
 
 
 def profile_of(changed: dict[str, Any]) -> Profile:
@@ -50,7 +49,7 @@ def test_a_profile_without_finite_numbers_leaves_the_store_as_it_was(
     assert not list(tmp_path.glob("*.db"))
     assert run(["arena", "init", *at]) == 0
     assert run(["arena", "rescore", "--profile", str(path), *at]) == 2
-    assert arena_at(store_address).rules.name == "arena-1"
+    assert open_arena(store_address).rules.name == "arena-1"
 
 
 @pytest.mark.parametrize(
@@ -142,12 +141,12 @@ def facts(draw: st.DrawFn) -> dict[str, float | None]:
     }
 
 
-def own_bounds(rows: list[dict[str, float | None]]) -> Bounds:
+def own_bounds(rows: list[dict[str, float | None]]) -> BaselineBounds:
     """The bounds that these submissions make themselves, as a task has them from its fifth on."""
     columns = {name: [row[name] for row in rows] for name in FACTS}
     known = Facts(**{name: columns[name] for name in Facts._fields})  # type: ignore[arg-type]  # drawn in these types
-    unstated = dict.fromkeys(Bounds._fields, 1.0)
-    return Bounds(*(baseline_of(known, defaults=unstated, least=1)[name] for name in Bounds._fields))
+    unstated = dict.fromkeys(BaselineBounds._fields, 1.0)
+    return BaselineBounds(*(baseline_of(known, defaults=unstated, least=1)[name] for name in BaselineBounds._fields))
 
 
 @settings(max_examples=200, deadline=None)

@@ -12,21 +12,18 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-import steelyard.arena.arena as arena_module
-import steelyard.arena.events as events_module
-import steelyard.arena.known as known_module
+import steelyard.arena.intake._arena as arena_module
+import steelyard.arena.notifying._events as events_module
+import steelyard.arena.scoring._stored_receipts as known_module
 from arena_makers import as_submission, as_task, changed_profile, make_arena, random_submission
-from steelyard.arena.arena import Arena, open_arena
-from steelyard.arena.board import Board, load_boards
-from steelyard.arena.events import unfold_events
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.small import SMALL
-from steelyard.arena.standings import standings
+from steelyard.arena import Arena, TaskState, open_arena, task_standings
+from steelyard.arena.notifying._events import unfold_events
+from steelyard.arena.scoring._packed_tallies import SMALL
+from steelyard.arena.scoring._task_state import load_task_states
 from steelyard.errors import UnknownName
-from steelyard.records.submission import Submission
-from steelyard.store import Store, open_store
-from steelyard.store.migrations.m0001_arena import outbox
-from steelyard.store.migrations.m0011_batches import folded_events
+from steelyard.records import Submission
+from steelyard.results import Receipt
+from steelyard.store import Store, folded_events, open_store, outbox
 
 PATIENCE_SECONDS = 0.4
 """How long one is given to get in between, which it must not."""
@@ -72,18 +69,18 @@ class Meanwhile:
 def after_loading(monkeypatch: pytest.MonkeyPatch, module: ModuleType, meanwhile: Meanwhile) -> None:
     """Let something come in between as soon as the module has loaded the state of tasks."""
 
-    def load(*args: Any, **options: Any) -> dict[int, Board]:  # Any: as `load_boards` takes them
-        found = load_boards(*args, **options)
+    def load(*args: Any, **options: Any) -> dict[int, TaskState]:  # Any: as `load_task_states` takes them
+        found = load_task_states(*args, **options)
         if not meanwhile.is_begun:  # what comes in between may load too
             meanwhile.start()
         return found
 
-    monkeypatch.setattr(module, "load_boards", load)
+    monkeypatch.setattr(module, "load_task_states", load)
 
 
 def check_tallies(arena: Arena) -> None:
     """What a receipt says, from tallies, is what the standings say, from every submission."""
-    shown = {one.submission_id: one for one in standings(arena, "task").standings}
+    shown = {one.submission_id: one for one in task_standings(arena, "task").standings}
     again = [one for one in some(40) + some(40, start=1000) if one.id in shown]
     for receipt in arena.submit(again):
         assert isinstance(receipt, Receipt)
@@ -106,7 +103,7 @@ def test_a_known_submission_is_answered_from_one_state(
     assert arena.submit(some(40)) == before
     monkeypatch.undo()
     meanwhile.end()
-    assert standings(arena, "task").n == count + 40
+    assert task_standings(arena, "task").n == count + 40
     check_tallies(arena)
 
 
@@ -124,7 +121,7 @@ def test_a_submission_that_meets_a_change_of_policy_is_scored_by_the_new_one(
     monkeypatch.undo()
     meanwhile.end()
     assert other.policy == "as-submitted"
-    assert standings(arena, "task").n == 40 + size
+    assert task_standings(arena, "task").n == 40 + size
     check_tallies(arena)
 
 
@@ -136,7 +133,7 @@ def test_every_door_follows_a_change_of_settings(store: Store) -> None:
     assert (other.rules, other.policy) == (arena.rules, "as-submitted")
     other.submit(some(5))
     arena.rescore(policy="current")
-    shown = standings(other, "task")
+    shown = task_standings(other, "task")
     assert (shown.policy, shown.profile) == ("current", "mine")
 
 
@@ -156,11 +153,11 @@ def test_a_change_of_settings_that_fails_changes_nothing(store: Store) -> None:
     arena = make_arena(store)
     arena.add_task(as_task({"id": "task", "difficulty": "advanced"}))
     arena.submit(some(5))
-    before = standings(arena, "task")
+    before = task_standings(arena, "task")
     with pytest.raises(UnknownName, match="advanced"):
         arena.rescore(profile=changed_profile(difficulty_factors={"beginner": 1.0}), policy="as-submitted")
     assert (arena.rules.name, arena.policy) == ("arena-1", "current")
-    assert standings(arena, "task") == before
+    assert task_standings(arena, "task") == before
 
 
 def test_two_that_unfold_events_leave_none_and_double_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

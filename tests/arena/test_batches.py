@@ -11,27 +11,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sqlalchemy import delete, func, insert, select
 
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena.arena import Arena, open_arena
-from steelyard.arena.counted import count, single, unpacked
-from steelyard.arena.events import unfold_events
-from steelyard.arena.intake import group, group_medians, running_extremes
-from steelyard.arena.known import Policy
-from steelyard.arena.notify import notify_once, waiting
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.small import SMALL, Packed, pack, unpack
-from steelyard.arena.tallies import FIELDS
-from steelyard.arena.targets import Target
-from steelyard.arena.watching import Watch
+from steelyard.arena import Arena, Policy, Watch, notify_once, open_arena
+from steelyard.arena.intake._column_baselines import group, group_medians, running_extremes
+from steelyard.arena.notifying._events import unfold_events
+from steelyard.arena.notifying._sending import waiting
+from steelyard.arena.notifying._targets import Target
+from steelyard.arena.scoring._column_tallies import count, single, unpacked
+from steelyard.arena.scoring._packed_tallies import SMALL, Packed, pack, unpack
+from steelyard.arena.scoring._stored_tallies import FIELDS
 from steelyard.profiles import Profile, load_profile
-from steelyard.records.submission import Submission
-from steelyard.store import Store, open_store
-from steelyard.store.migrations.m0001_arena import baselines, outbox, states, submissions, tallies
-from steelyard.store.migrations.m0011_batches import folded_events, small_tallies
+from steelyard.records import Submission
+from steelyard.results import Receipt
+from steelyard.store import (
+    Store,
+    baselines,
+    folded_events,
+    open_store,
+    outbox,
+    small_tallies,
+    states,
+    submissions,
+    tallies,
+)
 
 HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
 
@@ -151,7 +156,7 @@ def test_a_rescore_keeps_the_tallies_of_small_tasks(store: Store) -> None:
 
 
 def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.arena.arena.ROWS_PER_TRANSACTION", 40)
+    monkeypatch.setattr("steelyard.arena.intake._arena.ROWS_PER_TRANSACTION", 40)
     tasks, rows = made_up([40, 40, 40], seed=8)
     arena = make_arena(store)
     for task in tasks:
@@ -170,7 +175,7 @@ def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monk
 def test_bad_ones_in_a_batch_of_many_portions_are_refused_where_they_stand(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.arena.arena.ROWS_PER_TRANSACTION", 300)
+    monkeypatch.setattr("steelyard.arena.intake._arena.ROWS_PER_TRANSACTION", 300)
     tasks, rows = made_up([260, 260, 30], seed=9)
     arena = make_arena(store)
     for task in tasks:
@@ -286,7 +291,9 @@ def test_running_medians_are_the_medians(tasks: list[tuple[list[int], list[int]]
     packed = [pack({value: earlier.count(value) for value in earlier}) for earlier, _ in tasks]
     coming = np.array([value for _, held in tasks for value in held])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("steelyard.arena.intake.FEW", few)  # 0: one by one, as with many distinct values
+        patch.setattr(
+            "steelyard.arena.intake._column_baselines.FEW", few
+        )  # 0: one by one, as with many distinct values
         found = group_medians(packed, coming, group([len(held) for _, held in tasks]))
     assert found.tolist() == [
         statistics.median(earlier + held[: n + 1]) for earlier, held in tasks for n in range(len(held))

@@ -16,13 +16,10 @@ from sqlalchemy import select
 
 from arena_crash import TASKS, WORKERS, made
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena.arena import open_arena
-from steelyard.arena.events import EVALUATED, event_id, unfold_events
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.standings import standings
-from steelyard.store import Store, open_store
-from steelyard.store.migrations.m0001_arena import baselines, outbox, states, submissions, tallies
-from steelyard.store.migrations.m0011_batches import small_tallies
+from steelyard.arena import open_arena, task_standings
+from steelyard.arena.notifying._events import EVALUATED, event_id, unfold_events
+from steelyard.results import Receipt
+from steelyard.store import Store, baselines, open_store, outbox, small_tallies, states, submissions, tallies
 
 CRASH = Path(__file__).parent.parent / "arena_crash.py"
 CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]
@@ -87,7 +84,7 @@ def check_equals_a_rebuild(store: Store, folder: Path, *, seed: int) -> None:
     again = [as_submission(made(*map(int, one.split("-")), seed)) for one in order]
     assert all(isinstance(outcome, Receipt) for outcome in rebuilt.submit(again))
     for task in arena.tasks():
-        one, other = standings(arena, task.id), standings(rebuilt, task.id)
+        one, other = task_standings(arena, task.id), task_standings(rebuilt, task.id)
         assert one.n == other.n > 0
         left_out = {"evaluated_at"}
         for a, b in zip(one.standings, other.standings, strict=True):
@@ -152,10 +149,10 @@ def receiver() -> Iterator[str]:
 
 NOTIFY = """
 import sys
-from steelyard.arena.arena import now_microseconds
-from steelyard.arena.delivering import LEASE_SECONDS, SECOND
-from steelyard.arena.notify import notify_once
-from steelyard.arena.targets import Target
+from steelyard.arena.intake._arena import now_microseconds
+from steelyard.arena.notifying._delivery import LEASE_SECONDS, SECOND
+from steelyard.arena.notifying._sending import notify_once
+from steelyard.arena.notifying._targets import Target
 from steelyard.store import open_store
 print("ready", flush=True)
 later = now_microseconds() + int(sys.argv[3]) * 2 * LEASE_SECONDS * SECOND  # leases of the killed have run out

@@ -22,14 +22,13 @@ import zstandard
 
 from arena_makers import as_submission, as_task, folder_of, make_arena
 from steelyard import sandbox
-from steelyard.arena.artifacts import BadArtifacts, locate, staged
-from steelyard.arena.criteria import NO_ARTIFACTS, check_all
-from steelyard.arena.receipts import CriterionResult, Receipt
-from steelyard.arena.standings import standings
-from steelyard.arena.task_files import read_task_files
+from steelyard.arena import task_standings
+from steelyard.arena.checking._artifacts import BadArtifacts, locate, staged
+from steelyard.arena.checking._criteria import NO_ARTIFACTS, check_all
+from steelyard.arena.checking._task_files import read_task_files
 from steelyard.errors import Interrupted
-from steelyard.records.finding import Rejected
-from steelyard.records.task import convert_task
+from steelyard.records import Rejected, convert_task
+from steelyard.results import CriterionResult, Receipt
 from steelyard.store import Store
 
 needs_sandbox = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
@@ -484,7 +483,7 @@ def test_artifacts_are_refused_beyond_a_depth_that_everything_can_handle(tmp_pat
 
 
 def test_a_name_counts_each_time_an_archive_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.arena.artifacts.MOST_FILES", 10)
+    monkeypatch.setattr("steelyard.arena.checking._artifacts.MOST_FILES", 10)
     for count in (10, 11):
         with tarfile.open(tmp_path / f"{count}.tar", "w") as archive:
             for _ in range(count):
@@ -621,7 +620,7 @@ def test_a_folder_exchanged_for_a_link_while_it_is_read_leads_nowhere(
             (folder / "inner").symlink_to(tmp_path / "outside")
         return opened(path, flags, mode, dir_fd=dir_fd)
 
-    monkeypatch.setattr("steelyard.arena.artifacts.os.open", exchanging)
+    monkeypatch.setattr("steelyard.arena.checking._artifacts.os.open", exchanging)
     with staged(folder) as found:
         assert list(found.folder.rglob("x.txt")) == []
     assert (folder / "inner").is_symlink()
@@ -684,7 +683,7 @@ def test_a_submission_with_artifacts_is_scored_by_what_they_show(store: Store, t
     assert isinstance(away, Rejected)
     assert (shown.correctness_score, shown.claimed) == (50.0, ())  # the tests pass, the file is not there
     assert (claimed.correctness_score, claimed.claimed) == (50.0, ("file_exists",))
-    held = {row.submission_id: row.claimed for row in standings(arena, "t").standings}
+    held = {row.submission_id: row.claimed for row in task_standings(arena, "t").standings}
     assert held == {"shown": (), "claimed": ("file_exists",)}
     (again,) = arena.submit(given[:1], artifacts_root=tmp_path)
     assert isinstance(again, Receipt)

@@ -11,17 +11,14 @@ from typing import Any
 import pytest
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.standings import standings
+from steelyard.arena import task_standings
 from steelyard.errors import UsageError
-from steelyard.records.decode import Refused
-from steelyard.records.finite import MOST
-from steelyard.records.run import Step
-from steelyard.records.submission import Submission, decode_submission
-from steelyard.records.task import BaselineDefaults, CommandSucceeds, Task, convert_task
+from steelyard.records import MOST, CommandSucceeds, Refused, Step, Submission, Task, convert_task, decode_submission
+from steelyard.records._task import BaselineDefaults
+from steelyard.results import Receipt
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
-from steelyard.workflow.arena import arena_at
+from steelyard.workflow import open_arena
 
 INF, NAN = float("inf"), float("nan")
 EVEN = {"efficiency": 0.25, "speed": 0.25, "cost": 0.25, "correctness": 0.25}
@@ -105,7 +102,7 @@ def test_nothing_of_a_file_is_dropped_silently(
     run(["arena", "init", "--store", store_address])
     assert run(["arena", *command, str(tmp_path / "given.json"), "--store", store_address]) == 1
     assert reason in capsys.readouterr().err
-    assert arena_at(store_address).tasks() == []
+    assert open_arena(store_address).tasks() == []
 
 
 def test_a_bad_task_map_is_not_called_a_task(
@@ -183,7 +180,7 @@ def test_text_that_no_database_takes_is_refused_and_the_other_tasks_are_added(
     said = capsys.readouterr().err
     assert "task 'bad': " in said
     assert "holds a NUL byte or half a character" in said
-    arena = arena_at(store_address)
+    arena = open_arena(store_address)
     assert [one.id for one in arena.tasks()] == ["good"]
     with pytest.raises(UsageError, match="half a character"):
         arena.add_task(as_task({"id": "bad", **values}))
@@ -222,8 +219,8 @@ def test_a_submission_s_id_that_does_not_fit_an_index_costs_no_batch(
     assert run(["arena", "init", *at]) == 0
     assert run(["arena", "task", "add", str(tmp_path / "task.json"), *at]) == 0
     assert run(["arena", "submit", str(tmp_path / "given.jsonl"), *at]) == 1
-    arena = arena_at(store_address)
-    assert {one.submission_id for one in standings(arena, "t").standings} == {"first", "last"}
+    arena = open_arena(store_address)
+    assert {one.submission_id for one in task_standings(arena, "t").standings} == {"first", "last"}
     for escaped in (False, True):
         with pytest.raises(Refused, match="longer than 1024 bytes"):
             decode_submission(json.dumps(rows[1], ensure_ascii=escaped).encode())

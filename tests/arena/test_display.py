@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from arena_makers import changed_profile, make_arena
-from steelyard.arena.explaining import evaluation
-from steelyard.arena.history import history
-from steelyard.arena.rules import score_metrics
+from steelyard.arena import evaluation, history
+from steelyard.arena.scoring._rules import score_metrics
 from steelyard.errors import UnknownName
 from steelyard.store import Store
 from steelyard.surfaces.cli import run

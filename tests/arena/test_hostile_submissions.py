@@ -8,11 +8,11 @@ import pytest
 
 from arena_makers import as_submission, folder_of
 from steelyard import sandbox
-from steelyard.arena.artifacts import staged
-from steelyard.arena.criteria import check_all
-from steelyard.arena.receipts import CriterionResult
-from steelyard.arena.task_files import read_task_files
-from steelyard.records.task import convert_task
+from steelyard.arena.checking._artifacts import staged
+from steelyard.arena.checking._criteria import check_all
+from steelyard.arena.checking._task_files import read_task_files
+from steelyard.records import convert_task
+from steelyard.results import CriterionResult
 
 pytestmark = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
 

@@ -19,11 +19,9 @@ from arena_makers import as_submission, as_task, make_arena
 from commands import steelyard
 from processes import alive, until
 from steelyard import sandbox
-from steelyard.arena.arena import Arena
-from steelyard.arena.entries import Outcome
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.settling import interrupt_held_back
-from steelyard.arena.standings import standings
+from steelyard.arena import Arena, SubmissionOutcome, task_standings
+from steelyard.arena.intake._outcomes import interrupt_held_back
+from steelyard.results import Receipt
 from steelyard.store import Store
 
 needs_sandbox = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
@@ -55,7 +53,7 @@ def test_each_is_written_as_soon_as_it_is_checked(store: Store, tmp_path: Path, 
     class Enough(Exception):
         pass
 
-    def told(outcomes: Sequence[Outcome]) -> None:
+    def told(outcomes: Sequence[SubmissionOutcome]) -> None:
         seen.extend(one.submission_id for one in outcomes if isinstance(one, Receipt))
         if len(seen) == 3:  # the other two are still being checked, or wait for it
             raise Enough
@@ -63,7 +61,7 @@ def test_each_is_written_as_soon_as_it_is_checked(store: Store, tmp_path: Path, 
     with pytest.raises(Enough):
         arena.submit(given, artifacts_root=tmp_path, told=told)
     assert seen == ["s0", "s1", "s2"]
-    assert sorted(one.submission_id for one in standings(arena, "t").standings) == seen
+    assert sorted(one.submission_id for one in task_standings(arena, "t").standings) == seen
     until(lambda: alive(marker) == [])
 
 
@@ -78,7 +76,7 @@ def test_ctrl_c_keeps_what_was_checked_and_says_how_much(
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = [sys.executable, "-m", "steelyard", "arena", "submit", str(file), "--store", store_address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        until(lambda: standings(arena, "t").n == 4 and alive(marker) != [])
+        until(lambda: task_standings(arena, "t").n == 4 and alive(marker) != [])
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -135,14 +133,14 @@ def test_ctrl_c_waits_for_the_end_of_the_transaction_but_not_twice() -> None:
 def test_interrupted_in_a_transaction_what_was_told_is_what_is_there(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.arena.arena.ROWS_PER_TRANSACTION", 2)
+    monkeypatch.setattr("steelyard.arena.intake._arena.ROWS_PER_TRANSACTION", 2)
     arena = make_arena(store)
     for name in "abc":
         arena.add_task(as_task({"id": name}))
     given = [as_submission({"id": f"{name}1", "task_id": name, "total_tokens": 5, "tool_calls": 2}) for name in "abc"]
     heard: list[str] = []
 
-    def told(outcomes: Sequence[Outcome]) -> None:
+    def told(outcomes: Sequence[SubmissionOutcome]) -> None:
         heard.extend(one.submission_id for one in outcomes if isinstance(one, Receipt))
         if heard:
             signal.raise_signal(signal.SIGINT)
@@ -153,7 +151,7 @@ def test_interrupted_in_a_transaction_what_was_told_is_what_is_there(
 
 
 def held(arena: Arena) -> list[str]:
-    return sorted(one.submission_id for name in "abc" for one in standings(arena, name).standings)
+    return sorted(one.submission_id for name in "abc" for one in task_standings(arena, name).standings)
 
 
 def on_a_terminal(*arguments: str) -> tuple[int, str]:

@@ -10,23 +10,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event as Signal
-from threading import Thread
+from threading import Event as Signal, Thread
 from typing import Any, ClassVar
 
 import pytest
 from sqlalchemy import update
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena.arena import Arena, now_microseconds
-from steelyard.arena.delivering import LEASE_SECONDS, SECOND, SILENCES, waits_seconds
-from steelyard.arena.events import EVALUATED
-from steelyard.arena.notify import Round, notify_once, waiting
-from steelyard.arena.targets import Target
-from steelyard.arena.webhook import NoAnswer, send
+from steelyard.arena import Arena, notify_once, now_microseconds
+from steelyard.arena.notifying._delivery import LEASE_SECONDS, SECOND, SILENCES, waits_seconds
+from steelyard.arena.notifying._events import EVALUATED
+from steelyard.arena.notifying._sending import Round, waiting
+from steelyard.arena.notifying._targets import Target
+from steelyard.arena.notifying._webhook import NoAnswer, send
 from steelyard.errors import MissingExtra, UsageError
-from steelyard.store import Store, open_store
-from steelyard.store.migrations.m0015_outbox_waits import outbox
+from steelyard.store import Store, open_store, outbox
 
 HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
 OTHER = Target(name="other", url="http://127.0.0.1:9/other")
@@ -119,7 +117,7 @@ class TestTargetsInTrouble:
     def test_a_round_sends_what_was_due_when_it_began_and_ends(
         self, arena: Arena, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("steelyard.arena.delivering.FIRST_WAIT_SECONDS", 0)  # all retries are due at once
+        monkeypatch.setattr("steelyard.arena.notifying._delivery.FIRST_WAIT_SECONDS", 0)  # all retries are due at once
         receiver = Receiver("hook")
         done = notify_once(arena.store, [HOOK], sender=receiver)
         assert (done.failed, len(receiver.seen)) == (3, 3)

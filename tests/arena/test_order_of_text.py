@@ -11,11 +11,9 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from arena_makers import make_arena
-from steelyard.arena.history import history
-from steelyard.arena.standings import standings
-from steelyard.records.canon import Canon
-from steelyard.store import Store, open_store
-from steelyard.store.canons import canon_history, set_canon
+from steelyard.arena import history, task_standings
+from steelyard.records import Canon
+from steelyard.store import Store, canon_history, open_store, set_canon
 
 POSTGRES = os.environ.get("STEELYARD_TEST_POSTGRES")
 NAMES = ("a", "B", "b", "A", "ä", "Z", "_a", "10", "9", "a b", "ab", "ß", "é", "\U0001f600", "\uff21")
@@ -50,7 +48,7 @@ def test_a_history_is_the_same_in_every_database(english: Store) -> None:
     fields = {"task_id": "task", "total_tokens": 9, "tool_calls": 1, "submitted_at": "2026-01-01T00:00:00Z"}
     arena.submit([{**fields, "id": name} for name in NAMES])
     assert [one.submission_id for one in history(arena, task_id="task").moments] == sorted(NAMES)
-    assert [one.submission_id for one in standings(arena, "task").standings] == sorted(NAMES)
+    assert [one.submission_id for one in task_standings(arena, "task").standings] == sorted(NAMES)
 
 
 def test_canons_are_listed_in_the_same_order_in_every_database(english: Store) -> None:
@@ -58,10 +56,10 @@ def test_canons_are_listed_in_the_same_order_in_every_database(english: Store) -
         canon = Canon(
             prompt=name,
             code="1",
-            normalised="1",
+            normalized="1",
             signature="0" * 64,
             contract="{}",
-            normalisation_version="1",
+            normalization_version="1",
             oracle_version="1",
             distance_version="1",
         )

@@ -9,17 +9,15 @@ import pytest
 from sqlalchemy import func, select
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena.arena import Arena, now_microseconds
-from steelyard.arena.delivering import SECOND, serve, waits_seconds
-from steelyard.arena.events import EVALUATED
-from steelyard.arena.notify import notify_once, waiting
-from steelyard.arena.outbox import CHANGED_AT_ONCE, KEPT_DAYS, settle, skip_before, stands_for
-from steelyard.arena.targets import Target
-from steelyard.arena.watching import Watch
-from steelyard.records.moments import DAY
-from steelyard.store import Store, open_store
-from steelyard.store.migrations.m0013_deliveries_due import deliveries
-from steelyard.store.migrations.m0015_outbox_waits import INDEXES, outbox
+from steelyard.arena import Arena, Watch, notify_once, now_microseconds, skip_before
+from steelyard.arena.notifying._delivery import SECOND, serve, waits_seconds
+from steelyard.arena.notifying._events import EVALUATED
+from steelyard.arena.notifying._outbox import CHANGED_AT_ONCE, KEPT_DAYS, settle, stands_for
+from steelyard.arena.notifying._sending import waiting
+from steelyard.arena.notifying._targets import Target
+from steelyard.records import DAY
+from steelyard.store import Store, deliveries, open_store, outbox
+from steelyard.store.migrations.m0015_outbox_waits import INDEXES
 
 DOWN = Target(name="down", url="http://127.0.0.1:9/down")
 CI = Target(name="ci", url="http://127.0.0.1:9/ci")
@@ -177,8 +175,8 @@ class TestForgetting:
         assert len(watch.news()) == 2
 
     def test_a_round_forgets_a_bounded_number(self, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("steelyard.arena.outbox.FORGOTTEN_AT_ONCE", 4)
-        monkeypatch.setattr("steelyard.arena.outbox.PORTIONS_FORGOTTEN", 2)
+        monkeypatch.setattr("steelyard.arena.notifying._outbox.FORGOTTEN_AT_ONCE", 4)
+        monkeypatch.setattr("steelyard.arena.notifying._outbox.PORTIONS_FORGOTTEN", 2)
         submit(arena, range(3, 20))
         skip_before(arena.store, now_microseconds())
         moment = now_microseconds() + (KEPT_DAYS + 1) * DAY

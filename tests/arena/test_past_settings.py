@@ -8,14 +8,11 @@ import pytest
 from sqlalchemy import delete, select
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
-from steelyard.arena.arena import Arena
-from steelyard.arena.history import changes
-from steelyard.arena.standings import standings
+from steelyard.arena import Arena, changes, task_standings
 from steelyard.profiles import load_profile
-from steelyard.store import Store, open_store
+from steelyard.store import Store, open_store, past_settings, settings
 from steelyard.store._migrate import applied
-from steelyard.store.migrations.m0001_arena import settings
-from steelyard.store.migrations.m0012_past_settings import METADATA, past_settings
+from steelyard.store.migrations.m0012_past_settings import METADATA
 
 
 @pytest.fixture
@@ -33,17 +30,17 @@ def arena(store: Store, clock: list[int]) -> Arena:
 
 
 def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[int]) -> None:
-    then = standings(arena, "task")
+    then = task_standings(arena, "task")
     clock[0] = 2_000_000
     arena.rescore(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
     (found,) = changes(arena, since=1_500_000)
     assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
     before = {row.submission_id: row.overall_score for row in then.standings}
-    now = {row.submission_id: row.overall_score for row in standings(arena, "task").standings}
+    now = {row.submission_id: row.overall_score for row in task_standings(arena, "task").standings}
     assert before != now
     assert {one.submission_id: one.then_score for one in found.moved}.items() <= before.items()
     assert {one.submission_id: one.now_score for one in found.moved}.items() <= now.items()
-    assert standings(arena, "task", until=1_500_000) == then
+    assert task_standings(arena, "task", until=1_500_000) == then
     assert changes(arena, since=2_500_000) == []
 
 
@@ -65,7 +62,7 @@ def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: lis
 
 
 def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(arena: Arena) -> None:
-    shown = standings(arena, "task")
+    shown = task_standings(arena, "task")
     with arena.store.write() as connection:
         METADATA.drop_all(connection)
         connection.execute(delete(applied).where(applied.c.number == 12))
@@ -73,5 +70,5 @@ def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(are
     with again.read() as connection:
         held = {row.name: row.value for row in connection.execute(select(settings))}
         assert connection.execute(select(past_settings)).all() == [(1, 0, held["rules"], held["policy"])]
-    assert standings(arena, "task", until=1_000_000).standings == shown.standings
+    assert task_standings(arena, "task", until=1_000_000).standings == shown.standings
     again.close()

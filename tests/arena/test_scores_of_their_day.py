@@ -1,4 +1,4 @@
-"""A score of its day is labelled and explained by the profile that was in force when it was made."""
+"""A score of its day is labeled and explained by the profile that was in force when it was made."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ import pytest
 from sqlalchemy import delete, select
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
-from steelyard.arena.arena import Arena
-from steelyard.arena.explaining import evaluation
-from steelyard.arena.history import history
-from steelyard.arena.known import Policy
-from steelyard.arena.leaders import leaders
-from steelyard.arena.reigns import ScoredBy
-from steelyard.arena.standings import standings
+from steelyard.arena import Arena, Policy, evaluation, history, leaders, task_standings
+from steelyard.arena.scoring._rules_in_force import ScoredBy
 from steelyard.profiles import Profile, load_profile
-from steelyard.store import Store, open_store
+from steelyard.store import Store, open_store, reigns
 from steelyard.store._migrate import applied
-from steelyard.store.migrations.m0016_reigns import METADATA, reigns
+from steelyard.store.migrations.m0016_reigns import METADATA
 from steelyard.surfaces.cli import run
-from steelyard.workflow.arena import standing_rows
+from steelyard.workflow import standing_rows
 
 WEIGHTS = {"efficiency_weight": 0.05, "correctness_weight": 0.5}
 
@@ -60,7 +55,7 @@ def check_agreement(arena: Arena, ruled: dict[str, Profile]) -> None:
     for task in {one.id for one in arena.tasks()}:
         asked: tuple[Policy, ...] = ("current", "as-submitted")
         for policy in asked:
-            for one in standings(arena, task, policy=policy).standings:
+            for one in task_standings(arena, task, policy=policy).standings:
                 profile = ruled[one.submission_id] if policy == "as-submitted" else None
                 assert one.profile == (profile.name if profile else arena.rules.name)
                 if policy == arena.policy:
@@ -101,17 +96,17 @@ def test_every_view_tells_one_score_by_the_profile_that_made_it(store: Store, se
 
 
 def test_standings_name_the_profiles_that_made_their_scores(arena: Arena) -> None:
-    found = standings(arena, "task", top=2)
+    found = task_standings(arena, "task", top=2)
     made = (
         ScoredBy(profile="arena-1", since="1970-01-01T00:00:01+00:00", submissions=6),
         ScoredBy(profile="mine", since="1970-01-01T00:00:02+00:00", submissions=2),
     )
     assert (found.profile, found.scored_by) == ("mine", made)
     assert leaders(arena).scored_by == made
-    (now,) = standings(arena, "task", policy="current").scored_by
+    (now,) = task_standings(arena, "task", policy="current").scored_by
     assert (now.profile, now.submissions) == ("mine", 8)
     assert leaders(arena, policy="current").scored_by == (now,)
-    (then,) = standings(arena, "task", policy="current", until=1_500_000).scored_by
+    (then,) = task_standings(arena, "task", policy="current", until=1_500_000).scored_by
     assert (then.profile, then.submissions) == ("arena-1", 6)
 
 
@@ -120,11 +115,11 @@ def test_an_arena_of_the_policy_current_tells_scores_of_their_day_by_their_profi
     arena.add_task({"id": "task"})
     give(arena, 1, 2)
     arena.rescore(profile=mine())
-    rows = standing_rows(standings(arena, "task", policy="as-submitted"))
+    rows = standing_rows(task_standings(arena, "task", policy="as-submitted"))
     assert {row["profile"] for row in rows} == {"arena-1"}
     assert {row["arena_profile"] for row in rows} == {"mine"}
     assert all(row["breakdown"]["efficiency_weight"] == 0.35 for row in rows)
-    assert {row["profile"] for row in standing_rows(standings(arena, "task"))} == {"mine"}
+    assert {row["profile"] for row in standing_rows(task_standings(arena, "task"))} == {"mine"}
 
 
 def test_a_bound_is_a_default_by_the_rules_of_the_day(store: Store) -> None:
@@ -140,7 +135,7 @@ def test_a_bound_is_a_default_by_the_rules_of_the_day(store: Store) -> None:
 
 
 def test_an_older_store_goes_by_when_submissions_were_accepted(arena: Arena) -> None:
-    shown = standings(arena, "task")
+    shown = task_standings(arena, "task")
     with arena.store.write() as connection:
         counted = connection.execute(select(reigns)).all()
         METADATA.drop_all(connection)
@@ -148,7 +143,7 @@ def test_an_older_store_goes_by_when_submissions_were_accepted(arena: Arena) -> 
     again = open_store(arena.store.url.render_as_string(hide_password=False), create=False)
     with again.read() as connection:
         assert connection.execute(select(reigns)).all() == counted == [(1, 2, 6)]
-    assert standings(arena, "task") == shown
+    assert task_standings(arena, "task") == shown
     again.close()
 
 
@@ -214,12 +209,12 @@ def test_a_rescore_says_that_scores_of_their_day_stay(
     arena = make_arena(store, policy="as-submitted")
     arena.add_task({"id": "task"})
     give(arena, 1, 2, 3, 4, 5, 6)
-    before = [one.overall_score for one in standings(arena, "task").standings]
+    before = [one.overall_score for one in task_standings(arena, "task").standings]
     assert run(["arena", "rescore", "--profile", files["profile"], *at(store)]) == 0
     shown = capsys.readouterr().out
     assert "scored by mine, policy" not in shown
     assert "6 submissions ranked anew by the scores of their day, which stay; new ones are scored by mine" in shown
-    assert [one.overall_score for one in standings(arena, "task").standings] == before
+    assert [one.overall_score for one in task_standings(arena, "task").standings] == before
     found = asked(capsys, "arena", "rescore", *at(store))
     assert (found["submissions"], found["rescored"], found["profile"]) == (6, 0, "mine")
     found = asked(capsys, "arena", "rescore", "--policy", "current", *at(store))

@@ -11,9 +11,8 @@ from sqlalchemy import insert, inspect, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from steelyard.errors import BadStore, StoreUnavailable
-from steelyard.store import Store, alongside, insert_columns, open_store
+from steelyard.store import Store, alongside, insert_columns, open_store, settings, tasks
 from steelyard.store._migrate import applied, migrations
-from steelyard.store.migrations.m0001_arena import settings, tasks
 
 
 def test_a_new_store_has_every_migration_once(store: Store) -> None:
@@ -57,7 +56,7 @@ def test_an_address_that_is_no_store_is_refused(address: str) -> None:
         open_store(address)
 
 
-def test_a_misspelt_file_does_not_become_an_empty_store(tmp_path: Path) -> None:
+def test_a_misspelled_file_does_not_become_an_empty_store(tmp_path: Path) -> None:
     with pytest.raises(BadStore, match="no such store"):
         open_store(f"sqlite:///{tmp_path}/stelyard.db", create=False)
     assert list(tmp_path.iterdir()) == []

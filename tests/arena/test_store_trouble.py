@@ -13,11 +13,9 @@ from sqlalchemy.engine import Connection
 
 import steelyard.store._engine as engine_module
 from arena_makers import as_task, make_arena
-from steelyard.arena.arena import open_arena
-from steelyard.arena.standings import standings
+from steelyard.arena import open_arena, task_standings
 from steelyard.errors import BadStore, StoreUnavailable, ValueNotTaken
-from steelyard.store import Store, open_store
-from steelyard.store.migrations.m0001_arena import settings, tasks
+from steelyard.store import Store, open_store, settings, tasks
 from steelyard.surfaces.cli import run
 
 GOOD = {"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 2}
@@ -39,7 +37,7 @@ def test_a_table_that_is_gone_is_an_error_with_the_store_s_name(
     with store.write() as connection:
         connection.execute(text("DROP TABLE arena_baselines"))
     with pytest.raises(StoreUnavailable, match="arena_baselines"):
-        standings(arena, "task")
+        task_standings(arena, "task")
     with pytest.raises(StoreUnavailable, match="arena_baselines"):
         arena.submit([GOOD])
     assert run(["arena", "standings", "task", "--store", store_address]) == 1
@@ -86,7 +84,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_acknowledged(tmp_path: Path)
     assert "free some space" in (caught.value.hint or "")
     store.close()
     again = open_arena(open_store(address))
-    assert standings(again, "task").n == 1
+    assert task_standings(again, "task").n == 1
 
 
 def test_a_file_that_another_program_holds_says_so(
@@ -117,7 +115,7 @@ def test_a_store_that_may_not_be_written_can_be_read(
         other.close()
     monkeypatch.setattr(engine_module, "is_writable", lambda _: False)
     arena = open_arena(open_store(address, create=False))
-    assert standings(arena, "task").n == 2
+    assert task_standings(arena, "task").n == 2
     with pytest.raises(StoreUnavailable, match="readonly") as caught:
         arena.submit([{**GOOD, "id": "c"}])
     assert "may this user write" in (caught.value.hint or "")

@@ -13,26 +13,36 @@ import pytest
 from sqlalchemy import select
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena.arena import Arena, create_arena, open_arena
-from steelyard.arena.history import changes, history, slope_per_day
-from steelyard.arena.leaders import bias, combination_baselines, leaders
-from steelyard.arena.profiles import compare_profiles
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.standings import standings
+from steelyard.arena import (
+    Arena,
+    bias,
+    changes,
+    combination_baselines,
+    compare_profiles,
+    create_arena,
+    history,
+    leaders,
+    open_arena,
+    task_standings,
+)
+from steelyard.arena.views._history import slope_per_day
 from steelyard.errors import BadStore, UnknownName, UsageError
 from steelyard.profiles import Profile, load_profile
-from steelyard.records.decode import Refused
-from steelyard.records.finding import Rejected
-from steelyard.records.run import Failure, Judgment, Run, Usage
-from steelyard.records.submission import (
+from steelyard.records import (
+    Failure,
+    Judgment,
+    Refused,
+    Rejected,
+    Run,
     Submission,
-    check_submission,
+    Usage,
     convert_submission,
     decode_submission,
     submission_from_run,
 )
-from steelyard.store import Store
-from steelyard.store.migrations.m0001_arena import submissions
+from steelyard.records._submission import check_submission
+from steelyard.results import Receipt
+from steelyard.store import Store, submissions
 
 WHOLE = ("total_tokens", "tool_calls", "iterations")
 
@@ -170,7 +180,7 @@ def test_the_rest_of_a_batch_lands(arena: Arena) -> None:
     assert shown == ["accepted", "unknown_task", other, "bad_record", other, "accepted", "known"]
     assert isinstance(outcomes[1], Rejected)
     assert outcomes[1].hint == "did you mean 'task'?"
-    assert standings(arena, "task").n == 3
+    assert task_standings(arena, "task").n == 3
 
 
 def test_a_batch_is_accepted_in_the_order_given(store: Store, arena: Arena, tmp_path: Path) -> None:
@@ -191,7 +201,7 @@ def test_an_id_is_accepted_once_also_in_another_task(arena: Arena) -> None:
     (elsewhere,) = arena.submit([one("a", task_id="other")])
     assert again.status == "known"
     assert isinstance(elsewhere, Rejected)
-    assert (standings(arena, "task").n, standings(arena, "other").n) == (1, 0)
+    assert (task_standings(arena, "task").n, task_standings(arena, "other").n) == (1, 0)
 
 
 def test_whichever_of_an_id_was_given_first_is_kept_whatever_its_task(arena: Arena) -> None:
@@ -199,7 +209,7 @@ def test_whichever_of_an_id_was_given_first_is_kept_whatever_its_task(arena: Are
     given = [one("x"), one("x", task_id="a task that sorts first"), one("y"), one("x"), one("x", total_tokens=1)]
     outcomes = [getattr(outcome, "status", None) for outcome in arena.submit(given)]
     assert outcomes == ["accepted", None, "accepted", "known", None]
-    assert [row.submission_id for row in standings(arena, "a task that sorts first").standings] == []
+    assert [row.submission_id for row in task_standings(arena, "a task that sorts first").standings] == []
 
 
 def test_any_number_of_the_same_id_is_answered(arena: Arena) -> None:
@@ -243,7 +253,7 @@ def test_a_count_that_is_not_whole_is_refused() -> None:
 def test_a_known_submission_is_answered_as_things_stand_now(arena: Arena) -> None:
     accepted(arena, *(one(f"s{number}", total_tokens=1000 * number) for number in range(1, 8)))
     (again,) = accepted(arena, one("s3", total_tokens=3000))
-    held = next(row for row in standings(arena, "task").standings if row.submission_id == "s3")
+    held = next(row for row in task_standings(arena, "task").standings if row.submission_id == "s3")
     for name in ("overall_score", "overall_ranking", "percentile", "baseline_version", "defaulted", "flags"):
         assert getattr(again, name) == getattr(held, name)
 
@@ -305,10 +315,10 @@ def test_a_rescore_under_another_profile_moves_ranks_as_was_foretold(store: Stor
     rows = [one(f"s{n}", total_tokens=100 * n, estimated_cost=11.0 - n, execution_time=10.0 * n) for n in range(1, 11)]
     accepted(arena, *rows)
     foretold = compare_profiles(arena, load_profile("arena-1"), other_profile())
-    before = {row.submission_id: row.overall_ranking for row in standings(arena, "task").standings}
+    before = {row.submission_id: row.overall_ranking for row in task_standings(arena, "task").standings}
     watching = open_arena(store)
     arena.rescore(profile=other_profile())
-    after = {row.submission_id: row.overall_ranking for row in standings(arena, "task").standings}
+    after = {row.submission_id: row.overall_ranking for row in task_standings(arena, "task").standings}
     for mover in foretold.movers:
         assert (before[mover.submission_id], after[mover.submission_id]) == (mover.first_ranking, mover.second_ranking)
     # cost and tokens run against each other, and nothing ties: every pair changes its order
@@ -321,13 +331,13 @@ def test_under_as_submitted_each_keeps_the_score_of_its_day(store: Store) -> Non
     arena = make_arena(store, policy="as-submitted")
     arena.add_task(as_task({"id": "task"}))
     receipts = [accepted(arena, one(f"s{n}", total_tokens=1000 * n))[0] for n in range(1, 9)]
-    held = {row.submission_id: row for row in standings(arena, "task").standings}
+    held = {row.submission_id: row for row in task_standings(arena, "task").standings}
     for receipt in receipts:
         assert held[receipt.submission_id].overall_score == receipt.overall_score
         assert held[receipt.submission_id].baseline_version == receipt.baseline_version
     assert [receipt.baseline_version for receipt in receipts] == [1, 1, 1, 1, 1, 2, 3, 4]
     assert arena.rescore(policy="current") == 8
-    assert {row.baseline_version for row in standings(arena, "task").standings} == {5}
+    assert {row.baseline_version for row in task_standings(arena, "task").standings} == {5}
 
 
 def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> None:
@@ -353,20 +363,20 @@ def test_a_trend_of_one_moment_is_missing() -> None:
 
 def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: Arena, monkeypatch: Any) -> None:
     clock = [1_000_000]
-    monkeypatch.setattr("steelyard.arena.arena.now_microseconds", lambda: clock[0])
+    monkeypatch.setattr("steelyard.arena.intake._arena.now_microseconds", lambda: clock[0])
     accepted(arena, *(one(f"s{n}", total_tokens=1000 * n) for n in range(1, 7)))
-    then = standings(arena, "task")
+    then = task_standings(arena, "task")
     clock[0] = 2_000_000
     accepted(arena, one("late", total_tokens=10))
     (found,) = changes(arena, since=1_500_000)
     assert (found.then_n, found.now_n, found.new) == (6, 7, 1)
     assert (found.then_leader, found.now_leader) == ("s1", "late")
-    assert standings(arena, "task", until=1_500_000) == then
-    now = {row.submission_id: row for row in standings(arena, "task").standings}
+    assert task_standings(arena, "task", until=1_500_000) == then
+    now = {row.submission_id: row for row in task_standings(arena, "task").standings}
     for change in found.moved:
         assert now[change.submission_id].overall_ranking == change.now_ranking
     assert changes(arena, since=2_500_000) == []
-    assert standings(arena, "task", until=500_000).n == 0
+    assert task_standings(arena, "task", until=500_000).n == 0
 
 
 def test_leaders_count_every_task_once_and_say_when_there_are_too_few(arena: Arena) -> None:
@@ -378,8 +388,8 @@ def test_leaders_count_every_task_once_and_say_when_there_are_too_few(arena: Are
     assert by_agent["ant"].reliable
     assert not by_agent["bee"].reliable
     assert (by_agent["bee"].tasks, by_agent["bee"].submissions) == (2, 2)
-    scores = {row.submission_id: row.overall_score for row in standings(arena, "task").standings}
-    easy = standings(arena, "easy").standings[0].overall_score
+    scores = {row.submission_id: row.overall_score for row in task_standings(arena, "task").standings}
+    easy = task_standings(arena, "easy").standings[0].overall_score
     assert by_agent["bee"].mean_score == round((scores["b"] + easy) / 2, 2)
     assert list(found.categories) == ["debugging"]
 
@@ -415,7 +425,7 @@ def test_each_tool_and_model_has_a_baseline_beside_the_overall_one(arena: Arena)
 
 def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:
     with pytest.raises(UnknownName, match="did you mean 'task'"):
-        standings(arena, "tassk")
+        task_standings(arena, "tassk")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from steelyard.arena.events import KINDS
-from steelyard.arena.targets import Target, read_targets, sendable
+from steelyard.arena import read_targets
+from steelyard.arena.notifying._events import KINDS
+from steelyard.arena.notifying._targets import Target, sendable
 from steelyard.errors import UnknownName, UsageError
 
 DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
@@ -37,7 +37,7 @@ def test_wrong_targets_are_refused_before_anything_is_sent(tmp_path: Path, text:
         read_targets(path)
 
 
-def test_a_misspelt_kind_is_refused_with_the_nearest(tmp_path: Path) -> None:
+def test_a_misspelled_kind_is_refused_with_the_nearest(tmp_path: Path) -> None:
     path = tmp_path / "targets.toml"
     path.write_text('[[targets]]\nname = "a"\nurl = "http://x/"\nkinds = ["submission.evaluted"]\n')
     with pytest.raises(UnknownName, match=r"did you mean 'submission\.evaluated'") as caught:

@@ -14,17 +14,17 @@ from sqlalchemy import delete, event
 
 from arena_makers import as_task, make_arena
 from steelyard import sandbox
-from steelyard.arena.arena import Arena, open_arena
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.task_files import KeptFiles, read_task_files
-from steelyard.arena.tasks import load_tasks
+from steelyard.arena import Arena, open_arena as arena_in
+from steelyard.arena.checking._task_files import KeptFiles, read_task_files
+from steelyard.arena.intake._tasks import load_tasks
 from steelyard.errors import UsageError
-from steelyard.records.finding import Rejected
-from steelyard.store import Store, open_store
+from steelyard.records import Rejected
+from steelyard.results import Receipt
+from steelyard.store import Store, open_store, task_files
 from steelyard.store._migrate import applied
-from steelyard.store.migrations.m0014_task_files import METADATA, task_files
+from steelyard.store.migrations.m0014_task_files import METADATA
 from steelyard.surfaces.cli import run
-from steelyard.workflow.arena import add_tasks, arena_at
+from steelyard.workflow import add_tasks, open_arena
 
 needs_sandbox = pytest.mark.skipif(sandbox.active_isolation().name == "none", reason="nothing here can isolate code")
 
@@ -74,7 +74,7 @@ def test_a_folder_that_is_edited_moved_or_gone_changes_no_check(
     assert scores(arena, tmp_path / "made", "edited") == right
     shutil.rmtree(beside)
     assert scores(arena, tmp_path / "made", "gone") == right
-    assert scores(arena_at(store_address), tmp_path / "made", "anew") == right
+    assert scores(open_arena(store_address), tmp_path / "made", "anew") == right
 
 
 def test_the_same_task_from_another_checkout_is_the_same(store: Store, beside: Path, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_files_are_bounded_in_number_and_size_before_they_are_read(
     store: Store, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arena = make_arena(store)
-    monkeypatch.setattr("steelyard.arena.task_files.MOST_FILES", 3)
+    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_FILES", 3)
     for number in range(3):
         put(beside / f"checker/{number}.txt", "")
     with pytest.raises(UsageError, match="more than 3"):
@@ -213,7 +213,7 @@ def test_folders_of_several_criteria_are_bounded_together(
     store: Store, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(beside / "other/a.py", "x" * 60)
-    monkeypatch.setattr("steelyard.arena.task_files.MOST_BYTES", 100)
+    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_BYTES", 100)
     two = {"id": "t", "success_criteria": [CRITERION, {**CRITERION, "files": "other"}]}
     with pytest.raises(UsageError, match="larger than 100 bytes together"):
         make_arena(store).add_task(two, beside=beside)
@@ -227,7 +227,7 @@ def test_a_task_of_an_older_store_refuses_what_it_cannot_check(store: Store, bes
     with store.write() as connection:  # as it was before that migration
         METADATA.drop_all(connection)
         connection.execute(delete(applied).where(applied.c.number == 14))
-    again = open_arena(open_store(store.url.render_as_string(hide_password=False)))
+    again = arena_in(open_store(store.url.render_as_string(hide_password=False)))
     given = [said("before", artifacts="good"), said("after", artifacts="good"), said("claimed")]
     known, refused, claimed = again.submit(given, artifacts_root=tmp_path / "made")
     assert isinstance(known, Receipt)
@@ -272,7 +272,7 @@ def test_only_so_much_is_held_at_once(store: Store, beside: Path, monkeypatch: p
     for number in range(3):
         put(beside / "checker/data.bin", f"{number}" * 100)
         arena.add_task({**TASK, "id": f"t{number}"}, beside=beside)
-    monkeypatch.setattr("steelyard.arena.task_files.MOST_HELD", 2 * (100 + len(CHECKER)))
+    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_HELD", 2 * (100 + len(CHECKER)))
     kept = KeptFiles(store)
     with arena.read() as connection:
         tasks = list(load_tasks(connection, arena.rules).values())

@@ -11,11 +11,9 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena.arena import Arena, now_microseconds
-from steelyard.arena.events import write_events
-from steelyard.arena.watching import Watch
-from steelyard.store import Store
-from steelyard.store.migrations.m0001_arena import outbox, submissions
+from steelyard.arena import Arena, Watch, now_microseconds
+from steelyard.arena.notifying._events import write_events
+from steelyard.store import Store, outbox, submissions
 
 
 @pytest.fixture

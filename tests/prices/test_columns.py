@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from steelyard.errors import UnknownName
-from steelyard.prices import PricedColumn, open_book, price_columns
-from steelyard.prices import _columns as columns_module
-from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, Usage
+from steelyard.prices import PricedColumn, _price_columns as columns_module, open_book, price_columns
+from steelyard.records import TOKEN_KINDS, Missing, Usage
 
 MAINTAINED = open_book("maintained")
 SEED = open_book("seed")

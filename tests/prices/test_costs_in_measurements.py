@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steelyard.prices import open_book
-from steelyard.records.finding import Finding
-from steelyard.records.run import Run, Usage
-from steelyard.workflow.measure import measure
+from steelyard.records import Finding, Run, Usage
+from steelyard.workflow import measure
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=0)
 

@@ -6,13 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from steelyard.errors import BadPriceBook, SteelyardError, UnknownName
 from steelyard.prices import PriceBook, book_names, open_book
-from steelyard.records.missing import Missing
-from steelyard.records.run import Usage
+from steelyard.records import Missing, Usage
 
 MILLION_EACH = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 JUNE = datetime(2026, 6, 1, tzinfo=UTC)

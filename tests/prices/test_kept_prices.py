@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.prices._kept import KeptPrices
 from steelyard.prices._maintained import MaintainedBook
+from steelyard.prices._price_cache import KeptPrices
 from steelyard.settings import CACHE_FOLDER
 
 
@@ -30,7 +30,7 @@ def test_every_kept_answer_is_the_librarys_own(folder: Path) -> None:
 
 def test_a_second_command_prices_without_the_library(folder: Path) -> None:
     code = (
-        "import sys; from steelyard.prices import open_book; from steelyard.records.run import Usage;"
+        "import sys; from steelyard.prices import open_book; from steelyard.records._run import Usage;"
         "cost = open_book().price(Usage(input_tokens=1000, output_tokens=10), model='gpt-5', at=None);"
         "print(cost, 'genai_prices' in sys.modules)"
     )

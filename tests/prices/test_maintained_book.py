@@ -7,14 +7,11 @@ from decimal import Decimal
 
 import genai_prices
 import pytest
-from genai_prices import Usage as GenaiUsage
-from genai_prices import types as genai
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from genai_prices import Usage as GenaiUsage, types as genai
+from hypothesis import given, settings, strategies as st
 
 from steelyard.prices import ModelPrices, open_book
-from steelyard.records.missing import Missing
-from steelyard.records.run import Usage
+from steelyard.records import Missing, Usage
 
 BOOK = open_book("maintained")
 NAMES = sorted(BOOK.models())

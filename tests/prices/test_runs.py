@@ -12,15 +12,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.prices import Period, Rates, open_book, price_component, price_run
-from steelyard.records.decode import encode_run
-from steelyard.records.missing import Missing
-from steelyard.records.run import TOKEN_KINDS, Call, Component, ComponentType, Run, Usage
-from steelyard.workflow.read import Reading
+from steelyard.prices import open_book, price_component, price_run
+from steelyard.prices._book import Period, Rates
+from steelyard.records import TOKEN_KINDS, Call, Component, ComponentType, Missing, Run, Usage, encode_run
+from steelyard.workflow import RunReading
 
 BOOK = open_book("maintained")
 SEED = open_book("seed")
@@ -232,7 +230,7 @@ def test_a_lower_bound_is_the_same_from_columns_and_marked_in_every_command(tmp_
     assert held == sy.read(lines).frame.select(columns).collect().rows()
     assert [(row[0], row[2]) for row in held] == [("a", True), ("b", None), ("c", None)]
     assert held[2][1] is None  # a run that reports its cost needs no bound, which would contradict it
-    reading = Reading([lines])
+    reading = RunReading([lines])
     assert [run.id for run in reading] == ["a", "b", "c"]
     total = reading.summary.total
     assert (total.cost_known_runs, total.cost_lower_bound_runs, total.cost_unknown_runs) == (2, 1, 0)

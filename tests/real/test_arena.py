@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from arena_makers import make_arena
-from steelyard.arena.receipts import Receipt
-from steelyard.arena.standings import standings
+from steelyard.arena import FromRuns, PlacedSubmission, submissions_from_runs, task_standings
 from steelyard.prices import open_book
-from steelyard.records.task import Task
+from steelyard.records import Task
+from steelyard.results import Receipt
 from steelyard.store import open_store
-from steelyard.workflow._arena_files import FromRuns, Placed, submissions_from_runs
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
 LOGS = ("claude-code", "codex", "gemini-cli")
@@ -27,9 +26,9 @@ def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
     nowhere = FromRuns(task_map={}, book=book, submitter=None)
     found = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, nowhere)]
     assert found
-    assert not [one for one in found if isinstance(one, Placed)]  # an empty map names no task
+    assert not [one for one in found if isinstance(one, PlacedSubmission)]  # an empty map names no task
     given = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, FromRuns(None, book, None))]
-    read = [one.submission for one in given if isinstance(one, Placed)]
+    read = [one.submission for one in given if isinstance(one, PlacedSubmission)]
     assert len(read) > len(given) / 2
     store = open_store(f"sqlite:///{tmp_path}/arena.db")
     arena = make_arena(store)
@@ -37,5 +36,5 @@ def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
         arena.add_task(Task(id=name))
     outcomes = arena.submit(read)
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)
-    assert sum(standings(arena, name).n for name in {one.task_id for one in read}) == len({one.id for one in read})
+    assert sum(task_standings(arena, name).n for name in {one.task_id for one in read}) == len({one.id for one in read})
     store.close()

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.prices import open_book, price_run
-from steelyard.records.missing import Missing
-from steelyard.records.run import Run, Usage
+from steelyard.records import Missing, Run, Usage
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
 TRIALS = SAMPLES / "harbor" / "claude-opus-4.6"

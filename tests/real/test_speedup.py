@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UnreadableFile
-from steelyard.timings._catalog import read_timings
-from steelyard.timings._trajectory import Trajectory, trajectory_of
-from steelyard.workflow.speedup import TaskFiles, speedup
+from steelyard.formats import read_timings, trajectory_of
+from steelyard.formats._trajectories import Trajectory
+from steelyard.workflow import TaskFiles, speedup
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the real samples (../shared/samples) are not here")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from steelyard.records.run import Run
-from steelyard.statistics.passes import passes_over_tasks
+from steelyard.records import Run
+from steelyard.statistics import passes_over_tasks
 
 SAMPLE = (
     Path(__file__).parents[3] / "shared" / "samples" / "terminal-bench" / "orchestrator-qwen-3-coder" / "results.json"

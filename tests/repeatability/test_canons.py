@@ -7,19 +7,18 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import CanonExists, UnknownName
-from steelyard.records.canon import Canon
-from steelyard.store import open_store
-from steelyard.store.canons import canon_history, canon_of, retire_canon, set_canon
+from steelyard.records import Canon
+from steelyard.store import canon_history, canon_of, open_store, retire_canon, set_canon
 
 
 def made(prompt: str = "p", signature: str = "0" * 64) -> Canon:
     return Canon(
         prompt=prompt,
         code="x = 1",
-        normalised="x = 1\n",
+        normalized="x = 1\n",
         signature=signature,
         contract="{}",
-        normalisation_version="ast-1",
+        normalization_version="ast-1",
         oracle_version="oracle-1",
         distance_version="levenshtein-1",
         origin="run 1",

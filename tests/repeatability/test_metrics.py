@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from steelyard.metrics._catalog import catalog
-from steelyard.records.missing import Missing
-from steelyard.statistics.modal import modal_mass
-from steelyard.statistics.proportions import wilson
-from steelyard.workflow._workbench import Compared, prompt_intervals, prompt_metrics
+from steelyard.metrics import catalog
+from steelyard.records import Missing
+from steelyard.repeatability import Compared, prompt_intervals, prompt_metrics
+from steelyard.statistics import modal_mass, wilson
 
 METRICS = {one.name: one for one in catalog().at("prompt")}
 distances = st.sampled_from([0.0, 0.05, 0.1, 0.5, 1.0]) | st.floats(0, 1)

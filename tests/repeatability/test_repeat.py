@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands import Done
-from commands import steelyard as in_a_process_of_its_own
+from commands import Done, steelyard as in_a_process_of_its_own
 from steelyard.surfaces.cli import run
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
@@ -207,7 +206,7 @@ def test_csv_logs_carry_all_versions_on_every_row_in_full_precision(repeat: Repe
             rows = list(csv.DictReader(file))
         assert len(rows) == (1 if name == "metrics_summary.csv" else 4)
         for row in rows:
-            assert row["normalization_version"] == result["versions"]["normalisation"]
+            assert row["normalization_version"] == result["versions"]["normalization"]
             assert row["oracle_version"] == result["versions"]["oracle"]
             assert row["distance_version"] == result["versions"]["distance"]
     assert float(rows[0]["mu_pre"]) == result["metrics"]["mu_pre"]

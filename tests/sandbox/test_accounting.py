@@ -8,7 +8,7 @@ import pytest
 
 from attacking import Attack, python
 from steelyard.sandbox import Isolation, Limits
-from steelyard.sandbox.watching import Usage, measured
+from steelyard.sandbox._resource_watch import ResourceUsage, measured
 
 MIB = 1 << 20
 SMALL_DISK = Limits(wall_seconds=60, disk_bytes=8 * MIB, file_bytes=4 * MIB)
@@ -100,7 +100,7 @@ def test_ended_children_that_nobody_asked_about_hide_nothing(attack: Attack) -> 
 
 
 def test_any_number_of_files_may_be_put_there(isolation: Isolation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.sandbox.watching.MOST_FILES", 100)
+    monkeypatch.setattr("steelyard.sandbox._resource_watch.MOST_FILES", 100)
     files = {f"{number}/f": b"" for number in range(150)}
     assert python("import time; time.sleep(0.5)", isolation, files=files).ok
     more = "for number in range(101): open(f'more{number}', 'w').close()"
@@ -111,14 +111,14 @@ def test_files_and_folders_count_beyond_those_that_were_there(open_folder: Path)
     for name in ("a", "b", "c"):
         (open_folder / name).mkdir()
     before = measured(open_folder)
-    assert before == Usage(space=0, entries=3)
+    assert before == ResourceUsage(space=0, entries=3)
     (open_folder / "a" / "file").write_bytes(b"x")
     after = measured(open_folder)
     assert after is not None
     assert after.entries == 4
     assert measured(open_folder, after) == after
-    assert measured(open_folder, Usage(after.space - 1, after.entries)) is None
-    assert measured(open_folder, Usage(after.space, after.entries - 1)) is None
+    assert measured(open_folder, ResourceUsage(after.space - 1, after.entries)) is None
+    assert measured(open_folder, ResourceUsage(after.space, after.entries - 1)) is None
 
 
 @pytest.mark.parametrize(

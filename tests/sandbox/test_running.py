@@ -10,7 +10,7 @@ from processes import alive
 from steelyard import sandbox
 from steelyard.errors import NoIsolation, UsageError
 from steelyard.sandbox import Isolation, Limits, SandboxResult
-from steelyard.sandbox.watching import Usage, measured
+from steelyard.sandbox._resource_watch import ResourceUsage, measured
 
 # The clock is generous: a busy machine must not be taken for a lazy command.
 TIGHT = Limits(wall_seconds=30, cpu_seconds=1, memory_bytes=200 << 20, output_bytes=64 << 10)
@@ -198,7 +198,7 @@ def test_a_folder_that_cannot_be_looked_into_counts_as_full(open_folder: Path) -
     if child == 0:
         if os.getuid() == 0:  # nothing is closed to root
             os.setuid(65534)
-        os._exit(measured(open_folder, Usage(space=500, entries=10)) is None)
+        os._exit(measured(open_folder, ResourceUsage(space=500, entries=10)) is None)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 

@@ -7,11 +7,10 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from steelyard.metrics.speedup import geometric_mean, mean
-from steelyard.speedups._medians import WIDEST, medians_of_rows
+from steelyard.metrics import geometric_mean, mean
+from steelyard.speedups._row_medians import WIDEST, medians_of_rows
 from timing_sides import attempt, measured, payload_of
 
 

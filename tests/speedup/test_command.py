@@ -15,8 +15,7 @@ import pytest
 import commands
 from steelyard.errors import BadProfile, UnknownName, UnreadableFile, UsageError
 from steelyard.surfaces.cli import run
-from steelyard.workflow.read import Reading
-from steelyard.workflow.speedup import TaskFiles, agent_files, speedup
+from steelyard.workflow import RunReading, TaskFiles, agent_files, speedup
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 ASV = SAMPLES / "asv"
@@ -367,7 +366,7 @@ def test_a_sum_above_a_context_tier_is_a_lower_bound_as_it_is_in_read(tmp_path: 
     agents = {"run:gemini-2.5-pro": agent, "log:gemini-2.5-pro": bare}
     logs = {"log:gemini-2.5-pro": [log]}
     found = speedup(TaskFiles(nop=sides["nop"], oracle=sides["oracle"], agents=agents, logs=logs)).to_dict()
-    reading = Reading([agent])
+    reading = RunReading([agent])
     assert len(list(reading)) == 1
     for key in agents:
         assert found["agents"][key]["task_cost_usd"] == reading.summary.total.cost_lower_bound_usd

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.errors import UnreadableFile
-from steelyard.records.timing import Timing, TimingSummary
-from steelyard.timings._base import TimingFile, parse_json
-from steelyard.timings._catalog import read_timings
-from steelyard.timings._contradictions import contradictions
-from steelyard.workflow.speedup import TaskFiles, speedup
+from steelyard.formats import TimingFile, contradictions, parse_json, read_timings
+from steelyard.records import Timing, TimingSummary
+from steelyard.workflow import TaskFiles, speedup
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 

@@ -8,15 +8,12 @@ import statistics
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from steelyard import metrics
-from steelyard.records.missing import Missing
-from steelyard.records.run import Snapshot, TestResults
-from steelyard.records.timing import place_of
+from steelyard.records import Missing, Snapshot, TestResults, place_of
 from steelyard.speedups._failures import broke_tests, snapshot_failed, succeeded
-from steelyard.workflow.speedup import speedup
+from steelyard.workflow import speedup
 from timing_sides import UNIT_AGENT, UNIT_NOP, UNIT_ORACLE, attempt, measured, payload_of, side
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

@@ -8,18 +8,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.random import Generator
 from scipy import stats
 
-from steelyard.records.timing import Place, Timing, TimingSummary
+from steelyard.records import BenchmarkPlace, Timing, TimingSummary
+from steelyard.speedups import SpeedupConstants
 from steelyard.speedups._asv_rule import mann_whitney_p
-from steelyard.speedups._intervals import bootstrap_weights, samples_needed
+from steelyard.speedups._benchmark_table import Attempt, table_of
 from steelyard.speedups._measures import surety_of
-from steelyard.speedups._options import Options
 from steelyard.speedups._sides import Side, side_of
-from steelyard.speedups._table import Attempt, table_of
+from steelyard.speedups._speedup_intervals import bootstrap_weights, samples_needed
 from timing_sides import attempt, measured, side
 
 Shape = Callable[[Generator, tuple[int, int]], np.ndarray]
@@ -40,7 +39,7 @@ def columns(values: np.ndarray) -> Side:
     rows, count = values.shape
     return Side(
         names=tuple(f"m.time_{row:05}" for row in range(rows)),
-        places=(Place("m", None, "f"),) * rows,
+        places=(BenchmarkPlace("m", None, "f"),) * rows,
         values=values.ravel(),
         counts=np.full(rows, count, dtype=np.int64),
         medians=np.full(rows, np.nan),
@@ -52,7 +51,7 @@ def coverage(before: Shape, after: Shape, sizes: tuple[int, int], method: str, b
     random = np.random.default_rng(11)
     nop, agent = columns(before(random, (benchmarks, sizes[0]))), columns(0.5 * after(random, (benchmarks, sizes[1])))
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-    surety = surety_of(table, Options(interval_method=method))
+    surety = surety_of(table, SpeedupConstants(interval_method=method))
     truth = true_log_median(before) - true_log_median(after) + math.log(2)
     return float(np.mean((surety.speedup.low <= truth) & (truth <= surety.speedup.high)))
 
@@ -129,8 +128,8 @@ def process_side(values: list[list[float]]) -> Side:
 
 def drawn(random: Generator, processes: int) -> list[list[float]]:
     """Three values a process, which differ between processes far more than within."""
-    centres = np.exp(random.normal(0, 0.1, processes))
-    return (centres[:, None] * np.exp(random.normal(0, 0.005, (processes, 3)))).tolist()
+    centers = np.exp(random.normal(0, 0.1, processes))
+    return (centers[:, None] * np.exp(random.normal(0, 0.005, (processes, 3)))).tolist()
 
 
 def test_samples_of_a_process_hang_together() -> None:
@@ -142,7 +141,7 @@ def test_samples_of_a_process_hang_together() -> None:
         bare = [side({"m.time_x": [value for one in values for value in one]}) for values in (first, second)]
         for number, (nop, agent) in enumerate((sides, bare)):
             table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=agent)])
-            surety = surety_of(table, Options(resamples=400))
+            surety = surety_of(table, SpeedupConstants(resamples=400))
             inside = bool(surety.speedup.low[0] <= 0 <= surety.speedup.high[0])
             held, plain = held + (inside and number == 0), plain + (inside and number == 1)
     assert held / 150 >= 0.9
@@ -152,14 +151,14 @@ def test_samples_of_a_process_hang_together() -> None:
 def test_too_few_processes_have_no_interval() -> None:
     nop = process_side([[1.0, 1.1], [1.2, 1.3], [1.0, 1.2]])
     table = table_of([Attempt(task="t", agent="a:m", nop=nop, oracle=nop, side=nop)])
-    assert np.isnan(surety_of(table, Options()).speedup.low[0])
+    assert np.isnan(surety_of(table, SpeedupConstants()).speedup.low[0])
 
 
 # asv's rule
 
 
 def plain_mann_whitney(x: list[float], y: list[float]) -> float:
-    """Two-sided p by counting all ways to deal the ranks out, ties broken towards no difference."""
+    """Two-sided p by counting all ways to deal the ranks out, ties broken toward no difference."""
     m, n = len(x), len(y)
     above = sum(a > b for a in x for b in y)
     ties = sum(a == b for a in x for b in y)
@@ -198,7 +197,7 @@ def test_mann_whitney_of_many_samples_is_the_normal_one() -> None:
 def asv_verdict(nop: Timing, agent: Timing) -> str:
     base = side_of([nop])
     table = table_of([Attempt(task="t", agent="a:m", nop=base, oracle=base, side=side_of([agent]))])
-    return surety_of(table, Options(verdict="asv")).verdict(0)
+    return surety_of(table, SpeedupConstants(verdict="asv")).verdict(0)
 
 
 def kept(median: float, low: float, high: float, rounds: int) -> Timing:

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from steelyard.records.missing import Missing
-from steelyard.records.run import TestResults
-from steelyard.speedups._findings import coverage
-from steelyard.speedups._table import Attempt
-from steelyard.workflow.speedup import speedup
+from steelyard.records import Missing, TestResults
+from steelyard.speedups._benchmark_table import Attempt
+from steelyard.speedups._speedup_findings import coverage
+from steelyard.workflow import speedup
 from timing_sides import Measured, attempt, measured, side
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

@@ -8,16 +8,13 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.errors import UnreadableFile
-from steelyard.records.missing import Missing
-from steelyard.records.timing import Place, Timing, place_of
-from steelyard.timings._base import TimingFile
-from steelyard.timings._catalog import open_timings, read_timings, timing_sources
-from steelyard.timings._trajectory import LoggedUsage, Trajectory, trajectory_of, usage_of
-from steelyard.timings.fceval import read_trials
+from steelyard.formats import TimingFile, open_timings, read_timings, read_trials, trajectory_of, usage_of
+from steelyard.formats._timing_files import timing_formats
+from steelyard.formats._trajectories import LoggedUsage, Trajectory
+from steelyard.records import BenchmarkPlace, Missing, Timing, place_of
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 
@@ -29,18 +26,18 @@ def by_name(file: TimingFile) -> dict[str, Timing]:
 @pytest.mark.parametrize(
     ("name", "place"),
     [
-        ("m.C.time_f(param)", Place("m", "C", "time_f")),
-        ("pkg.sub.mod.C.time_f(1, 'x.y')", Place("pkg.sub.mod", "C", "time_f")),
-        ("mod.time_f", Place("mod", None, "time_f")),
-        ("time_f", Place(None, None, "time_f")),
-        ("mod.lower_suite.time_x", Place("mod.lower_suite", None, "time_x")),
-        ("C.time_f", Place("C", None, "time_f")),  # two parts are never a class
-        ("a.B.C.time_x", Place("a.B", "C", "time_x")),
-        ("m.C.time_f(1", Place("m", "C", "time_f")),  # the text from the first bracket on is parameters
-        ("", Place(None, None, None)),
+        ("m.C.time_f(param)", BenchmarkPlace("m", "C", "time_f")),
+        ("pkg.sub.mod.C.time_f(1, 'x.y')", BenchmarkPlace("pkg.sub.mod", "C", "time_f")),
+        ("mod.time_f", BenchmarkPlace("mod", None, "time_f")),
+        ("time_f", BenchmarkPlace(None, None, "time_f")),
+        ("mod.lower_suite.time_x", BenchmarkPlace("mod.lower_suite", None, "time_x")),
+        ("C.time_f", BenchmarkPlace("C", None, "time_f")),  # two parts are never a class
+        ("a.B.C.time_x", BenchmarkPlace("a.B", "C", "time_x")),
+        ("m.C.time_f(1", BenchmarkPlace("m", "C", "time_f")),  # the text from the first bracket on is parameters
+        ("", BenchmarkPlace(None, None, None)),
     ],
 )
-def test_a_name_tells_its_place(name: str, place: Place) -> None:
+def test_a_name_tells_its_place(name: str, place: BenchmarkPlace) -> None:
     assert place_of(name) == place
 
 
@@ -61,8 +58,8 @@ def test_asv_parameters_are_a_product_and_values_may_hold_brackets() -> None:
 
 def test_asv_metadata_knows_a_class_that_the_name_hides() -> None:
     found = by_name(read_timings(SAMPLES / "asv" / "nop.json"))
-    assert found["suite.small.time_s(1)"].place == Place("suite", "small", "time_s")
-    assert found["suite.time_plain"].place == Place("suite", None, "time_plain")
+    assert found["suite.small.time_s(1)"].place == BenchmarkPlace("suite", "small", "time_s")
+    assert found["suite.time_plain"].place == BenchmarkPlace("suite", None, "time_plain")
 
 
 def test_asv_units_version_and_environment_are_kept() -> None:
@@ -154,7 +151,7 @@ def test_a_gzip_file_of_several_parts_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.timings._base.MAX_BYTES", 10_000)
+    monkeypatch.setattr("steelyard.formats._timing_format.MAX_BYTES", 10_000)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 1_000_000))
     with pytest.raises(UnreadableFile, match="larger than"):
         read_timings(tmp_path / "bomb.json.gz")
@@ -172,8 +169,8 @@ def test_pytest_benchmark_reads_with_and_without_samples() -> None:
     full = by_name(read_timings(SAMPLES / "pytest-benchmark.json"))
     saved = by_name(read_timings(SAMPLES / "pytest-benchmark-saved.json"))
     name = "tests/test_b.py::test_sum[10]"
-    assert full[name].place == Place("tests.test_b", None, "test_sum")
-    assert full["tests/test_b.py::TestC::test_m"].place == Place("tests.test_b", "TestC", "test_m")
+    assert full[name].place == BenchmarkPlace("tests.test_b", None, "test_sum")
+    assert full["tests/test_b.py::TestC::test_m"].place == BenchmarkPlace("tests.test_b", "TestC", "test_m")
     assert len(full[name].samples or ()) == 5
     assert saved[name].samples is None
     assert saved[name].summary == full[name].summary
@@ -263,9 +260,9 @@ def test_copied_steps_of_a_trajectory_are_not_counted_again(tmp_path: Path) -> N
 
 
 def test_every_source_has_a_name_and_a_title() -> None:
-    names = [source.name for source in timing_sources()]
+    names = [source.name for source in timing_formats()]
     assert names == sorted(set(names))
-    assert all(source.title for source in timing_sources())
+    assert all(source.title for source in timing_formats())
 
 
 JSON = st.recursive(

@@ -7,11 +7,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 
-from steelyard.statistics.concordance import kendall_tau
+from steelyard.statistics import kendall_tau
 
 SCORES = st.integers(0, 10_000)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), max_size=40)

@@ -8,25 +8,29 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.engines._grouped import Grouping, grouped_statistics
+from steelyard.engines import Grouping
+from steelyard.engines._grouped_values import grouped_statistics
 from steelyard.errors import UsageError
-from steelyard.statistics.bootstrap import bootstrap_mean, bootstrap_ratio, draws, resampled_sums
-from steelyard.statistics.grouped import auto_means, auto_medians
-from steelyard.statistics.means import (
+from steelyard.statistics import (
+    auto_means,
+    auto_medians,
+    bootstrap_mean,
+    clopper_pearson,
     clustered,
-    codes_of,
+    fieller,
     median_clustered,
     median_exact,
+    ratio_bootstrap,
     student,
+    wilson,
     wilson_clustered,
 )
-from steelyard.statistics.proportions import clopper_pearson, wilson
-from steelyard.statistics.ratios import fieller, ratio_bootstrap
+from steelyard.statistics._bootstrap import bootstrap_ratio, draws, resampled_sums
+from steelyard.statistics._means import codes_of
 
 counts = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 levels = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99])

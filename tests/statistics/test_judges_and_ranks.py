@@ -8,19 +8,29 @@ import math
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
-from statsmodels.stats.inter_rater import aggregate_raters
-from statsmodels.stats.inter_rater import cohens_kappa as their_cohen
-from statsmodels.stats.inter_rater import fleiss_kappa as their_fleiss
+from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa as their_cohen, fleiss_kappa as their_fleiss
 
 from steelyard.errors import UsageError
-from steelyard.statistics.agreement import cohens_kappa, fleiss_kappa, krippendorff_alpha, severity
-from steelyard.statistics.pairwise import bradley_terry, rank_bands, rank_intervals, ranked_pairs, task_wins, total_wins
-from steelyard.statistics.pareto import front_shares, on_front
-from steelyard.statistics.passes import pass_all_k, pass_at_k, passes_over_tasks
+from steelyard.statistics import (
+    bradley_terry,
+    cohens_kappa,
+    fleiss_kappa,
+    front_shares,
+    krippendorff_alpha,
+    on_front,
+    pass_at_k,
+    passes_over_tasks,
+    rank_bands,
+    rank_intervals,
+    ranked_pairs,
+    severity,
+    total_wins,
+)
+from steelyard.statistics._pairwise import task_wins
+from steelyard.statistics._passes import pass_all_k
 
 NAN = math.nan
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units

@@ -6,26 +6,32 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from steelyard.statistics.effects import cliffs_delta, size_word, standardised
-from steelyard.statistics.multiplicity import benjamini_hochberg, holm
-from steelyard.statistics.paired import (
-    all_pairs,
+from steelyard.statistics import (
+    benjamini_hochberg,
+    cliffs_delta,
+    detectable_difference,
+    difference_bounds,
+    holm,
     mcnemar_exact,
     paired_bootstrap,
     paired_plus_two,
     paired_shares,
     paired_t,
     sign_flip,
+    size_word,
+    standardized,
+    tasks_for_margin,
+    tasks_needed,
 )
-from steelyard.statistics.power import detectable_difference, paired_power, tasks_for_margin, tasks_needed
-from steelyard.statistics.sensitivity import difference_bounds, mean_bounds
+from steelyard.statistics._paired import all_pairs
+from steelyard.statistics._power import paired_power
+from steelyard.statistics._sensitivity import mean_bounds
 
 gaps = st.lists(st.integers(-20, 20).map(lambda k: k / 20), min_size=2, max_size=30)
 
@@ -89,7 +95,7 @@ def test_paired_shares_of_a_published_table():
 def test_plus_two_is_bonett_and_prices_adjustment_for_single_attempts():
     differences = [-1.0] + [1.0] * 7 + [0.0] * 13
     ours, theirs = paired_plus_two(differences, span=1.0), paired_shares(1, 7, 21)
-    # the same centre; Student's quantile and n - 1 in place of the normal one and n
+    # the same center; Student's quantile and n - 1 in place of the normal one and n
     factor = stats.t.ppf(0.975, 22) / stats.norm.ppf(0.975) * np.sqrt(23 / 22)
     assert ours.high + ours.low == pytest.approx(theirs.high + theirs.low)
     assert ours.high - ours.low == pytest.approx((theirs.high - theirs.low) * factor)
@@ -143,8 +149,8 @@ def test_cliffs_delta_is_what_counting_all_pairs_gives_and_scipy_u(a, b):
 def test_effect_sizes_have_words_and_gaps_have_none_without_spread():
     assert [size_word(delta) for delta in (0.1, -0.2, 0.4, -0.5)] == ["negligible", "small", "medium", "large"]
     assert cliffs_delta([], [1.0]) is None
-    assert standardised([0.5, 0.5]) is None
-    assert standardised([1.0, 2.0, 3.0]) == 2.0  # mean 2, standard deviation 1
+    assert standardized([0.5, 0.5]) is None
+    assert standardized([1.0, 2.0, 3.0]) == 2.0  # mean 2, standard deviation 1
 
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=30)

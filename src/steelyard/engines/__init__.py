@@ -1,0 +1,25 @@
+"""Who evaluates metrics over a table of runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.engines._group_keys import (
+        Key as Key,
+    )
+    from steelyard.engines._grouped_values import (
+        GroupedStatistics as GroupedStatistics,
+        Grouping as Grouping,
+    )
+    from steelyard.engines._local import (
+        LocalEngine as LocalEngine,
+    )
+    from steelyard.engines._run_checks import (
+        LISTED as LISTED,
+        run_findings as run_findings,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,4 +1,4 @@
-"""Every metric, importable by its name and callable by keyword with plain numbers.
+"""Every metric, importable by its name and callable by keyword with plain numbers, and the words to declare more.
 
 >>> from steelyard.metrics import composite_score
 >>> round(composite_score(pass_rate=1.0, impl_rate=0.85), 3)
@@ -9,22 +9,60 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from steelyard._doors import open_door
+
 if TYPE_CHECKING:
-    from steelyard.metrics._declare import Metric
+    from steelyard.metrics._catalog import (
+        catalog as catalog,
+    )
+    from steelyard.metrics._declare import (
+        Example as Example,
+        Input as Input,
+        Mean as Mean,
+        Metric as Metric,
+        Optional as Optional,
+        Param as Param,
+        Required as Required,
+        Sum as Sum,
+        metric as metric,
+    )
+    from steelyard.metrics._evaluate import (
+        constants_of as constants_of,
+        evaluate as evaluate,
+    )
+    from steelyard.metrics._words import (
+        INFINITY as INFINITY,
+        Value as Value,
+        clip as clip,
+        exp as exp,
+        first_known as first_known,
+        log as log,
+        missing as missing,
+        number as number,
+        ratio as ratio,
+        when as when,
+    )
+    from steelyard.metrics.speedup import (
+        geometric_mean as geometric_mean,
+        mean as mean,
+    )
 
+    def __getattr__(name: str) -> Metric: ...
 
-def __getattr__(name: str) -> Metric:
-    """The metric of that name; the catalogue is read on first use, so importing this package stays light."""
-    if name.startswith("_"):
-        raise AttributeError(name)
-    from steelyard.metrics._catalog import catalog  # the catalogue imports this package
+else:
+    _word, _words, __all__ = open_door(__name__)
 
-    if name not in catalog():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no such metric")
-    return catalog()[name]
+    def __getattr__(name):
+        """A word of the door, else the metric of that name; the catalog is read only for the latter."""
+        if name in __all__ or name.startswith("_"):
+            return _word(name)
+        from steelyard.metrics._catalog import catalog  # the catalog imports this package
 
+        if name not in catalog():
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no such metric")
+        return catalog()[name]
 
-def __dir__() -> list[str]:
-    from steelyard.metrics._catalog import catalog  # the catalogue imports this package
+    def __dir__():
+        from steelyard.metrics._catalog import catalog  # the catalog imports this package
 
-    return sorted(catalog())
+        return sorted([*_words(), *catalog()])

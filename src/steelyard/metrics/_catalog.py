@@ -17,7 +17,7 @@ import steelyard.metrics
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics._declare import Metric, per_run_twin
 from steelyard.metrics._limits import limits_of
-from steelyard.records.facts import FACTS
+from steelyard.records import FACTS
 from steelyard.settings import METRICS_PATH
 
 OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "submission", "prompt"})
@@ -107,7 +107,7 @@ def _load(path: Path) -> ModuleType:
 
 @cache
 def catalog() -> Catalog:
-    """The catalogue of all metrics: the package's own and those in the folders that `STEELYARD_METRICS` names."""
+    """The catalog of all metrics: the package's own and those in the folders that `STEELYARD_METRICS` names."""
     metrics: list[Metric] = []
     for module in _modules():
         declared = [value for value in vars(module).values() if isinstance(value, Metric)]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics._limits import Limits, check_inputs, check_result
 from steelyard.metrics._words import Value, as_column, library_of
-from steelyard.records.missing import Missing
+from steelyard.records import Missing
 
 Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
 Better = Literal["higher", "lower", "neither"]
@@ -69,7 +69,7 @@ class Metric:
     defined_when_empty: float | None = None
     has_per_run: bool = field(default=False)
     limits: Mapping[str, Limits] = field(default_factory=dict, repr=False, compare=False)
-    """Between which values inputs lie; the catalogue fills it in, since an input may be another metric."""
+    """Between which values inputs lie; the catalog fills it in, since an input may be another metric."""
     binary: bool = False
     """Whether a value is always 0 or 1, so that its mean counts successes. Never guessed from the values seen."""
 

@@ -9,8 +9,7 @@ from steelyard.metrics._catalog import catalog
 from steelyard.metrics._declare import Metric
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.profiles import Profile
-from steelyard.records.facts import FACTS
-from steelyard.records.missing import Missing
+from steelyard.records import FACTS, Missing
 
 
 def constants_of(declared: Metric, profile: Profile) -> dict[str, float]:

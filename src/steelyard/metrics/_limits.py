@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.metrics._words import Value
-from steelyard.records.facts import FACTS
+from steelyard.records import FACTS
 
 if TYPE_CHECKING:
     from steelyard.metrics._declare import Metric

@@ -6,7 +6,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard.records.missing import Missing
+from steelyard.records import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

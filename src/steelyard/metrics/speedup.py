@@ -277,7 +277,7 @@ def total_cost(*, costs: Required) -> Value:
     example=Example({"advantages": (-0.1, -0.3), "costs": (2.0, 2.0)}, -0.1),
 )
 def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
-    """Advantage per dollar. Below 0 it favours the dearer agent: read cost_per_log_gain beside it."""
+    """Advantage per dollar. Below 0 it favors the dearer agent: read cost_per_log_gain beside it."""
     if not advantages:
         return missing(_NO_TASK)
     if not costs:

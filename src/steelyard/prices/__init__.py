@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from steelyard.prices._book import MOST_TOKENS, ModelPrices, Period, PriceBook, Priced, Rates, Span
-from steelyard.prices._columns import PricedColumn, price_columns
-from steelyard.prices._describe import PriceLine, price_lines
-from steelyard.prices._open import DEFAULT_BOOK, book_names, open_book
-from steelyard.prices._runs import price_component, price_run
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DEFAULT_BOOK",
-    "MOST_TOKENS",
-    "ModelPrices",
-    "Period",
-    "PriceBook",
-    "PriceLine",
-    "Priced",
-    "PricedColumn",
-    "Rates",
-    "Span",
-    "book_names",
-    "open_book",
-    "price_columns",
-    "price_component",
-    "price_lines",
-    "price_run",
-]
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.prices._book import (
+        MOST_TOKENS as MOST_TOKENS,
+        ModelPrices as ModelPrices,
+        Period as Period,
+        PriceBook as PriceBook,
+        Priced as Priced,
+        Rates as Rates,
+        Span as Span,
+    )
+    from steelyard.prices._describe import (
+        PriceLine as PriceLine,
+        price_lines as price_lines,
+    )
+    from steelyard.prices._opening import (
+        DEFAULT_BOOK as DEFAULT_BOOK,
+        book_names as book_names,
+        open_book as open_book,
+    )
+    from steelyard.prices._price_columns import (
+        PricedColumn as PricedColumn,
+        price_columns as price_columns,
+    )
+    from steelyard.prices._run_costs import (
+        price_component as price_component,
+        price_run as price_run,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -13,9 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec.structs import astuple
 
-from steelyard.records.missing import Missing
-from steelyard.records.moments import as_utc
-from steelyard.records.run import TOKEN_KINDS, Usage
+from steelyard.records import TOKEN_KINDS, Missing, Usage, as_utc
 
 Priced: TypeAlias = float | Missing
 """A cost in USD, or why there is none."""

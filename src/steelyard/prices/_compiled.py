@@ -27,9 +27,7 @@ from steelyard.prices._book import (
     unknown_tokens,
     whole_run_doubt,
 )
-from steelyard.records.missing import Missing
-from steelyard.records.moments import DAY
-from steelyard.records.run import TOKEN_KINDS, Usage
+from steelyard.records import DAY, TOKEN_KINDS, Missing, Usage
 
 LARGEST_EXACT = 2**53
 """Up to here a whole number and its quotient by 10**12 are one correctly rounded float."""

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from steelyard.prices._book import ModelPrices, Period, Rates
-from steelyard.records.run import TOKEN_KINDS
+from steelyard.records import TOKEN_KINDS
 
 
 @dataclass(frozen=True, slots=True)

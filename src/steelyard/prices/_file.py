@@ -18,7 +18,7 @@ import msgspec
 
 from steelyard.errors import BadPriceBook
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
-from steelyard.records.run import TOKEN_KINDS
+from steelyard.records import TOKEN_KINDS
 
 FORMAT_VERSION = 1
 LARGEST_FILE_BYTES = 1_000_000

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
-from steelyard.prices._kept import KeptPrices
-from steelyard.records.run import TOKEN_KINDS
+from steelyard.prices._price_cache import KeptPrices
+from steelyard.records import TOKEN_KINDS
 
 if TYPE_CHECKING:
     from genai_prices import types as genai

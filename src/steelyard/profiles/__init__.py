@@ -1,13 +1,20 @@
 """The versioned constants of each specification."""
 
-from steelyard.profiles._read import (
-    DEFAULT,
-    FindingLimits,
-    Grade,
-    Profile,
-    load_profile,
-    profile_text,
-    shipped_profiles,
-)
+from __future__ import annotations
 
-__all__ = ["DEFAULT", "FindingLimits", "Grade", "Profile", "load_profile", "profile_text", "shipped_profiles"]
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.profiles._profile_files import (
+        DEFAULT as DEFAULT,
+        FindingLimits as FindingLimits,
+        Grade as Grade,
+        Profile as Profile,
+        load_profile as load_profile,
+        profile_text as profile_text,
+        shipped_profiles as shipped_profiles,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

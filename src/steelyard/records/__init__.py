@@ -1,0 +1,139 @@
+"""The records: a Run and its parts, tasks, submissions, findings, and the rules of identity and missing values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.records._canon_record import (
+        Canon as Canon,
+    )
+    from steelyard.records._decoding import (
+        Refused as Refused,
+        checked_run as checked_run,
+        content_digest as content_digest,
+        content_id as content_id,
+        convert_run as convert_run,
+        decode_run as decode_run,
+        encode_run as encode_run,
+    )
+    from steelyard.records._facts import (
+        FACT_PARTS as FACT_PARTS,
+        FACTS as FACTS,
+        GROUP_KEYS as GROUP_KEYS,
+        KEY_PARTS as KEY_PARTS,
+        VALUE_PARTS as VALUE_PARTS,
+        FactGroup as FactGroup,
+        Kind as Kind,
+        component_column as component_column,
+        key_label as key_label,
+        key_text as key_text,
+        run_facts as run_facts,
+    )
+    from steelyard.records._findings import (
+        Finding as Finding,
+        Rejected as Rejected,
+        SetAside as SetAside,
+        Severity as Severity,
+        finding_dict as finding_dict,
+        set_aside_findings as set_aside_findings,
+    )
+    from steelyard.records._finite_numbers import (
+        MOST as MOST,
+        endless_number as endless_number,
+    )
+    from steelyard.records._identity import (
+        RunIds as RunIds,
+        id_conflict as id_conflict,
+        repeat_findings as repeat_findings,
+    )
+    from steelyard.records._json_schemas import (
+        RECORDS as RECORDS,
+        json_schema as json_schema,
+    )
+    from steelyard.records._missing import (
+        Missing as Missing,
+    )
+    from steelyard.records._moments import (
+        DAY as DAY,
+        as_utc as as_utc,
+        iso as iso,
+        microseconds_of as microseconds_of,
+    )
+    from steelyard.records._own_keys import (
+        own_cell as own_cell,
+        own_value as own_value,
+        plain_type as plain_type,
+    )
+    from steelyard.records._run import (
+        TOKEN_KINDS as TOKEN_KINDS,
+        Action as Action,
+        Amount as Amount,
+        Call as Call,
+        Change as Change,
+        Component as Component,
+        ComponentType as ComponentType,
+        Count as Count,
+        Criterion as Criterion,
+        Failure as Failure,
+        FailureCause as FailureCause,
+        Judgment as Judgment,
+        Origin as Origin,
+        Outcome as Outcome,
+        Output as Output,
+        Provenance as Provenance,
+        Record as Record,
+        Run as Run,
+        Share as Share,
+        Snapshot as Snapshot,
+        Step as Step,
+        Steps as Steps,
+        TestResults as TestResults,
+        Usage as Usage,
+        add_usage as add_usage,
+    )
+    from steelyard.records._storable_text import (
+        MOST_NAME_BYTES as MOST_NAME_BYTES,
+        is_storable as is_storable,
+        is_too_long as is_too_long,
+    )
+    from steelyard.records._submission import (
+        Submission as Submission,
+        check_submissions as check_submissions,
+        convert_submission as convert_submission,
+        decode_submission as decode_submission,
+        submission_digest as submission_digest,
+        submission_from_run as submission_from_run,
+    )
+    from steelyard.records._task import (
+        WEIGHTS_TOLERANCE as WEIGHTS_TOLERANCE,
+        CodeCompiles as CodeCompiles,
+        CommandSucceeds as CommandSucceeds,
+        FileExists as FileExists,
+        JudgeThreshold as JudgeThreshold,
+        NoErrors as NoErrors,
+        ScoreWeights as ScoreWeights,
+        SuccessCriterion as SuccessCriterion,
+        Task as Task,
+        TestsPass as TestsPass,
+        check_task as check_task,
+        convert_task as convert_task,
+    )
+    from steelyard.records._tier_schemes import (
+        DEFAULT_SCHEME as DEFAULT_SCHEME,
+        SCHEMES as SCHEMES,
+        tier_meaning as tier_meaning,
+        tier_problem as tier_problem,
+    )
+    from steelyard.records._timing import (
+        SECONDS as SECONDS,
+        BenchmarkPlace as BenchmarkPlace,
+        Timing as Timing,
+        TimingStatus as TimingStatus,
+        TimingSummary as TimingSummary,
+        place_of as place_of,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

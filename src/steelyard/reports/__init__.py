@@ -1,0 +1,71 @@
+"""Rendering: results as tables for a terminal, text, Markdown, HTML and files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.reports._comparisons import (
+        comparison_lines as comparison_lines,
+        comparison_tables as comparison_tables,
+        ranking_lines as ranking_lines,
+        ranking_tables as ranking_tables,
+    )
+    from steelyard.reports._explanations import (
+        explanation_lines as explanation_lines,
+        explanation_tables as explanation_tables,
+    )
+    from steelyard.reports._gates import (
+        gate_markdown as gate_markdown,
+        gate_table as gate_table,
+    )
+    from steelyard.reports._html import (
+        measurement_html as measurement_html,
+    )
+    from steelyard.reports._judges import (
+        judge_lines as judge_lines,
+        judge_tables as judge_tables,
+    )
+    from steelyard.reports._measurement_files import (
+        MEASUREMENT_ENDINGS as MEASUREMENT_ENDINGS,
+        csv_text as csv_text,
+        write_measurement as write_measurement,
+    )
+    from steelyard.reports._measurement_tables import (
+        DASH as DASH,
+        measurement_tables as measurement_tables,
+    )
+    from steelyard.reports._output_places import (
+        check_file as check_file,
+        check_folder as check_folder,
+        writing as writing,
+    )
+    from steelyard.reports._plain_text import (
+        clean as clean,
+        json_text as json_text,
+    )
+    from steelyard.reports._reading import (
+        reading_tables as reading_tables,
+    )
+    from steelyard.reports._repeatability_tables import (
+        MOST_BARS as MOST_BARS,
+        distance_bars as distance_bars,
+        repeatability_table as repeatability_table,
+    )
+    from steelyard.reports._run_files import (
+        RUN_FILE_ENDINGS as RUN_FILE_ENDINGS,
+        write_runs as write_runs,
+    )
+    from steelyard.reports._speedups import (
+        benchmark_tree as benchmark_tree,
+        speedup_csv as speedup_csv,
+        speedup_rows as speedup_rows,
+        speedup_tables as speedup_tables,
+    )
+    from steelyard.reports._terminal_tables import (
+        add_row as add_row,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -7,18 +7,25 @@ True
 
 from __future__ import annotations
 
-from steelyard.sandbox.isolation import active_isolation, isolation_named
-from steelyard.sandbox.records import Isolation, IsolationName, LimitName, Limits, SandboxResult, printable
-from steelyard.sandbox.running import run
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "run",
-    "Limits",
-    "LimitName",
-    "SandboxResult",
-    "Isolation",
-    "IsolationName",
-    "active_isolation",
-    "isolation_named",
-    "printable",
-]
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.sandbox._isolation import (
+        active_isolation as active_isolation,
+        isolation_named as isolation_named,
+    )
+    from steelyard.sandbox._running import (
+        run as run,
+    )
+    from steelyard.sandbox._sandbox_records import (
+        Isolation as Isolation,
+        IsolationName as IsolationName,
+        LimitName as LimitName,
+        Limits as Limits,
+        SandboxResult as SandboxResult,
+        printable as printable,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

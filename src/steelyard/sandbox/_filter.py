@@ -12,7 +12,7 @@ from errno import EACCES, ENOSYS, EOPNOTSUPP, EPERM
 from functools import cache
 from typing import NamedTuple
 
-from steelyard.sandbox.records import IsolationName
+from steelyard.sandbox._sandbox_records import IsolationName
 
 Numbers = tuple[int | None, int | None]
 """A call's number on x86_64 and on aarch64; None where the architecture has no such call."""

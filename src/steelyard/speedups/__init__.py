@@ -1,1 +1,30 @@
-"""From timings of nop, oracle and agents to speedups, advantages and how sure they are."""
+"""Code made faster: timings of nop, oracle and agents to speedups, advantages and how sure they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.speedups._attempts import (
+        Speedups as Speedups,
+        speedups_of as speedups_of,
+    )
+    from steelyard.speedups._constants import (
+        SpeedupConstants as SpeedupConstants,
+        options_of as options_of,
+    )
+    from steelyard.speedups._reading_timings import (
+        TimingReading as TimingReading,
+        read_task as read_task,
+        read_trial_file as read_trial_file,
+    )
+    from steelyard.speedups._task_files import (
+        TaskFiles as TaskFiles,
+    )
+    from steelyard.speedups._task_folders import (
+        read_folder as read_folder,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -13,9 +13,9 @@ from math import comb
 import numpy as np
 from scipy import special
 
-from steelyard.speedups._rows import ABSENT
+from steelyard.speedups._benchmark_rows import ABSENT
+from steelyard.speedups._benchmark_table import BenchmarkTable
 from steelyard.speedups._sides import Flags, Floats, Ints, Side
-from steelyard.speedups._table import Table
 
 EXACT_UP_TO = 20
 _CELLS = 8_000_000
@@ -40,7 +40,7 @@ def _cumulative(m: int, n: int) -> Floats:
 
 
 def mann_whitney_p(x: Floats, y: Floats) -> Floats:
-    """Two-sided p-value for each row of two matrices of samples, ties broken towards no difference."""
+    """Two-sided p-value for each row of two matrices of samples, ties broken toward no difference."""
     m, n = x.shape[1], y.shape[1]
     above = np.empty(len(x), dtype=np.int64)
     ties = np.empty(len(x), dtype=np.int64)
@@ -59,7 +59,7 @@ def mann_whitney_p(x: Floats, y: Floats) -> Floats:
     return np.asarray(cumulative[nearest] + 1 - cumulative[np.maximum(half, m * n - nearest - 1)])
 
 
-def asv_changes(table: Table, *, p: float, factor: float) -> tuple[Flags, Flags]:
+def asv_changes(table: BenchmarkTable, *, p: float, factor: float) -> tuple[Flags, Flags]:
     """Which rows asv would call faster, and which slower, under the agent."""
     before, after = table.nop_row, table.agent_row
     known = table.valid & (after != ABSENT)
@@ -73,7 +73,7 @@ def asv_changes(table: Table, *, p: float, factor: float) -> tuple[Flags, Flags]
         return significant & (second < first / factor), significant & (first < second / factor)
 
 
-def _different(table: Table, asked: Flags, p: float) -> Flags:
+def _different(table: BenchmarkTable, asked: Flags, p: float) -> Flags:
     pool, before, after = table.pool, table.nop_row, table.agent_row
     low, high = _tool_intervals(table)
     with np.errstate(invalid="ignore"):
@@ -90,16 +90,16 @@ def _different(table: Table, asked: Flags, p: float) -> Flags:
     return np.asarray(different)
 
 
-def _block(table: Table, rows: Ints, count: int) -> Floats:
+def _block(table: BenchmarkTable, rows: Ints, count: int) -> Floats:
     return np.asarray(table.pool.values[table.pool.offsets[rows][:, None] + np.arange(count)])
 
 
-def _sides(table: Table) -> list[Side]:
+def _sides(table: BenchmarkTable) -> list[Side]:
     distinct = {id(side): side for attempt in table.attempts for side in (attempt.nop, attempt.oracle, attempt.side)}
     return sorted(distinct.values(), key=table.pool.row)
 
 
-def _tool_intervals(table: Table) -> tuple[Floats, Floats]:
+def _tool_intervals(table: BenchmarkTable) -> tuple[Floats, Floats]:
     parts = [
         np.full((len(side.names), 2), np.nan) if side.intervals99 is None else side.intervals99
         for side in _sides(table)
@@ -108,7 +108,7 @@ def _tool_intervals(table: Table) -> tuple[Floats, Floats]:
     return ends[:, 0], ends[:, 1]
 
 
-def _both_repeated(table: Table) -> Flags:
+def _both_repeated(table: BenchmarkTable) -> Flags:
     """Rows that asv has statistics for on both sides, from more than one repetition."""
     parts = [
         np.where(side.counts > 0, side.counts, -1) if side.rounds is None else side.rounds for side in _sides(table)

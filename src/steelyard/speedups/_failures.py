@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.records.missing import Missing
-from steelyard.records.run import Snapshot, TestResults
+from steelyard.records import Missing, Snapshot, TestResults
 
 NO_TESTS = Missing("no test results are given")
 
@@ -36,7 +35,7 @@ def _failing(tests: TestResults) -> set[str] | None:
 
 
 def snapshot_failed(snapshot: Snapshot | None) -> bool:
-    """Whether behaviour changed: a status other than `passed`, or something that passed before and fails now.
+    """Whether behavior changed: a status other than `passed`, or something that passed before and fails now.
 
     No snapshot is no failure.
     """

@@ -9,14 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from steelyard import metrics
-from steelyard.records.missing import Missing
+from steelyard.records import Missing
 from steelyard.speedups._asv_rule import asv_changes
-from steelyard.speedups._intervals import LogIntervals, log_intervals
-from steelyard.speedups._options import Options
+from steelyard.speedups._benchmark_rows import ABSENT
+from steelyard.speedups._benchmark_table import BenchmarkTable
+from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import nullable, without_missing
-from steelyard.speedups._rows import ABSENT
 from steelyard.speedups._sides import LEVELS, Flags, Floats, Ints, Side, pooled
-from steelyard.speedups._table import Table
+from steelyard.speedups._speedup_intervals import LogIntervals, log_intervals
 
 Verdict = Literal["faster", "slower", "unclear", "unknown"]
 
@@ -38,7 +38,7 @@ class Surety:
         return "faster" if self.faster[row] else "slower" if self.slower[row] else "unclear"
 
 
-def surety_of(table: Table, options: Options) -> Surety:
+def surety_of(table: BenchmarkTable, options: SpeedupConstants) -> Surety:
     """Intervals and verdicts of the benchmarks as measured; the failure rules do not touch them."""
     speedup = log_intervals(table, options, before=table.nop_row, after=table.agent_row)
     ratio = log_intervals(table, options, before=table.oracle_row, after=table.agent_row)
@@ -50,7 +50,9 @@ def surety_of(table: Table, options: Options) -> Surety:
         return Surety(speedup, ratio, speedup.low > 0, speedup.high < 0, judged)
 
 
-def measures(table: Table, index: int, surety: Surety | None, options: Options) -> dict[str, Any]:  # Any: JSON values
+def measures(
+    table: BenchmarkTable, index: int, surety: Surety | None, options: SpeedupConstants
+) -> dict[str, Any]:  # Any: JSON values
     """Our figures for one attempt; null with a reason under `missing` where one cannot be had."""
     rows, attempt = table.rows(index), table.attempts[index]
     counted = table.counted[rows]
@@ -97,7 +99,7 @@ def _ends(surety: Surety | None, rows: slice, valid: Flags) -> tuple[list[float]
 
 
 def _significant(
-    table: Table, rows: slice, surety: Surety | None, highs: list[float], options: Options
+    table: BenchmarkTable, rows: slice, surety: Surety | None, highs: list[float], options: SpeedupConstants
 ) -> float | Missing:
     if surety is not None and options.verdict == "asv":
         # The metric asks for the upper end; asv's rule has no interval, only whether there is a change.
@@ -111,7 +113,7 @@ def _cost_per_gain(cost: float | Missing, speedup: float) -> float | Missing:
     return metrics.cost_per_log_gain(task_cost=cost, task_speedup=speedup if np.isfinite(speedup) else None)
 
 
-def noise_floor_of(nop: Side, again: Side | None, options: Options) -> float | Missing:
+def noise_floor_of(nop: Side, again: Side | None, options: SpeedupConstants) -> float | Missing:
     """The noise floor from two measurements of the unchanged code; missing when it was measured once."""
     if again is None:
         return Missing("the unchanged code was not measured twice")
@@ -127,7 +129,9 @@ def _medians(side: Side) -> Mapping[str, float]:
     return {name: value for name, value in zip(side.names, medians.tolist(), strict=True) if np.isfinite(value)}
 
 
-def benchmark_measures(table: Table, index: int, surety: Surety) -> dict[str, dict[str, Any]]:  # Any: JSON values
+def benchmark_measures(
+    table: BenchmarkTable, index: int, surety: Surety
+) -> dict[str, dict[str, Any]]:  # Any: JSON values
     """For each benchmark of one attempt: statuses, intervals and verdict."""
     attempt, rows = table.attempts[index], table.rows(index)
     with np.errstate(invalid="ignore"):
@@ -149,6 +153,6 @@ def benchmark_measures(table: Table, index: int, surety: Surety) -> dict[str, di
     return {name: dict(zip(keys, row, strict=True)) for name, *row in zip(names, *columns.values(), strict=True)}
 
 
-def _statuses(side: Side, table: Table, rows: Ints) -> list[str]:
+def _statuses(side: Side, table: BenchmarkTable, rows: Ints) -> list[str]:
     start = table.pool.row(side)
     return ["missing" if row == ABSENT else side.statuses[row - start] for row in rows.tolist()]

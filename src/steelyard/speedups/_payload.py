@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from steelyard.records.missing import Missing
-from steelyard.records.run import Snapshot, TestResults
+from steelyard.records import Missing, Snapshot, TestResults
+from steelyard.speedups._benchmark_table import BenchmarkTable
 from steelyard.speedups._failures import NO_TESTS
 from steelyard.speedups._sides import Floats
-from steelyard.speedups._table import Table
 
 Fields = dict[str, Any]  # Any: JSON values, and Missing until it is taken out
 
@@ -54,7 +53,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     trajectory_length: int | None
 
 
-def payloads(table: Table, *, plain: bool = False) -> Iterator[tuple[Payload, dict[str, str]]]:
+def payloads(table: BenchmarkTable, *, plain: bool = False) -> Iterator[tuple[Payload, dict[str, str]]]:
     """The payload of each attempt in turn, and the reasons for what is missing in it.
 
     With `plain` the benchmarks' entries are dictionaries: the same once written, dearer to make.
@@ -100,7 +99,7 @@ def _known(value: float) -> float | Missing:
     return value if math.isfinite(value) else NO_VALID
 
 
-def _per_benchmark(table: Table, *, plain: bool) -> Iterator[dict[str, BenchmarkSpeedup] | dict[str, Fields]]:
+def _per_benchmark(table: BenchmarkTable, *, plain: bool) -> Iterator[dict[str, BenchmarkSpeedup] | dict[str, Fields]]:
     """For each attempt its speedups by benchmark."""
     everything = bool(table.counted.all())
     as_list = _as_list if everything else nullable

@@ -10,8 +10,8 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.records.timing import SECONDS, Place, Timing, TimingStatus
-from steelyard.speedups._medians import medians_of_rows
+from steelyard.records import SECONDS, BenchmarkPlace, Timing, TimingStatus
+from steelyard.speedups._row_medians import medians_of_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,7 +29,7 @@ class Side:
     """One version of the code (nop, oracle or an agent's) with its benchmarks, sorted by name."""
 
     names: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[BenchmarkPlace, ...]
     values: Floats
     """All samples, benchmark after benchmark."""
     counts: Ints
@@ -62,7 +62,7 @@ class Side:
         return self.names if self.measured.all() else tuple(compress(self.names, self.measured.tolist()))
 
     @property
-    def measured_places(self) -> tuple[Place, ...]:
+    def measured_places(self) -> tuple[BenchmarkPlace, ...]:
         """Their places."""
         return self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
 

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from steelyard import metrics
-from steelyard.metrics.speedup import mean
-from steelyard.records.missing import Missing
-from steelyard.speedups._options import Options
+from steelyard.metrics import mean
+from steelyard.records import Missing
+from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable
+from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import without_missing
-from steelyard.speedups._table import Attempt, Table
-from steelyard.statistics.bootstrap import bootstrap_mean
-from steelyard.statistics.means import clustered
-from steelyard.statistics.passes import pass_at_k
-from steelyard.statistics.results import Interval
+from steelyard.statistics import Interval, bootstrap_mean, clustered, pass_at_k
 
 Fields = dict[str, Any]  # Any: JSON values
 
@@ -29,7 +26,7 @@ TASKS_TO_DRAW_FROM = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SpeedupSummary:
     """Run-level figures of one agent."""
 
     fields: Fields
@@ -40,7 +37,7 @@ class Summary:
     """From how many tasks of how many each was made (`total_cost`: attempts)."""
 
 
-def by_agent(table: Table) -> dict[str, list[int]]:
+def by_agent(table: BenchmarkTable) -> dict[str, list[int]]:
     """Positions of each agent's attempts, agents by name."""
     indexes_by_agent: dict[str, list[int]] = {}
     for index in sorted(
@@ -51,7 +48,7 @@ def by_agent(table: Table) -> dict[str, list[int]]:
     return indexes_by_agent
 
 
-def summary(table: Table, indexes: Sequence[int]) -> Summary:
+def summary(table: BenchmarkTable, indexes: Sequence[int]) -> SpeedupSummary:
     """The specification's run-level fields of one agent. Every task counts once, however often it was attempted."""
     attempts = [table.attempts[index] for index in indexes]
     at_tasks = _Tasks(attempts)
@@ -87,7 +84,7 @@ def summary(table: Table, indexes: Sequence[int]) -> Summary:
     counts["cost_weighted_advantage"] = n_of(min(len(levels[3]), len(costs)), tasks)
     counts["pass@k"] = passed.counts()
     counts["total_cost"] = n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts))
-    return Summary(fields, missing, counts)
+    return SpeedupSummary(fields, missing, counts)
 
 
 def n_of(n: int, of: int) -> dict[str, int]:
@@ -128,7 +125,7 @@ class _Tasks:
         return solved
 
 
-def _benchmarks(table: Table, indexes: Sequence[int]) -> tuple[int, int]:
+def _benchmarks(table: BenchmarkTable, indexes: Sequence[int]) -> tuple[int, int]:
     """How many benchmarks nop measured, and how many were valid in some attempt, added over tasks."""
     measured: set[tuple[str, str]] = set()
     valid: set[tuple[str, str]] = set()
@@ -149,7 +146,7 @@ def _cost_weighted(advantages: list[float], costs: list[float], stated: Sequence
     return weighted
 
 
-def run_figures(table: Table) -> Fields:
+def run_figures(table: BenchmarkTable) -> Fields:
     """The figures of the whole run: all agents together, and the cost of each."""
     attempts = table.attempts
     costs = {key: _total([attempts[index].cost_usd for index in indexes]) for key, indexes in by_agent(table).items()}
@@ -209,7 +206,9 @@ def passes(attempts: Sequence[Attempt], verdicts: Sequence[bool | Missing]) -> P
     return Passes(inside, beyond, used, len(rows))
 
 
-def overall(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields], options: Options) -> Fields:
+def overall(
+    table: BenchmarkTable, indexes: Sequence[int], measured: Mapping[int, Fields], options: SpeedupConstants
+) -> Fields:
     """Our figures of one agent over its tasks."""
     attempts = [table.attempts[index] for index in indexes]
     at_tasks = _Tasks(attempts)
@@ -235,7 +234,7 @@ def overall(table: Table, indexes: Sequence[int], measured: Mapping[int, Fields]
     )
 
 
-def _over_tasks(means: Sequence[float], options: Options) -> Interval:
+def _over_tasks(means: Sequence[float], options: SpeedupConstants) -> Interval:
     """The interval of the mean over tasks: Student's, or of drawn tasks, which suits skewed values but needs many."""
     tasks = range(len(means))
     if len(means) < TASKS_TO_DRAW_FROM:
@@ -246,7 +245,7 @@ def _over_tasks(means: Sequence[float], options: Options) -> Interval:
 
 
 def _curves(
-    table: Table, indexes: Sequence[int], measured: Mapping[int, Fields], options: Options
+    table: BenchmarkTable, indexes: Sequence[int], measured: Mapping[int, Fields], options: SpeedupConstants
 ) -> tuple[Fields, Fields]:
     """fast_p, opt_p and opt@k, and their counts. An attempt whose success is unknown is left out of them."""
     judged = [index for index in indexes if not isinstance(table.attempts[index].success, Missing)]

@@ -1,1 +1,101 @@
-"""Numbers in, numbers out: how sure is it, and is A better than B."""
+"""Numbers in, numbers out: intervals, tests, agreement, ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.statistics._agreement import (
+        Scale as Scale,
+        cohens_kappa as cohens_kappa,
+        fleiss_kappa as fleiss_kappa,
+        krippendorff_alpha as krippendorff_alpha,
+        severity as severity,
+    )
+    from steelyard.statistics._bootstrap import (
+        bootstrap_mean as bootstrap_mean,
+    )
+    from steelyard.statistics._concordance import (
+        kendall_tau as kendall_tau,
+    )
+    from steelyard.statistics._effect_sizes import (
+        cliffs_delta as cliffs_delta,
+        size_word as size_word,
+        standardized as standardized,
+    )
+    from steelyard.statistics._grouped_intervals import (
+        auto_means as auto_means,
+        auto_medians as auto_medians,
+    )
+    from steelyard.statistics._interval import (
+        LEVEL as LEVEL,
+        RESAMPLES as RESAMPLES,
+        SEED as SEED,
+        Floats as Floats,
+        Interval as Interval,
+        Ints as Ints,
+        Significance as Significance,
+        check_level as check_level,
+        no_interval as no_interval,
+    )
+    from steelyard.statistics._means import (
+        clustered as clustered,
+        median_clustered as median_clustered,
+        median_exact as median_exact,
+        student as student,
+        wilson_clustered as wilson_clustered,
+    )
+    from steelyard.statistics._modal_mass import (
+        modal_mass as modal_mass,
+    )
+    from steelyard.statistics._multiplicity import (
+        benjamini_hochberg as benjamini_hochberg,
+        holm as holm,
+    )
+    from steelyard.statistics._paired import (
+        mcnemar_exact as mcnemar_exact,
+        paired_bootstrap as paired_bootstrap,
+        paired_plus_two as paired_plus_two,
+        paired_ratios as paired_ratios,
+        paired_shares as paired_shares,
+        paired_t as paired_t,
+        sign_flip as sign_flip,
+        sign_flip_many as sign_flip_many,
+    )
+    from steelyard.statistics._pairwise import (
+        bradley_terry as bradley_terry,
+        rank_bands as rank_bands,
+        rank_intervals as rank_intervals,
+        ranked_pairs as ranked_pairs,
+        total_wins as total_wins,
+    )
+    from steelyard.statistics._pareto import (
+        front_shares as front_shares,
+        on_front as on_front,
+    )
+    from steelyard.statistics._passes import (
+        pass_at_k as pass_at_k,
+        passes_over_tasks as passes_over_tasks,
+    )
+    from steelyard.statistics._power import (
+        POWER as POWER,
+        detectable_difference as detectable_difference,
+        tasks_for_margin as tasks_for_margin,
+        tasks_needed as tasks_needed,
+    )
+    from steelyard.statistics._proportions import (
+        clopper_pearson as clopper_pearson,
+        wilson as wilson,
+    )
+    from steelyard.statistics._ratios import (
+        fieller as fieller,
+        ratio_bootstrap as ratio_bootstrap,
+    )
+    from steelyard.statistics._sensitivity import (
+        SensitivityBounds as SensitivityBounds,
+        difference_bounds as difference_bounds,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

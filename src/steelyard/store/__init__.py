@@ -1,20 +1,57 @@
-"""What rests on disk, behind one door: `open_store(url)` gives a Store whose schema is up to date.
-
-A table is declared in the migration that makes it (`store/migrations/`), and code imports it from there.
-"""
+"""What rests on disk: `open_store(url)` gives a Store."""
 
 from __future__ import annotations
 
-from steelyard.store._alongside import Alongside, alongside
-from steelyard.store._bulk import insert_columns, insert_rows, look_up
-from steelyard.store._store import Store, open_store
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Alongside",
-    "Store",
-    "alongside",
-    "insert_columns",
-    "insert_rows",
-    "look_up",
-    "open_store",
-]
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.store._alongside import (
+        Alongside as Alongside,
+        alongside as alongside,
+    )
+    from steelyard.store._bulk import (
+        insert_columns as insert_columns,
+        insert_rows as insert_rows,
+        look_up as look_up,
+    )
+    from steelyard.store._canon_rows import (
+        canon_history as canon_history,
+        canon_of as canon_of,
+        retire_canon as retire_canon,
+        set_canon as set_canon,
+    )
+    from steelyard.store._store import (
+        Store as Store,
+        open_store as open_store,
+    )
+    from steelyard.store.migrations.m0001_arena import (
+        baselines as baselines,
+        settings as settings,
+        states as states,
+        submissions as submissions,
+        tallies as tallies,
+        tasks as tasks,
+    )
+    from steelyard.store.migrations.m0011_batches import (
+        folded_events as folded_events,
+        small_tallies as small_tallies,
+    )
+    from steelyard.store.migrations.m0012_past_settings import (
+        past_settings as past_settings,
+    )
+    from steelyard.store.migrations.m0013_deliveries_due import (
+        deliveries as deliveries,
+    )
+    from steelyard.store.migrations.m0014_task_files import (
+        task_files as task_files,
+    )
+    from steelyard.store.migrations.m0015_outbox_waits import (
+        outbox as outbox,
+    )
+    from steelyard.store.migrations.m0016_reigns import (
+        reigns as reigns,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -137,7 +137,7 @@ def _worth_retrying(error: DBAPIError) -> bool:
 def open_store(address: str, *, create: bool = True) -> Store:
     """The store at `sqlite:///file` or `postgresql://...`, its schema brought up to date.
 
-    Without `create`, a SQLite file that is not there, or a database without our tables, is an error: a misspelt name
+    Without `create`, a SQLite file that is not there, or a database without our tables, is an error: a misspelled name
     must not silently become an empty arena.
     """
     url = read_url(address)

@@ -9,7 +9,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from steelyard.errors import BadStore
-from steelyard.records.texts import is_storable
+from steelyard.records import is_storable
 
 
 def read_url(text: str) -> URL:

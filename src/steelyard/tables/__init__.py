@@ -1,1 +1,22 @@
-"""The table of runs: facts as columns."""
+"""From files to runs to the table of runs: parts are joined, duplicates counted once, every run priced once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.tables._gathering import (
+        Gathered as Gathered,
+        GatheringCount as GatheringCount,
+        Progress as Progress,
+        gather as gather,
+        without_collection as without_collection,
+    )
+    from steelyard.tables._run_table import (
+        RunTable as RunTable,
+        TableBuilder as TableBuilder,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

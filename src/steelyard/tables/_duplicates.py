@@ -10,11 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from steelyard.records.decode import content_digest, content_id
-from steelyard.records.finding import Rejected
-from steelyard.records.identity import id_conflict
-from steelyard.sources._flat import run_of_row
-from steelyard.tables._columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
+from steelyard.formats import run_of_row
+from steelyard.records import Rejected, content_digest, content_id, id_conflict
+from steelyard.tables._fact_columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
 
 _OCCURRENCE = "_occurrence"
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from steelyard.records.finding import Finding
-from steelyard.tables._columns import NO_PRICE
+from steelyard.records import Finding
+from steelyard.tables._fact_columns import NO_PRICE
 
 Mask = NDArray[np.bool_]
 

@@ -20,8 +20,8 @@ from sqlalchemy import (
     SmallInteger,
     String,
     Table,
+    text as sql,
 )
-from sqlalchemy import text as sql
 from sqlalchemy.engine import Connection
 
 from steelyard.store.migrations.m0001_arena import Serial

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
-from steelyard.reports.plain import clean
-from steelyard.reports.tables import add_row
+from steelyard.reports import add_row, clean
 from steelyard.surfaces.cli._print import counted
 
 if TYPE_CHECKING:
-    from steelyard.arena.explaining import Evaluation
-    from steelyard.arena.history import Changes, History
-    from steelyard.arena.leaders import Board as Leaders
-    from steelyard.arena.leaders import Leader
-    from steelyard.arena.profiles import Comparison
-    from steelyard.arena.standings import Standings
+    from steelyard.arena import (
+        Changes,
+        Evaluation,
+        History,
+        Leader,
+        Leaderboard as Leaders,
+        ProfileComparison,
+        Standings,
+    )
 
 DASH = "-"
 
@@ -223,7 +225,7 @@ def change_lines(changes: Sequence[Changes], since: str) -> Iterator[str]:
                 )
 
 
-def comparison_lines(comparison: Comparison) -> Iterator[str]:
+def comparison_lines(comparison: ProfileComparison) -> Iterator[str]:
     """How ranks move between two profiles."""
     shown = DASH if comparison.mean_kendall_tau is None else f"{comparison.mean_kendall_tau:.4f}"
     yield (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.reports.plain import clean
+from steelyard.reports import clean
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
 from steelyard.surfaces.cli._options import FromOne, FromZero, Json, Seconds, split_names
@@ -15,9 +15,7 @@ from steelyard.surfaces.cli._print import console, counted, print_findings, prin
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.arena.arena import Arena
-    from steelyard.arena.known import Policy
-    from steelyard.arena.leaders import Board, By
+    from steelyard.arena import Arena, By, Leaderboard, Policy
 
 
 def standings(
@@ -42,10 +40,10 @@ def standings(
     Example: steelyard arena standings fix-race --top 10
     Example: steelyard arena standings --by agent
     """
-    from steelyard.arena.leaders import leaders  # brings SQLAlchemy
+    from steelyard.arena import leaders  # brings SQLAlchemy
     from steelyard.errors import UsageError
-    from steelyard.statistics.results import check_level
-    from steelyard.workflow.arena import arena_at, plain, policy_named
+    from steelyard.statistics import check_level
+    from steelyard.workflow import open_arena, plain, policy_named
 
     if level is not None:
         check_level(level)
@@ -53,7 +51,7 @@ def standings(
         raise UsageError("--by ranks tools and models across tasks", hint="leave out the task, or --by")
     if task is None and sort is not None:
         raise UsageError("--sort orders the submissions to a task", hint="name a task, or leave --sort out")
-    opened = arena_at(store)
+    opened = open_arena(store)
     used = policy_named(policy) if policy else None
     if task is not None:
         return _print_task(opened, task, policy=used, sort=sort or "overall", top=top, level=level, json=json)
@@ -68,23 +66,25 @@ def standings(
 def _print_task(
     opened: Arena, task: str, *, policy: Policy | None, sort: str, top: int | None, level: float | None, json: bool
 ) -> int:
-    from steelyard.arena.scoring import RANKED  # brings SQLAlchemy
-    from steelyard.arena.standings import standings as stand
+    from steelyard.arena import (
+        RANKED,  # brings SQLAlchemy
+        task_standings as stand,
+    )
     from steelyard.errors import UnknownName
     from steelyard.surfaces.cli._arena_print import standings_line, standings_table
-    from steelyard.workflow.arena import standing_rows
+    from steelyard.workflow import standing_rows
 
     if sort not in RANKED:
         raise UnknownName("score", sort, RANKED)
-    task_standings = stand(opened, task, policy=policy, level=level, top=top if sort == "overall" else None)
-    rows = standing_rows(task_standings)
+    shown = stand(opened, task, policy=policy, level=level, top=top if sort == "overall" else None)
+    rows = standing_rows(shown)
     if sort != "overall":
         rows = sorted(rows, key=lambda row: row[f"{sort}_ranking"])[:top]
     if json:
         print_json(rows)
         return 0
-    console().print(standings_table(task_standings, rows, by=sort))
-    print_lines([standings_line(task_standings, least=opened.rules.standings.reliable_from)])
+    console().print(standings_table(shown, rows, by=sort))
+    print_lines([standings_line(shown, least=opened.rules.standings.reliable_from)])
     return 0
 
 
@@ -98,7 +98,7 @@ def _keys(by: str) -> list[By]:
     return [known[name] for name in split_names(by)]
 
 
-def _print_leaders(board: Board) -> None:
+def _print_leaders(board: Leaderboard) -> None:
     from steelyard.surfaces.cli._arena_print import leaders_table, settings_named  # brings rich
 
     console().print(leaders_table(board.overall, title=f"All tasks, {settings_named(board)}"))
@@ -118,11 +118,11 @@ def show(
 
     Example: steelyard arena show run-17 speed_score
     """
-    from steelyard.arena.explaining import evaluation  # brings SQLAlchemy
+    from steelyard.arena import evaluation  # brings SQLAlchemy
     from steelyard.surfaces.cli._arena_print import evaluation_lines
-    from steelyard.workflow.arena import arena_at, plain
+    from steelyard.workflow import open_arena, plain
 
-    explained = evaluation(arena_at(store), submission, only=score)
+    explained = evaluation(open_arena(store), submission, only=score)
     if json:
         print_json(plain(explained))
         return 0
@@ -135,21 +135,23 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
 
     Example: steelyard arena task show fix-race
     """
-    from steelyard.arena.leaders import combination_baselines  # brings SQLAlchemy
-    from steelyard.arena.standings import standings as stand
-    from steelyard.workflow.arena import arena_at, files_of_task, plain
+    from steelyard.arena import (
+        combination_baselines,  # brings SQLAlchemy
+        task_standings as stand,
+    )
+    from steelyard.workflow import files_of_task, open_arena, plain
 
-    opened = arena_at(store)
-    task_standings = stand(opened, task, top=0)
+    opened = open_arena(store)
+    standing = stand(opened, task, top=0)
     kept = files_of_task(opened, task)
     definition = next(known for known in opened.tasks() if known.id == task)
     shown = {
         "task": plain(definition),
         "files": None if kept is None else kept._asdict(),
-        "submissions": task_standings.n,
-        "baseline_version": task_standings.baseline_version,
-        "baseline": task_standings.baseline,
-        "breakdown": task_standings.breakdown,
+        "submissions": standing.n,
+        "baseline_version": standing.baseline_version,
+        "baseline": standing.baseline,
+        "breakdown": standing.breakdown,
         "combinations": plain(combination_baselines(opened, task)),
     }
     if json:
@@ -179,10 +181,10 @@ def outliers(
 
     Example: steelyard arena outliers fix-race
     """
-    from steelyard.arena.standings import outliers as suspicious  # brings SQLAlchemy
-    from steelyard.workflow.arena import arena_at, plain
+    from steelyard.arena import outliers as suspicious  # brings SQLAlchemy
+    from steelyard.workflow import open_arena, plain
 
-    opened = arena_at(store)
+    opened = open_arena(store)
     names = [task] if task is not None else [known.id for known in opened.tasks()]
     flagged = [outlier for name in names for outlier in suspicious(opened, name)]
     if json:
@@ -208,18 +210,19 @@ def history(
     Example: steelyard arena history --submitter ada
     Example: steelyard arena history --since 2026-11-01 --task fix-race
     """
-    from steelyard.arena.history import changes  # brings SQLAlchemy
-    from steelyard.arena.history import history as past
+    from steelyard.arena import (
+        changes,  # brings SQLAlchemy
+        history as past,
+    )
     from steelyard.errors import UsageError
-    from steelyard.records.moments import microseconds_of
+    from steelyard.records import microseconds_of
     from steelyard.surfaces.cli._arena_print import change_lines, history_lines
-    from steelyard.workflow._moments import moment_of
-    from steelyard.workflow.arena import arena_at, plain
+    from steelyard.workflow import moment_of, open_arena, plain
 
     if since is not None and submitter is not None:
         raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
     asked = None if since is None else microseconds_of(moment_of(since, option="--since"))
-    opened = arena_at(store)
+    opened = open_arena(store)
     if since is not None and asked is not None:
         changed = changes(opened, since=asked, task_id=task)
         lines, shown = change_lines(changed, since), plain(changed)
@@ -244,10 +247,10 @@ def bias(
 
     Example: steelyard arena bias --level 0.9
     """
-    from steelyard.arena.leaders import bias as advantage  # brings SQLAlchemy
-    from steelyard.workflow.arena import arena_at, plain, policy_named
+    from steelyard.arena import bias as advantage  # brings SQLAlchemy
+    from steelyard.workflow import open_arena, plain, policy_named
 
-    advantages = advantage(arena_at(store), policy=policy_named(policy) if policy else None, level=level)
+    advantages = advantage(open_arena(store), policy=policy_named(policy) if policy else None, level=level)
     if json:
         print_json(plain(advantages))
         return 0
@@ -276,12 +279,12 @@ def compare_profiles(
 
     Example: steelyard arena compare-profiles arena-1 mine.toml
     """
-    from steelyard.arena.profiles import compare_profiles as compare  # brings SQLAlchemy
+    from steelyard.arena import compare_profiles as compare  # brings SQLAlchemy
     from steelyard.profiles import load_profile
     from steelyard.surfaces.cli._arena_print import comparison_lines
-    from steelyard.workflow.arena import arena_at, plain
+    from steelyard.workflow import open_arena, plain
 
-    comparison = compare(arena_at(store), load_profile(first), load_profile(second), task_id=task, movers=movers)
+    comparison = compare(open_arena(store), load_profile(first), load_profile(second), task_id=task, movers=movers)
     if json:
         print_json(plain(comparison))
         return 0
@@ -303,10 +306,10 @@ def watch(
     """
     import time
 
-    from steelyard.arena.watching import Watch  # brings SQLAlchemy
-    from steelyard.workflow.arena import arena_at
+    from steelyard.arena import Watch  # brings SQLAlchemy
+    from steelyard.workflow import open_arena
 
-    watched = Watch(arena_at(store))
+    watched = Watch(open_arena(store))
     seen = 0
     while looks is None or seen < looks:
         for line in watched.news(as_json=json):

@@ -9,20 +9,20 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import SteelyardError
-from steelyard.reports.plain import clean, json_text
+from steelyard.reports import clean, json_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.records.finding import Finding
-    from steelyard.workflow._open import Progress
+    from steelyard.records import Finding
+    from steelyard.workflow import Progress
 
 FINDINGS_SHOWN = 12
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A terminal that tables and colours suit; plain text when it is a file or a pipe."""
+    """A terminal that tables and colors suit; plain text when it is a file or a pipe."""
     from rich.console import Console  # 60 ms that --json does not pay
 
     stream = sys.stderr if stderr else sys.stdout

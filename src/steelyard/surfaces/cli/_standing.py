@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from steelyard.profiles import DEFAULT
 from steelyard.surfaces.cli._options import ProfileOption, Whole
-from steelyard.workflow.options import DifferenceOptions, StandingOptions
+from steelyard.workflow import DifferenceOptions, StandingOptions
 
 
 @Parameter(name="*")

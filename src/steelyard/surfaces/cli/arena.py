@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from steelyard.arena.receipts import Receipt
 from steelyard.errors import Interrupted, UsageError
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.reports.plain import clean
+from steelyard.reports import clean
+from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import _arena_views as views
 from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
@@ -19,10 +19,9 @@ from steelyard.surfaces.cli._print import console, counted, print_findings, prin
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.arena.arena import Arena
-    from steelyard.arena.entries import Outcome
-    from steelyard.records.task import Task
-    from steelyard.workflow.arena import FileTold, Submitted
+    from steelyard.arena import Arena, SubmissionOutcome
+    from steelyard.records import Task
+    from steelyard.workflow import FileTold, Submitted
 
 RECEIPTS_SHOWN = 20
 
@@ -47,7 +46,7 @@ def init(
 
     Example: steelyard arena init --store sqlite:///arena.db
     """
-    from steelyard.workflow.arena import init_arena  # brings SQLAlchemy
+    from steelyard.workflow import init_arena  # brings SQLAlchemy
 
     made = init_arena(store, profile=profile, policy=policy)
     if json:
@@ -70,9 +69,9 @@ def add(
 
     Example: steelyard arena task add tasks.toml
     """
-    from steelyard.workflow.arena import add_tasks, arena_at, plain  # brings SQLAlchemy
+    from steelyard.workflow import add_tasks, open_arena, plain  # brings SQLAlchemy
 
-    done = add_tasks(arena_at(store), list(files))
+    done = add_tasks(open_arena(store), list(files))
     refused = [rejection.as_finding() for rejection in done.rejected]
     if json:
         shown = [{"id": definition.id, "new": new} for definition, new in done.tasks]
@@ -89,9 +88,9 @@ def list_(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
 
     Example: steelyard arena task list
     """
-    from steelyard.workflow.arena import arena_at, plain  # brings SQLAlchemy
+    from steelyard.workflow import open_arena, plain  # brings SQLAlchemy
 
-    definitions = arena_at(store).tasks()
+    definitions = open_arena(store).tasks()
     if json:
         print_json(plain(definitions))
         return 0
@@ -141,11 +140,11 @@ def submit(
     Example: steelyard arena submit submissions.jsonl
     Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
     """
-    from steelyard.workflow.arena import arena_at, plain, submit_files, submit_runs  # brings SQLAlchemy
+    from steelyard.workflow import open_arena, plain, submit_files, submit_runs  # brings SQLAlchemy
 
     is_for_runs = task_map is not None or prices != DEFAULT_BOOK or submitter is not None
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
-    opened = arena_at(store)
+    opened = open_arena(store)
     with _followed(shown=not quiet) as told:
         if files:
             done = submit_files(opened, list(files), artifacts=artifacts, told=told)
@@ -181,7 +180,7 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
     try:
         with progress_bar(shown=shown, doing="submitting", noun="submissions") as advance:
 
-            def told(file: str, outcomes: Sequence[Outcome]) -> None:
+            def told(file: str, outcomes: Sequence[SubmissionOutcome]) -> None:
                 nonlocal accepted
                 accepted += sum(isinstance(outcome, Receipt) and outcome.status == "accepted" for outcome in outcomes)
                 if advance is not None:
@@ -226,9 +225,9 @@ def rescore(
     Example: steelyard arena rescore --profile mine.toml
     """
     from steelyard.profiles import load_profile
-    from steelyard.workflow.arena import arena_at, doubts_about, plain, policy_named  # brings SQLAlchemy
+    from steelyard.workflow import doubts_about, open_arena, plain, policy_named  # brings SQLAlchemy
 
-    opened = arena_at(store)
+    opened = open_arena(store)
     count = opened.rescore(
         list(tasks or ()) or None,
         profile=load_profile(profile) if profile else None,
@@ -269,15 +268,15 @@ def export(
 
     Example: steelyard arena export standings.csv
     """
-    from steelyard.arena.standings import standings  # brings SQLAlchemy
-    from steelyard.reports.places import check_file
-    from steelyard.workflow.arena import EXPORTED, arena_at, policy_named, write_standings
+    from steelyard.arena import task_standings  # brings SQLAlchemy
+    from steelyard.reports import check_file
+    from steelyard.workflow import EXPORTED, open_arena, policy_named, write_standings
 
     check_file(out, endings=EXPORTED)
-    opened = arena_at(store)
+    opened = open_arena(store)
     chosen = list(tasks or ()) or [definition.id for definition in opened.tasks()]
     used = policy_named(policy) if policy else None
-    count = write_standings([standings(opened, name, policy=used) for name in chosen], out)
+    count = write_standings([task_standings(opened, name, policy=used) for name in chosen], out)
     if json:
         print_json({"standings": count, "file": str(out)})
     else:
@@ -308,14 +307,16 @@ def notify(
     """
     import time
 
-    from steelyard.arena.notify import notify_once  # brings SQLAlchemy
-    from steelyard.arena.outbox import skip_before
-    from steelyard.arena.targets import read_targets
-    from steelyard.workflow.arena import arena_at, plain
+    from steelyard.arena import (
+        notify_once,  # brings SQLAlchemy
+        read_targets,
+        skip_before,
+    )
+    from steelyard.workflow import open_arena, plain
 
     first = None if since is None else _past(since)
     known = read_targets(targets)
-    opened = arena_at(store)
+    opened = open_arena(store)
     for target in known:
         target.check_environment()
     if first is not None and (skipped := skip_before(opened.store, first)):
@@ -337,9 +338,9 @@ def notify(
 
 
 def _past(since: str) -> int:
-    from steelyard.arena.arena import now_microseconds  # brings SQLAlchemy
-    from steelyard.records.moments import microseconds_of
-    from steelyard.workflow._moments import moment_of
+    from steelyard.arena import now_microseconds  # brings SQLAlchemy
+    from steelyard.records import microseconds_of
+    from steelyard.workflow import moment_of
 
     moment = microseconds_of(moment_of(since, option="--since"))
     if moment > now_microseconds():

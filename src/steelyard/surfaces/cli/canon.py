@@ -23,7 +23,7 @@ def canon(
 
     Example: steelyard canon show binary_search
     """
-    from steelyard.workflow.canon import retire, show  # brings SQLAlchemy
+    from steelyard.workflow import retire, show  # brings SQLAlchemy
 
     if history and action == "retire":
         raise UsageError("--history is for show", hint="steelyard canon show --history")
@@ -37,7 +37,7 @@ def canon(
     for row in canons:
         state = "in force" if row["retired_at"] is None else f"retired {row['retired_at']}"
         terminal.print(f"{row['prompt']}  {row['signature']}  {state}")
-        for name in ("set_at", "origin", "normalisation_version", "oracle_version", "distance_version"):
+        for name in ("set_at", "origin", "normalization_version", "oracle_version", "distance_version"):
             terminal.print(f"  {name}: {row[name]}")
         if prompt is not None:
             terminal.print(str(row["code"]))

@@ -7,10 +7,10 @@ from cyclopts import Parameter
 from steelyard.surfaces.cli._options import SHOWING, Files, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
 from steelyard.surfaces.cli._standing import DIFFERING, Differing
-from steelyard.workflow.compare import compare as contrast
+from steelyard.workflow import compare as contrast
 
 if TYPE_CHECKING:
-    from steelyard.standings.comparison import Comparison
+    from steelyard.standings import Comparison
 
 
 def compare(
@@ -50,7 +50,7 @@ def compare(
 
 
 def _show(result: Comparison) -> None:
-    from steelyard.reports.comparisons import comparison_lines, comparison_tables  # brings rich
+    from steelyard.reports import comparison_lines, comparison_tables  # brings rich
 
     terminal = console()
     for line in comparison_lines(result):

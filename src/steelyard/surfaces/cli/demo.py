@@ -5,11 +5,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.demo import EXPERIMENT, demo_runs
-from steelyard.records.decode import encode_run
-from steelyard.reports.places import check_file, writing
+from steelyard.records import encode_run
+from steelyard.reports import check_file, writing
 from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow.measure import measure as weigh
+from steelyard.workflow import measure as weigh
 
 NEXT = """These runs are synthetic: no agent ran. Where to go next:
   steelyard demo --write runs.jsonl                    keep the 210 records
@@ -27,7 +27,7 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Weigh seven tiers of a labelled synthetic experiment.
+    """Weigh seven tiers of a labeled synthetic experiment.
 
     Example: steelyard demo
     """
@@ -42,7 +42,7 @@ def demo(
     if json:
         print_json(result.to_dict())
         return 0
-    from steelyard.reports.terminal import measurement_tables  # brings rich
+    from steelyard.reports import measurement_tables  # brings rich
 
     terminal = console()
     terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 3 tasks x 10 runs, made up for this demonstration\n")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
-from steelyard.workflow.doctor import as_dicts, examine
+from steelyard.workflow import as_dicts, examine
 
 
 def doctor(*, json: Json = False) -> int:

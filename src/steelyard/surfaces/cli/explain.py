@@ -7,8 +7,8 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT
-from steelyard.records.missing import Missing
-from steelyard.reports.plain import clean
+from steelyard.records import Missing
+from steelyard.reports import clean
 from steelyard.surfaces.cli._arena_views import show
 from steelyard.surfaces.cli._options import SHOWING, PricesOption, ProfileOption, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines
@@ -16,8 +16,8 @@ from steelyard.surfaces.cli._print import console, print_findings, print_json, p
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from steelyard.reports.explanation import GroupsExplanation
-    from steelyard.workflow.explain import Explanation, RunExplanation
+    from steelyard.results import GroupsExplanation
+    from steelyard.workflow import Explanation, RunExplanation
 
 
 def explain(
@@ -39,7 +39,7 @@ def explain(
     Example: steelyard explain runs.jsonl cost_of_pass --by tier
     Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
-    from steelyard.workflow.explain import explain_groups, explain_run, store_of  # brings the sources
+    from steelyard.workflow import explain as explain_run, explain_groups, store_of  # brings the sources
 
     if (run is None) == (by is None):
         raise UsageError("name one run with --run ID, or groups with --by tier")
@@ -64,7 +64,7 @@ def _show_groups(explanation: GroupsExplanation, *, json: bool) -> None:
     if json:
         print_json(explanation.to_dict())
         return
-    from steelyard.reports.explanation_tables import explanation_lines, explanation_tables  # brings rich
+    from steelyard.reports import explanation_lines, explanation_tables  # brings rich
 
     terminal = console()
     for line in explanation_lines(explanation):

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.reports.places import check_file, writing
-from steelyard.reports.plain import clean
+from steelyard.reports import check_file, clean, writing
 from steelyard.surfaces.cli._options import SHOWING, Files, OnePath, Paths, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
 from steelyard.surfaces.cli._standing import DIFFERING, Differing
-from steelyard.workflow.gate import gate as hold
+from steelyard.workflow import gate as hold
 
 if TYPE_CHECKING:
-    from steelyard.standings.gating import Gate
+    from steelyard.standings import Gate
 
 
 def gate(
@@ -53,7 +52,7 @@ def gate(
 
 
 def _show(result: Gate) -> None:
-    from steelyard.reports.gates import gate_table  # brings rich
+    from steelyard.reports import gate_table  # brings rich
 
     terminal = console()
     terminal.print(gate_table(result))
@@ -62,7 +61,7 @@ def _show(result: Gate) -> None:
 
 
 def _add_summary(result: Gate, path: Path) -> None:
-    from steelyard.reports.gates import gate_markdown  # brings rich
+    from steelyard.reports import gate_markdown  # brings rich
 
     with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(gate_markdown(result))

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from steelyard.surfaces.cli._options import SHOWING, Files, Level, ProfileOption, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
-from steelyard.workflow.judges import judges as examine
+from steelyard.workflow import judges as examine
 
 if TYPE_CHECKING:
-    from steelyard.standings.judging import Judges
+    from steelyard.standings import Judges
 
 
 def judges(
@@ -34,7 +34,7 @@ def judges(
 
 
 def _show(result: Judges) -> None:
-    from steelyard.reports.judging import judge_lines, judge_tables  # brings rich
+    from steelyard.reports import judge_lines, judge_tables  # brings rich
 
     terminal = console()
     for line in judge_lines(result):

@@ -7,8 +7,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.reports.files import ENDINGS, csv_text, write_measurement
-from steelyard.reports.places import check_file
+from steelyard.reports import MEASUREMENT_ENDINGS, check_file, csv_text, write_measurement
 from steelyard.surfaces.cli._options import (
     SHOWING,
     By,
@@ -21,10 +20,10 @@ from steelyard.surfaces.cli._options import (
     split_names,
 )
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
-from steelyard.workflow.measure import measure as weigh
+from steelyard.workflow import measure as weigh
 
 if TYPE_CHECKING:
-    from steelyard.reports.measurement import Measurement
+    from steelyard.results import Measurement
 
 
 def measure(
@@ -56,7 +55,7 @@ def measure(
     if showing.json and csv:
         raise UsageError("--json and --csv exclude each other")
     if out is not None:
-        check_file(out, endings=ENDINGS)
+        check_file(out, endings=MEASUREMENT_ENDINGS)
     with reading_progress(shown=not showing.quiet) as progress:
         result = weigh(
             list(files),
@@ -83,7 +82,7 @@ def _show(result: Measurement, *, json: bool, csv: bool, out: Path | None, every
     elif csv:
         print(csv_text(result), end="")
     elif out is None or every:
-        from steelyard.reports.terminal import measurement_tables  # brings rich
+        from steelyard.reports import measurement_tables  # brings rich
 
         terminal = console()
         for table in measurement_tables(result, every=every):

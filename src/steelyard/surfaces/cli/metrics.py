@@ -5,9 +5,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from steelyard.errors import UnknownName
-from steelyard.metrics._catalog import catalog
-from steelyard.metrics._declare import Metric
-from steelyard.reports.measurement import json_number
+from steelyard.metrics import Metric, catalog
+from steelyard.results import json_number
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
 

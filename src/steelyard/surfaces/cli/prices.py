@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK, ModelPrices, PriceBook, PriceLine, book_names, open_book, price_lines
-from steelyard.records.run import TOKEN_KINDS
+from steelyard.records import TOKEN_KINDS
 from steelyard.surfaces.cli._options import Json, PricesOption
 from steelyard.surfaces.cli._print import console, print_json
 
@@ -98,7 +98,7 @@ def _print_lines(
 
 def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:
     """Cells by heading; what the prices of this model do not depend on has no column."""
-    from steelyard.reports.terminal import DASH  # brings rich
+    from steelyard.reports import DASH  # brings rich
 
     columns: dict[str, list[str]] = {}
     if any(line.since for line in lines):

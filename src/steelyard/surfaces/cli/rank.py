@@ -7,10 +7,10 @@ from cyclopts import Parameter
 from steelyard.surfaces.cli._options import SHOWING, By, Files, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
 from steelyard.surfaces.cli._standing import STANDING, Standing
-from steelyard.workflow.rank import rank as place
+from steelyard.workflow import rank as place
 
 if TYPE_CHECKING:
-    from steelyard.standings.ranking import Ranking
+    from steelyard.standings import Ranking
 
 
 def rank(
@@ -51,7 +51,7 @@ def rank(
 
 
 def _show(result: Ranking) -> None:
-    from steelyard.reports.comparisons import ranking_lines, ranking_tables  # brings rich
+    from steelyard.reports import ranking_lines, ranking_tables  # brings rich
 
     terminal = console()
     for table in ranking_tables(result):

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.reports.places import check_file
-from steelyard.reports.runs import ENDINGS, write_runs
+from steelyard.reports import RUN_FILE_ENDINGS, check_file, write_runs
 from steelyard.surfaces.cli._options import SHOWING, OnePath, Paths, PricesOption, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow._moments import moment_of
-from steelyard.workflow.read import Reading
+from steelyard.workflow import RunReading, moment_of
 
 if TYPE_CHECKING:
-    from steelyard.reports.reading import ReadSummary
-    from steelyard.sources._gather import Progress
+    from steelyard.results import ReadSummary
+    from steelyard.tables import Progress
 
 
 def read(
@@ -32,7 +30,7 @@ def read(
         str | None, Parameter(help="Only runs that started on this day (or at this time) or later.")
     ] = None,
     until: Annotated[str | None, Parameter(help="Only runs that started before this day (or time).")] = None,
-    format: Annotated[str | None, Parameter(help="Only this format (steelyard sources lists them).")] = None,  # noqa: A002
+    format: Annotated[str | None, Parameter(help="Only this format (steelyard formats lists them).")] = None,  # noqa: A002
     prices: PricesOption = DEFAULT_BOOK,
     showing: Showing = SHOWING,
 ) -> int:
@@ -43,9 +41,9 @@ def read(
     Example: steelyard read logs/ --out runs.parquet
     """
     if out is not None:
-        check_file(out, endings=ENDINGS)
+        check_file(out, endings=RUN_FILE_ENDINGS)
     with _bytes_progress(shown=not showing.quiet) as progress:
-        reading = Reading(
+        reading = RunReading(
             paths or [],
             since=None if since is None else moment_of(since, option="--since"),
             until=None if until is None else moment_of(until, option="--until"),
@@ -71,7 +69,7 @@ def _show(summary: ReadSummary, *, json: bool) -> None:
     if json:
         print_json(summary.to_dict())
         return
-    from steelyard.reports.reading_tables import reading_tables  # brings rich
+    from steelyard.reports import reading_tables  # brings rich
 
     terminal = console()
     for table in reading_tables(summary):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports.places import check_folder
+from steelyard.reports import check_folder
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import SHOWING, OnePath, Paths, ProfileOption, Showing, split_names
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 
 if TYPE_CHECKING:
-    from steelyard.reports.repeatability import PromptResult
-    from steelyard.workflow.repeat import RepeatOptions
+    from steelyard.results import PromptResult
+    from steelyard.workflow import RepeatOptions
 
 Inputs = Annotated[
     Paths,
@@ -32,7 +32,7 @@ class Asked:
     tau: float | None = None
     """Distance up to which an output is nearly the canon; 0.10."""
     level: str | None = None
-    """Normalisation: text, ast, tree or names."""
+    """Normalization: text, ast, tree or names."""
     language: str | None = None
     """The language of the outputs, where nothing else says it."""
     no_repair: bool = False
@@ -49,7 +49,7 @@ class Asked:
 
     def options(self) -> RepeatOptions:
         """The options of the library."""
-        from steelyard.workflow.repeat import RepeatOptions  # brings rapidfuzz
+        from steelyard.workflow import RepeatOptions  # brings rapidfuzz
 
         if self.no_store and self.store is not None:
             raise UsageError("--store and --no-store exclude each other")
@@ -80,12 +80,12 @@ def repeat(
     samples: Annotated[bool, Parameter(help="With --json, list every output too.", negative="")] = False,
     showing: Showing = SHOWING,
 ) -> int:
-    """Measure how alike the answers to one prompt are, before and after repair towards the canon.
+    """Measure how alike the answers to one prompt are, before and after repair toward the canon.
 
     Example: steelyard repeat outputs/ --contract binary_search.toml
     """
-    from steelyard.reports.repeatability import CsvLogs, prompts_json  # with the next it brings rapidfuzz
-    from steelyard.workflow.repeat import repeat as measure
+    from steelyard.results import CsvLogs, prompts_json  # with the next it brings rapidfuzz
+    from steelyard.workflow import repeat as measure
 
     if samples and not showing.json:
         raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --csv FOLDER")
@@ -107,11 +107,7 @@ def repeat(
 
 
 def _show(results: Sequence[PromptResult]) -> None:
-    from steelyard.reports.repeatability_terminal import (
-        MOST_BARS,
-        distance_bars,
-        repeatability_table,
-    )  # brings rich
+    from steelyard.reports import MOST_BARS, distance_bars, repeatability_table  # brings rich
 
     terminal = console()
     terminal.print(repeatability_table(results))

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UnknownName
-from steelyard.records.schema import RECORDS, json_schema
+from steelyard.records import RECORDS, json_schema
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json
 

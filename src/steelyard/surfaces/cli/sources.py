@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from steelyard.sources._catalog import sources as all_sources
+from steelyard.formats import log_formats as all_sources
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
 

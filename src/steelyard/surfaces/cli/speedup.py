@@ -10,8 +10,7 @@ from steelyard.errors import UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.surfaces.cli._options import SHOWING, Csv, OnePath, Paths, PricesOption, ProfileOption, Showing
 from steelyard.surfaces.cli._print import console, print_findings
-from steelyard.workflow.speedup import DEFAULT_PROFILE, SpeedupResult, TaskFiles, agent_files
-from steelyard.workflow.speedup import speedup as weigh
+from steelyard.workflow import DEFAULT_PROFILE, SpeedupResult, TaskFiles, agent_files, speedup as weigh
 
 
 @Parameter(name="*", negative="")
@@ -117,7 +116,7 @@ def _show(result: SpeedupResult, *, json: bool, csv: bool, benchmarks: bool) -> 
         sys.stdout.write(result.to_json() + "\n")
         return
     shape = result.to_dict()
-    from steelyard.reports.speedup import benchmark_tree, speedup_csv, speedup_tables  # brings rich
+    from steelyard.reports import benchmark_tree, speedup_csv, speedup_tables  # brings rich
 
     if csv:
         print(speedup_csv(shape, benchmarks=benchmarks), end="")

@@ -1,0 +1,44 @@
+"""Front doors: a folder's `__init__` lists what others may use, and each name is imported when it is first asked for.
+
+The list stands once, as imports that only type checkers follow; a heavy library is loaded by whoever needs it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable
+from importlib.abc import InspectLoader
+from typing import Any
+
+
+def open_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package, from the imports below its `if TYPE_CHECKING:`."""
+    module = sys.modules[package]
+    loader = module.__spec__ and module.__spec__.loader
+    assert isinstance(loader, InspectLoader)  # whatever imports Python source can show it
+    homes = _homes(loader.get_source(package) or "")
+
+    def getattr_(name: str) -> Any:  # Any: each name has its own type, which type checkers see
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, original = homes[name]
+        value = getattr(importlib.import_module(home), original)
+        setattr(module, name, value)
+        return value
+
+    names = sorted(homes)
+    return getattr_, lambda: names, list(names)
+
+
+def _homes(source: str) -> dict[str, tuple[str, str]]:
+    """Where each name of the door lives: its module, and its name there."""
+    return {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

@@ -1,0 +1,177 @@
+"""What a submission brought along, staged in a folder of ours: plain files only, bounded in number and size.
+
+Names and links in it are written by whoever submits, so nothing outside of the allowed folder is ever opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+
+from steelyard.errors import BadInput, Interrupted, UnreadableFile, said_by
+from steelyard.files import LIMITS, ONE_FILE, ArchiveLimits, packing, unpack
+from steelyard.records import Rejected
+
+MOST_FILES = 20_000
+MOST_BYTES = 512 * 1024 * 1024
+MOST_FOLDERS_DEEP = LIMITS.folders
+MOST_QUOTED = 200
+"""Characters of a name that an error shows."""
+NO_ARCHIVE = "the artifacts are neither a folder nor a tar or zip archive"
+_PIECE = 1 << 20
+
+
+class BadArtifacts(BadInput):
+    """Artifacts that cannot be used: not there, outside of the allowed folder, too large, or broken."""
+
+    kind = "bad_artifacts"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Artifacts in a folder of ours."""
+
+    folder: Path
+    sha256: str
+    """Digest of every file's path and content; where they lay does not count."""
+
+
+def locate(artifacts: str, root: Path) -> Path:
+    """Where the artifacts lie; refused when that is outside of the folder that submissions may name."""
+    try:
+        path = (root / artifacts).resolve()
+        inside = path.is_relative_to(root.resolve())
+        if inside and path.exists():
+            return path
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadArtifacts(f"the artifacts cannot be found: {said_by(error)}") from error
+    if not inside:
+        raise BadArtifacts(
+            "the artifacts lie outside of the folder of the submissions", hint="name them relative to it"
+        )
+    raise BadArtifacts(f"there are no artifacts at {_quoted(artifacts)}")
+
+
+def _quoted(name: str) -> str:
+    """A name that somebody else chose, as a message may show it."""
+    return repr(name if len(name) <= MOST_QUOTED else f"{name[:MOST_QUOTED]}...")
+
+
+@contextmanager
+def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
+    """The artifacts, copied or unpacked, while the block runs. `stop`, once set, ends the copying (Interrupted)."""
+    with TemporaryDirectory(prefix="steelyard-artifacts-", ignore_cleanup_errors=True) as name:
+        folder = Path(name, "all")
+        folder.mkdir()
+        try:
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                _copy(path, _Copying(folder, stop))
+            elif stat.S_ISREG(mode):
+                _unpack(path, folder, Path(name), stop)
+            else:
+                raise BadArtifacts(NO_ARCHIVE)
+        except OSError as error:
+            raise BadArtifacts(f"the artifacts cannot be read: {said_by(error)}") from error
+        yield Staged(folder, _digest(folder))
+
+
+def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:
+    limits = ArchiveLimits(entries=MOST_FILES, bytes_in_all=MOST_BYTES, free_bytes=MOST_BYTES)
+    try:
+        if packing(path) in ONE_FILE:  # a tar may be packed as a whole
+            _whole(unpack(path, "the artifacts", scratch / "packed", limits=limits, stop=stop))
+            (path,) = (scratch / "packed").iterdir()
+        if packing(path) not in ("tar", "zip"):
+            raise BadArtifacts(NO_ARCHIVE)
+        _whole(unpack(path, "the artifacts", folder, limits=limits, stop=stop))
+    except UnreadableFile as error:
+        raise BadArtifacts(f"the artifacts cannot be read: {error.message}") from error
+
+
+def _whole(broken: Rejected | None) -> None:
+    """Refuse an archive that breaks off: what stands before the break is not what was submitted."""
+    if broken is not None:
+        raise BadArtifacts(f"the artifacts cannot be read: {broken.reason}")
+
+
+class _Copying:
+    """How much may still be copied."""
+
+    def __init__(self, target: Path, stop: Event | None) -> None:
+        self.target = target
+        self.stop = stop
+        self.files_left = MOST_FILES
+        self.bytes_left = MOST_BYTES
+
+    def count(self) -> None:
+        """One more file or folder."""
+        self.files_left -= 1
+        if self.files_left < 0:
+            raise BadArtifacts(f"there are more than {MOST_FILES:,} files and folders among the artifacts")
+
+    def write(self, source: int, target: Path) -> None:
+        """The rest of an open file."""
+        with target.open("wb") as out:
+            while piece := os.read(source, _PIECE):
+                if self.stop is not None and self.stop.is_set():
+                    raise Interrupted("reading the artifacts was stopped")
+                self.bytes_left -= len(piece)
+                if self.bytes_left < 0:
+                    raise BadArtifacts(f"the artifacts are larger than {MOST_BYTES:,} bytes")
+                out.write(piece)
+
+
+def _copy(folder: Path, copying: _Copying) -> None:
+    folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _copy_held(folder_fd, copying.target, copying, depth=1)
+    finally:
+        os.close(folder_fd)
+
+
+def _copy_held(folder_fd: int, target: Path, copying: _Copying, *, depth: int) -> None:
+    """Copy the plain files in an open folder and in its folders, by what is open: a path could be exchanged."""
+    if depth > MOST_FOLDERS_DEEP:
+        raise BadArtifacts(f"artifacts lie more than {MOST_FOLDERS_DEEP} folders deep")
+    with os.scandir(folder_fd) as entries:
+        for entry in entries:
+            copying.count()
+            try:
+                # Not following, as a link could lead out; not waiting, as a pipe could hang.
+                inner = os.open(
+                    entry.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder_fd
+                )
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENOENT):  # a link, a socket, one that is gone
+                    continue
+                raise
+            try:
+                mode = os.fstat(inner).st_mode
+                if stat.S_ISREG(mode):
+                    copying.write(inner, target / entry.name)
+                elif stat.S_ISDIR(mode):
+                    (target / entry.name).mkdir()
+                    _copy_held(inner, target / entry.name, copying, depth=depth + 1)
+            finally:
+                os.close(inner)
+
+
+def _digest(folder: Path) -> str:
+    lines = []
+    for here, _, names in os.walk(folder):
+        for name in names:
+            path = Path(here, name)
+            shown = path.relative_to(folder).as_posix().replace("\\", "\\\\").replace("\n", "\\n")
+            with path.open("rb") as content:
+                lines.append((shown, hashlib.file_digest(content, "sha256").hexdigest()))
+    told = "".join(f"{digest} {name}\n" for name, digest in sorted(lines))
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,192 @@
+"""A task's own files: read from its folders when it is added, and from then on only from the store.
+
+What a submission is checked by must not change under scores that were made, nor depend on whose disk it lies on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import insert, select
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.checking._artifacts import MOST_FOLDERS_DEEP
+from steelyard.arena.scoring import KnownTask
+from steelyard.records import SuccessCriterion, Task, TestsPass, is_storable
+from steelyard.store import Store, task_files
+
+MOST_FILES = 2_000
+MOST_BYTES = 64 * 1024 * 1024
+"""What all the folders of one task may hold."""
+MOST_HELD = 4 * MOST_BYTES
+"""Bytes of several tasks' files that are held while submissions to them are checked."""
+MADE_BY_PYTHON = "__pycache__"
+"""Folders that come and go by themselves and belong to nobody's checks."""
+
+TaskFiles = Mapping[str, Mapping[str, bytes]]
+"""The content of each file by its path, by the folder as the task names it."""
+
+
+class FilesKept(NamedTuple):
+    """What a store has of a task's own files."""
+
+    n: int
+    sha256: str
+    """Digest of every folder's name and every file's path and content; where they lay does not count."""
+
+
+def folder_field(criterion: SuccessCriterion) -> str:
+    """The field in which a criterion of this kind names its folder, if it can name one."""
+    return "tests" if isinstance(criterion, TestsPass) else "files"
+
+
+def folders_of(task: Task) -> dict[str, str]:
+    """The folders that the task names, each with the field it stands in first."""
+    folders: dict[str, str] = {}
+    for criterion in task.success_criteria:
+        field = folder_field(criterion)
+        named = getattr(criterion, field, None)
+        if named is not None:
+            folders.setdefault(named, field)
+    return folders
+
+
+def read_task_files(task: Task, beside: Path) -> TaskFiles:
+    """What lies in the folders that the task names, found from `beside`; ValueError says what cannot be kept."""
+    left = _Left()
+    return {named: _read_folder(beside / named, named, field, left) for named, field in folders_of(task).items()}
+
+
+class _Left:
+    """How much may still be read of a task's files."""
+
+    def __init__(self) -> None:
+        self.files = MOST_FILES
+        self.bytes = MOST_BYTES
+
+    def take(self, size: int) -> None:
+        self.files -= 1
+        self.bytes -= size
+        if self.files < 0:
+            raise ValueError(f"the task's own files are more than {MOST_FILES}")
+        if self.bytes < 0:
+            raise ValueError(f"the task's own files are larger than {MOST_BYTES} bytes together")
+
+
+def _read_folder(root: Path, named: str, field: str, left: _Left) -> dict[str, bytes]:
+    try:
+        if not root.is_dir():
+            raise ValueError(f"there is no folder of {field} at {named[:200]!r}")
+        contents = {path.relative_to(root).as_posix(): _read(path, left) for path in _plain_files(root)}
+    except OSError as error:
+        why = error.strerror or "it is not there"
+        raise ValueError(f"the folder of {field} at {named[:200]!r} cannot be read: {why}") from error
+    if not contents:
+        raise ValueError(f"the folder of {field} at {named[:200]!r} holds no files")
+    return contents
+
+
+def _plain_files(root: Path) -> Iterator[Path]:
+    """The files below, in the order of their names. What is neither file nor folder is an error: it would be missed."""
+    for folder, folders, names in os.walk(root, onerror=_raise):
+        folders[:] = sorted(name for name in folders if name != MADE_BY_PYTHON)
+        for name in sorted((*folders, *names)):
+            path = Path(folder, name)
+            shown = repr(path.relative_to(root).as_posix()[:200])
+            mode = path.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise ValueError(f"{shown} among the task's own files is a link or no plain file (copy it there)")
+            if not is_storable(str(path.relative_to(root))):
+                raise ValueError(f"{shown} among the task's own files has a name that is not UTF-8 (rename it)")
+            if len(path.relative_to(root).parts) > MOST_FOLDERS_DEEP:
+                raise ValueError(f"the task's own files lie more than {MOST_FOLDERS_DEEP} folders deep")
+            if stat.S_ISREG(mode):
+                yield path
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _read(path: Path, left: _Left) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        size = os.fstat(handle).st_size
+        left.take(size)
+        return file.read(size)
+
+
+def digests_of(files: TaskFiles) -> list[tuple[str, str, str]]:
+    """Folder, path and digest of each file, in the one order in which they are kept."""
+    return sorted(
+        (folder, path, hashlib.sha256(content).hexdigest())
+        for folder, inside in files.items()
+        for path, content in inside.items()
+    )
+
+
+def keep_task_files(connection: Connection, key: int, files: TaskFiles) -> None:
+    """Keep the files of a task that was just added."""
+    for number, (folder, path, digest) in enumerate(digests_of(files)):
+        row = {"task_key": key, "number": number, "folder": folder, "path": path, "sha256": digest}
+        connection.execute(insert(task_files), row | {"content": files[folder][path]})
+
+
+def kept_digests(connection: Connection, key: int) -> list[tuple[str, str, str]]:
+    """`digests_of` the files that are kept of the task."""
+    columns = (task_files.c.folder, task_files.c.path, task_files.c.sha256)
+    wanted = select(*columns).where(task_files.c.task_key == key).order_by(task_files.c.number)
+    return [(row.folder, row.path, row.sha256) for row in connection.execute(wanted)]
+
+
+def files_kept(connection: Connection, key: int) -> FilesKept | None:
+    """How many files are kept of the task, and their digest; None when there are none."""
+    digests = kept_digests(connection, key)
+    return FilesKept(len(digests), hashlib.sha256(msgspec.json.encode(digests)).hexdigest()) if digests else None
+
+
+class KeptFiles:
+    """Tasks' own files out of the store, read when a check first needs them, and once as long as the task's turn is."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._held: dict[int, TaskFiles] = {}
+
+    def of(self, known: KnownTask) -> TaskFiles | None:
+        """The task's own files; None when the store does not have what the task names."""
+        wanted = folders_of(known.task)
+        if not wanted:
+            return {}
+        with self._lock:  # many checks of one task begin together, and one reading is enough
+            if known.key not in self._held:
+                self._held[known.key] = self._read(known.key)
+                self._make_room()
+            files = self._held[known.key]
+        return files if wanted.keys() <= files.keys() else None
+
+    def _read(self, key: int) -> TaskFiles:
+        wanted = select(task_files.c.folder, task_files.c.path, task_files.c.content).where(
+            task_files.c.task_key == key
+        )
+        files: dict[str, dict[str, bytes]] = {}
+        with self._store.read() as connection:
+            for row in connection.execute(wanted.order_by(task_files.c.number)):
+                files.setdefault(row.folder, {})[row.path] = bytes(row.content)
+        return files
+
+    def _make_room(self) -> None:
+        """Let go of those that were read first: submissions come task by task, so these have had their turn."""
+        while len(self._held) > 1 and sum(map(_size, self._held.values())) > MOST_HELD:
+            del self._held[next(iter(self._held))]
+
+
+def _size(files: TaskFiles) -> int:
+    return sum(len(content) for inside in files.values() for content in inside.values())

@@ -1,0 +1,265 @@
+"""What the tests of a task and the test library were before the code under test could change them.
+
+Like unittest_runner, whose part it is, it is run in the sandbox and imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import fnmatch
+import os
+import sys
+import traceback
+import unittest
+import unittest.async_case
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from types import CodeType, FunctionType, MappingProxyType, ModuleType, TracebackType
+from typing import Any, NamedTuple
+
+library: Any = unittest.case
+"""Any: what is private there is not declared."""
+LIBRARY = ("unittest", *(f"unittest.{name}" for name in ("async_case", "case", "loader", "result", "suite", "util")))
+CASES: tuple[Any, ...] = (unittest.TestCase, unittest.IsolatedAsyncioTestCase)
+OFTEN_REPLACED = frozenset({"__import__", "_", "input", "open", "print"})
+"""Builtins that honest programs replace."""
+SET_BY_LIBRARY = frozenset({"tearDown_exceptions", "_classSetupFailed", "_class_cleanups"})
+ACCESSORS = (classmethod, staticmethod, property)
+STANDARD = os.path.dirname(os.__file__) + os.sep
+EQUALITY = dict(CASES[0]()._type_equality_funcs)
+JUDGING = (
+    frozenset(name for kind in CASES for name, value in vars(kind).items() if callable(value)) - vars(object).keys()
+)
+"""The methods by which a test judges."""
+
+
+class Seen(NamedTuple):
+    """A function, class or accessor as it was when it was looked at."""
+
+    value: object
+    parts: tuple[object, ...]
+    marks: tuple[str, ...]
+    """Names set on a function, such as the one by which it is expected to fail."""
+
+    def is_same(self, other: Seen) -> bool:
+        """Whether nothing was replaced; by identity, since whatever was put there may say that it is equal."""
+        if len(self.parts) != len(other.parts):
+            return False
+        parts = zip((self.value, *self.parts), (other.value, *other.parts), strict=True)
+        return all(a is b for a, b in parts) and self.marks == other.marks
+
+
+def see(value: object) -> Seen:
+    """The value with what could be changed inside of it."""
+    function = getattr(value, "__func__", value)
+    if isinstance(function, FunctionType):
+        parts = function.__code__, function.__defaults__, function.__kwdefaults__, *cells(function)
+        return Seen(value, parts, tuple(vars(function)))
+    return Seen(value, (value.__bases__,) if isinstance(value, type) else (None,), ())
+
+
+def cells(function: FunctionType) -> Iterator[object]:
+    """What a function took from around it and can call; other values are its own business."""
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # an empty one
+            yield cell.cell_contents if callable(cell.cell_contents) else None
+
+
+class Task:
+    """The task's own modules, compiled before others could write to their files. Python imports them from here."""
+
+    def __init__(self, own: list[str]) -> None:
+        paths = {self.name_of(place): os.path.abspath(place) for place in own if place.endswith(".py")}
+        self.paths = MappingProxyType(paths)
+        self.tests = [self.name_of(place) for place in own if fnmatch.fnmatch(os.path.basename(place), "test*.py")]
+        self.codes = MappingProxyType({name: self._compiled(path) for name, path in paths.items()})
+        self.made: dict[str, ModuleType] = {}
+        self._functions: tuple[tuple[dict[str, object], str, Seen], ...] = ()
+        self._was_there = frozenset(sys.modules)
+        self._own = frozenset(
+            id(code) for module_code in self.codes.values() if module_code is not None for code in all_code(module_code)
+        )
+
+    @staticmethod
+    def name_of(place: str) -> str:
+        return place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @staticmethod
+    def _compiled(path: str) -> CodeType | None:
+        with open(path, "rb") as file:
+            content = file.read()
+        try:
+            return compile(content, path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return None
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        if name not in self.paths:
+            return None
+        path = self.paths[name]
+        is_package = os.path.basename(path) == "__init__.py"
+        spec = ModuleSpec(name, self, origin=path, is_package=is_package)  # type: ignore[arg-type]  # it has the methods
+        if is_package:
+            spec.submodule_search_locations = [os.path.dirname(path)]
+        spec.has_location = True
+        return spec
+
+    def create_module(self, _spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        code = self.codes[module.__name__]
+        if code is None:
+            raise SyntaxError(self.paths[module.__name__])
+        self.made[module.__name__] = module
+        names = module.__dict__
+        exec(code, names)  # noqa: S102 - the task's own
+        own = [(name, value) for name, value in names.items() if isinstance(value, FunctionType) and self.wrote(value)]
+        self._functions = (*self._functions, *((names, name, see(value)._replace(marks=())) for name, value in own))
+
+    def is_replaced(self) -> bool:
+        """Whether another module stands where one of the task's belongs."""
+        names = self.paths.keys() & sys.modules.keys() - self._was_there
+        return any(sys.modules[name] is not self.made.get(name) for name in names)
+
+    def is_rewritten(self) -> bool:
+        """Whether a function of the task's modules is not what it was; what is set on one is its user's business."""
+        return any(not seen.is_same(see(names.get(name))._replace(marks=())) for names, name, seen in self._functions)
+
+    def wrote(self, value: object) -> bool:
+        """Whether the task or the standard library wrote the function."""
+        function = getattr(value, "__func__", getattr(value, "fget", value))
+        if isinstance(function, FunctionType):
+            return id(function.__code__) in self._own or function.__code__.co_filename.startswith(STANDARD)
+        return isinstance(value, type) and not issubclass(value, library.SkipTest | library._ShouldStop)
+
+    def is_honest_skip(self, trace: TracebackType | None) -> bool:
+        """Whether nobody but the task's tests asked for it: code under test that does has failed."""
+        if not self.paths:
+            return True
+        files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(trace)]
+        own = self.paths.values()
+        return all(name in own or name.startswith(STANDARD) or name == __file__ for name in files)
+
+
+def all_code(code: CodeType) -> Iterator[CodeType]:
+    """The code and whatever is defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from all_code(constant)
+
+
+class Watched:
+    """Modules and classes, compared with what they held when they were added."""
+
+    def __init__(self, task: Task, runner: dict[str, object]) -> None:
+        self.task = task
+        self._held: tuple[tuple[Any, tuple[tuple[str, Seen], ...], frozenset[str]], ...] = ()  # Any: a module or class
+        self._modules = MappingProxyType({name: sys.modules[name] for name in LIBRARY})
+        self._builtins = tuple((name, value) for name, value in vars(builtins).items() if name not in OFTEN_REPLACED)
+        self._suites: tuple[tuple[Any, tuple[object, ...]], ...] = ()  # Any: a suite
+        self._places: MappingProxyType[int, tuple[int, type, str]] = MappingProxyType({})
+        self._runner = tuple((names, tuple(names.items())) for names in (globals(), runner))
+        for name, module in self._modules.items():
+            self.add(module)
+            for value in list(vars(module).values()):
+                if isinstance(value, type) and value.__module__ == name:
+                    self.add(value)
+        for value in {**globals(), **runner}.values():
+            if isinstance(value, type) and value.__module__ in (__name__, runner["__name__"]):
+                self.add(value)
+
+    def add(self, owner: Any, *, only_functions: bool = False) -> None:  # Any: as above
+        """Watch what can be called in it; settings, such as the length of messages, are its user's business."""
+        kinds = (FunctionType, *ACCESSORS)
+        watched = [
+            (name, see(value)) for name, value in vars(owner).items() if isinstance(value, kinds) or callable(value)
+        ]
+        if only_functions:
+            watched = [(name, seen) for name, seen in watched if isinstance(seen.value, kinds)]
+        self._held = (*self._held, (owner, tuple(watched), frozenset(vars(owner))))
+
+    def add_tests(self, tests: tuple[unittest.TestCase, ...]) -> None:
+        """Watch the single tests and, if they are the task's, their classes."""
+        self._places = MappingProxyType(
+            {id(test): (n, type(test), test._testMethodName) for n, test in enumerate(tests)}
+        )
+        self._tests = tests  # kept, so that no other gets the id of one that is gone
+        if self.task.paths:
+            for kind in {kind for test in tests for kind in type(test).__mro__} - {*CASES, object}:
+                self.add(kind, only_functions=True)
+
+    def add_suites(self, suite: Any) -> None:  # Any: suites hold suites and cases
+        """Watch what stands in the suites and was not run yet."""
+        if isinstance(suite, unittest.TestSuite):
+            self._suites = (*self._suites, (suite, tuple(suite._tests)))
+            for inner in suite:
+                self.add_suites(inner)
+
+    def _is_rearranged(self) -> bool:
+        for suite, tests in self._suites:
+            if any(callable(getattr(type(suite), name, None)) for name in vars(suite)) or len(suite._tests) != len(
+                tests
+            ):
+                return True
+            if any(now is not was and now is not None for now, was in zip(suite._tests, tests, strict=True)):
+                return True
+        return False
+
+    def place_of(self, test: unittest.TestCase) -> int | None:
+        """Which of the tests it is; None for one that is not what it was."""
+        place, *was = self._places.get(id(test), (None, None, None))
+        return place if was == [type(test), test._testMethodName] else None
+
+    def places_in(self, group: str) -> list[int]:
+        """The tests of the class or module whose preparation, as the library names it, was skipped."""
+        name = group.partition(" (")[2].removesuffix(")")
+        kinds = [(n, kind) for n, kind, _ in self._places.values()]
+        return [n for n, kind in kinds if name in (kind.__module__, f"{kind.__module__}.{kind.__qualname__}")]
+
+    def is_changed(self, *, at_end: bool = False) -> bool:
+        """Whether anything is not what it was, or was put where the library comes upon it by itself.
+
+        Builtins and functions of the task only at the end: the tests of a class may share a replacement.
+        """
+        for names, were in self._runner:
+            if len(names) != len(were) or any(names.get(name) is not value for name, value in were):
+                return True
+        if (
+            any(sys.modules.get(name) is not module for name, module in self._modules.items())
+            or self.task.is_replaced()
+        ):
+            return True
+        if self._is_rearranged():
+            return True
+        present = vars(builtins)
+        if at_end and (self.task.is_rewritten() or any(present.get(name) is not it for name, it in self._builtins)):
+            return True
+        return any(self._is_other(*watched) for watched in self._held)
+
+    def _is_other(self, owner: Any, seen: tuple[tuple[str, Seen], ...], names: frozenset[str]) -> bool:  # Any: as above
+        present = vars(owner)
+        if any(name not in present or not before.is_same(see(present[name])) for name, before in seen):
+            return True
+        new = present.keys() - names - SET_BY_LIBRARY
+        if isinstance(owner, ModuleType):
+            return any(name in vars(builtins) for name in new)
+        return any(name.startswith("__") or callable(getattr(super(owner, owner), name, None)) for name in new)
+
+    def is_meddled(self, test: Any) -> bool:  # Any: a test, and what is private in it
+        """Whether somebody but the task put something before the methods by which the test judges."""
+        if not self.task.paths:
+            return False
+        kinds = [kind for kind in type(test).__mro__ if kind not in (*CASES, unittest.FunctionTestCase, object)]
+        given = [vars(kind)[name] for kind in kinds for name in vars(kind).keys() & JUDGING]
+        methods = {name for kind in kinds for name, value in vars(kind).items() if isinstance(value, FunctionType)}
+        given += [value for name, value in vars(test).items() if name in JUDGING | methods or name.startswith("__")]
+        equality = test._type_equality_funcs
+        for kind, value in equality.items():
+            if type(value) is not str:
+                given.append(value)
+            elif EQUALITY.get(kind) != value and value not in methods:
+                return True
+        return type(equality) is not dict or not all(map(self.task.wrote, given))

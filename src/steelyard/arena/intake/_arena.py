@@ -1,0 +1,406 @@
+"""An arena: a store with its rules, and what can be done with it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.checking import ArtifactPlaces, CheckedSubmission, KeptFiles, SubmissionOutcome, Waiting, in_pieces
+from steelyard.arena.intake._outcomes import OutcomesSoFar, Told, interrupt_held_back
+from steelyard.arena.intake._pipeline import accept, known_digests
+from steelyard.arena.intake._tasks import add_task, find_tasks, known_task, load_tasks, new_task
+from steelyard.arena.scoring import (
+    FACTS,
+    POLICIES,
+    KnownTask,
+    Policy,
+    Rules,
+    add_to_tallies,
+    collector_resting,
+    count_scores,
+    forget_scores,
+    hold_settings,
+    load_task_states,
+    pack,
+    read_rules,
+    read_settings,
+    save_task_states,
+    tally_scores,
+    write_packed,
+    write_settings,
+)
+from steelyard.errors import UnknownName, UsageError, nearest
+from steelyard.profiles import Profile
+from steelyard.records import Refused, Rejected, Submission, Task, check_submissions, convert_submission, convert_task
+from steelyard.store import Store, settings, submissions, tasks
+
+ROWS_PER_TRANSACTION = 20_000
+MANY = 1_000
+"""From this many submissions on, Python's cycle collector rests while they are accepted."""
+
+
+def now_microseconds() -> int:
+    """The present moment as the store keeps it."""
+    return time.time_ns() // 1000
+
+
+class Known(NamedTuple):
+    """Rules, and the tasks that were looked up under them."""
+
+    rules: Rules
+    tasks: dict[str, KnownTask]
+
+
+class Portion(NamedTuple):
+    """Submissions that go into one transaction: their numbers among those given, what each says, and its digest."""
+
+    numbers: list[int]
+    given: list[Submission]
+    said: list[bytes | Refused]
+    digests: list[str]
+
+
+class CheckedPortion(NamedTuple):
+    """Submissions that can be accepted: their numbers among those given, and the rules they were checked under."""
+
+    numbers: list[int]
+    entries: list[CheckedSubmission]
+    rules: Rules
+
+
+class Arena:
+    """Tasks, submissions and standings in one store, under one profile and one policy."""
+
+    def __init__(self, store: Store, *, rules: Rules, policy: Policy) -> None:
+        self.store = store
+        self.policy = policy
+        # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
+        self._known = Known(rules, {})
+
+    @property
+    def rules(self) -> Rules:
+        """What scores are made by."""
+        return self._known.rules
+
+    @rules.setter
+    def rules(self, rules: Rules) -> None:
+        self._known = Known(rules, {})
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One moment of the store, with the rules and the policy that hold at it."""
+        with self.store.read() as connection:
+            self._adopt(*read_settings(connection, self.store.address))
+            yield connection
+
+    def add_task(
+        self, given: Task | Mapping[str, Any], *, beside: Path | None = None
+    ) -> bool:  # Any: the task's fields as JSON has them
+        """Add a task with its own files; False when the very same one is there.
+
+        Folders that it names are found from `beside`, else from the working directory; what is in them now is kept.
+        """
+        try:
+            task = given if isinstance(given, Task) else convert_task(given)
+        except ValueError as error:
+            raise UsageError(f"not a task: {error}") from error
+        new = new_task(task, beside or Path())
+
+        def work(connection: Connection) -> bool:
+            self.refresh(connection)
+            return add_task(connection, new, rules=self.rules, now=now_microseconds())
+
+        return self.store.in_transaction(work)
+
+    def tasks(self) -> list[Task]:
+        """Every task, in the order in which they were added."""
+        with self.read() as connection:
+            return [known.task for known in load_tasks(connection, self.rules).values()]
+
+    def submit(
+        self,
+        given: Iterable[Submission | Mapping[str, Any] | Rejected],
+        *,
+        artifacts_root: Path | None = None,
+        told: Told | None = None,
+    ) -> list[SubmissionOutcome]:  # Any: the submission's fields as JSON has them
+        """What became of each submission, in their order. A bad one is refused with its reason; the rest is accepted.
+
+        Submissions are grouped by task and written in transactions of many rows; the standings are the same as if each
+        had come alone. One whose check runs commands is written by itself, as soon as it is checked. `told` hears of
+        each as soon as it is settled: what it has heard of stays, also when the work is interrupted.
+        """
+        converted = [item if isinstance(item, (Submission, Rejected)) else _converted(item) for item in given]
+        with collector_resting() if len(converted) >= MANY else nullcontext():
+            return self._submit(converted, artifacts_root, told)
+
+    def _submit(
+        self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
+    ) -> list[SubmissionOutcome]:
+        settling = OutcomesSoFar(given, told)
+        kept = KeptFiles(self.store)
+        groups = list(_portions(given))
+        read: dict[int, Portion] = {}
+
+        def read_ahead(place: int) -> None:
+            if place < len(groups) and place not in read:
+                read[place] = _read(given, groups[place])
+
+        for place in range(len(groups)):
+            read_ahead(place)
+            with closing(self._checked(read.pop(place), settling, root, kept)) as pieces:
+                for checked in pieces:
+                    self._accept(checked, settling, meanwhile=partial(read_ahead, place + 1))
+        return [outcome for outcome in settling.outcomes if outcome is not None]  # every one has come to something
+
+    def _accept(
+        self, checked: CheckedPortion, settling: OutcomesSoFar, *, meanwhile: Callable[[], None] | None = None
+    ) -> None:
+        """Write these entries in one transaction. Those of an id that comes twice wait until its first is written."""
+        ids = [entry.submission.id for entry in checked.entries]
+        if len(set(ids)) == len(ids):
+            self._write(checked, settling, meanwhile)
+            return
+        seen: set[str] = set()
+        first: list[int] = []
+        later: list[int] = []
+        for place, identity in enumerate(ids):
+            (later if identity in seen else first).append(place)
+            seen.add(identity)
+        for places in (first, later):
+            numbers, entries = [checked.numbers[at] for at in places], [checked.entries[at] for at in places]
+            self._write(CheckedPortion(numbers, entries, checked.rules), settling, meanwhile)
+
+    def _write(self, checked: CheckedPortion, settling: OutcomesSoFar, meanwhile: Callable[[], None] | None) -> None:
+        def work(connection: Connection) -> list[SubmissionOutcome]:
+            self.refresh(connection)
+            known, coming = self._known, checked.entries
+            if known.rules is not checked.rules:
+                coming = [self._under_present_rules(connection, known, entry) for entry in coming]
+            now = now_microseconds()
+            return accept(connection, coming, rules=known.rules, policy=self.policy, now=now, meanwhile=meanwhile)
+
+        with interrupt_held_back():
+            settling.settle(checked.numbers, self.store.in_transaction(work))
+
+    @staticmethod
+    def _under_present_rules(connection: Connection, known: Known, entry: CheckedSubmission) -> CheckedSubmission:
+        """The entry with its task as the rules have it now: they may have changed since it was checked."""
+        name = entry.submission.task_id
+        if name not in known.tasks:
+            known.tasks[name] = known_task(connection, name, known.rules)
+        return msgspec.structs.replace(entry, known=known.tasks[name])
+
+    def _checked(
+        self, portion: Portion, settling: OutcomesSoFar, root: Path | None, kept: KeptFiles
+    ) -> Generator[CheckedPortion, None, None]:
+        """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
+        ready: dict[int, CheckedSubmission] = {}
+        todo: dict[int, tuple[Submission, bytes]] = {}
+        refused: dict[int, Rejected] = {}
+        with self.read() as connection:
+            known = self._known
+            pairs = zip(portion.given, portion.said, strict=True)
+            wanted = {submission.task_id for submission, text in pairs if type(text) is bytes}
+            known.tasks.update(find_tasks(connection, wanted - known.tasks.keys(), known.rules))
+            for number, submission, text, digest in zip(*portion, strict=True):
+                if type(text) is bytes and submission.artifacts is None:
+                    task = known.tasks.get(submission.task_id)
+                    if task is not None and task.asks_nothing:
+                        ready[number] = CheckedSubmission(submission, task, digest, (), None)
+                        continue
+                problem = self._problem(connection, known, submission, text)
+                if problem is not None:
+                    refused[number] = problem
+                elif isinstance(text, bytes):
+                    todo[number] = submission, text
+            with_artifacts = [submission.id for submission, _ in todo.values() if submission.artifacts is not None]
+            stored_digests = known_digests(connection, with_artifacts)
+        settling.settle(list(refused), list(refused.values()))
+        if not todo:
+            yield from [CheckedPortion(list(ready), list(ready.values()), known.rules)] if ready else []
+            return
+        waiting = {
+            number: Waiting(submission, said, known.tasks[submission.task_id], submission.id in stored_digests)
+            for number, (submission, said) in todo.items()
+        }
+        for piece in in_pieces(portion.numbers, ready, waiting, ArtifactPlaces(root, kept)):
+            entries = {number: entry for number, entry in piece.items() if isinstance(entry, CheckedSubmission)}
+            bad = {number: rejected for number, rejected in piece.items() if isinstance(rejected, Rejected)}
+            settling.settle(list(bad), list(bad.values()))
+            if entries:
+                yield CheckedPortion(list(entries), list(entries.values()), known.rules)
+
+    @staticmethod
+    def _problem(
+        connection: Connection, known: Known, submission: Submission, said: bytes | Refused
+    ) -> Rejected | None:
+        """Why the submission is refused; None when it is sound."""
+        if isinstance(said, Refused):
+            return _refused(submission.id, said)
+        kept_task = known.tasks.get(submission.task_id)
+        if kept_task is None:
+            close = nearest(submission.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
+            hint = f"did you mean {close!r}?" if close else "add the task first"
+            reason = f"there is no task {submission.task_id[:200]!r}"
+            return Rejected(path=submission.id, reason=reason, hint=hint, code="unknown_task")
+        task = kept_task.task
+        if task.tools is None and task.models is None:
+            return None
+        for what, name, admitted in (("tool", submission.agent, task.tools), ("model", submission.model, task.models)):
+            if admitted is not None and name not in admitted:
+                shown = "an unnamed one" if name is None else repr(name)
+                reason = f"the task admits the {what}s {', '.join(admitted)}, not {shown}"
+                return Rejected(path=submission.id, reason=reason, code="out_of_scope")
+        return None
+
+    def refresh(self, connection: Connection) -> None:
+        """Follow a change of profile or policy that another process made, and let none be made until this one ends."""
+        hold_settings(connection)
+        self._adopt(*read_settings(connection, self.store.address))
+
+    def _adopt(self, rules: Rules, policy: Policy) -> None:
+        self.policy = policy
+        if rules != self.rules:
+            self.rules = rules
+
+    def rescore(
+        self, task_ids: Sequence[str] | None = None, *, profile: Profile | None = None, policy: Policy | None = None
+    ) -> int:
+        """Score every submission of the tasks (of all) again; how many. A new profile or policy holds from here on.
+
+        Under `as-submitted` each keeps the score of its day: baselines and ranks are made anew, no score is.
+        """
+        if (profile or policy) and task_ids:
+            raise UsageError("a profile or policy holds for the whole arena", hint="leave the tasks out")
+        new_rules = None if profile is None else read_rules(profile)
+
+        def work(connection: Connection) -> tuple[int, Rules, Policy]:
+            is_change = new_rules is not None or policy is not None
+            hold_settings(connection, alone=is_change)
+            held_rules, held_policy = read_settings(connection, self.store.address)
+            rules, used = new_rules or held_rules, policy or held_policy
+            if is_change:
+                write_settings(connection, rules, used, now_microseconds())
+            return _rescore(connection, task_ids, rules=rules, policy=used), rules, used
+
+        count, settled_rules, settled_policy = self.store.in_transaction(work)
+        self._adopt(settled_rules, settled_policy)
+        return count
+
+
+def _rescore(connection: Connection, task_ids: Sequence[str] | None, *, rules: Rules, policy: Policy) -> int:
+    every = load_tasks(connection, rules)
+    for name in task_ids or ():
+        if name not in every:
+            raise UnknownName("task", name, every)
+    chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
+    for known in chosen:
+        rules.check_task(known.task)
+    boards = load_task_states(connection, chosen, rules)
+    for board in boards.values():
+        board.prepare(connection, 1)
+        bounds = board.bounds_now()
+        if bounds != board.bounds:
+            board.set_bounds(bounds, now_microseconds())
+    save_task_states(connection, list(boards.values()))
+    forget_scores(connection, boards)
+    if policy == "current":
+        filled = [board for board in boards.values() if board.n]
+        nothing: dict[str, list[int]] = {name: [] for name in FACTS}
+        counts_by_task, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
+        counts: dict[int, dict[int, int]] = {key: counts_by_task.get(key, {}) for key in boards}
+    else:
+        stored = select(submissions.c.task_key, submissions.c.overall)
+        counts = {
+            key: count_scores(row.overall for row in connection.execute(stored.where(submissions.c.task_key == key)))
+            for key in boards
+        }
+    in_rows = {(key, "overall"): tally for key, tally in counts.items() if boards[key].packed is None}
+    add_to_tallies(connection, in_rows)
+    small = {key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed}
+    write_packed(connection, small)
+    return sum(board.n for board in boards.values())
+
+
+def _converted(given: object) -> Submission | Rejected:
+    """The submission in plain values."""
+    try:
+        return convert_submission(given)
+    except Refused as error:
+        return _refused(given.get("id") if isinstance(given, Mapping) else None, error)
+
+
+def _refused(identity: object, why: Refused) -> Rejected:
+    """A submission that is none; its id may be anything."""
+    shown = identity[:200] if isinstance(identity, str) else ""
+    return Rejected(path=shown, reason=why.reason, hint=why.hint, code="bad_submission")
+
+
+def _read(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:
+    """What the submissions of these numbers say, checked against the rules for any submission."""
+    sound: list[Any] = [given[number] for number in numbers]  # Any: `_portions` gives the numbers of submissions only
+    said = check_submissions(sound)
+    digests = [hashlib.sha256(text).hexdigest() if isinstance(text, bytes) else "" for text in said]
+    return Portion(numbers, sound, said, digests)
+
+
+def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
+    """The numbers of submissions, whole tasks together, as many as fit into one transaction.
+
+    One to another task than an earlier one of the same id waits for the end: whichever was given first is to be kept.
+    """
+    by_task: dict[str, list[int]] = {}
+    task_of: dict[str, str] = {}
+    again: list[int] = []
+    for number, submission in enumerate(given):
+        if isinstance(submission, Submission):
+            # One made by a program may hold anything; it is refused when it is checked.
+            task = submission.task_id if type(submission.task_id) is str else ""
+            is_first = type(submission.id) is not str or task_of.setdefault(submission.id, task) == task
+            (by_task.setdefault(task, []) if is_first else again).append(number)
+    portion: list[int] = []
+    for _, group in sorted(by_task.items()):
+        if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
+            yield portion
+            portion = []
+        portion += group
+    if portion:
+        yield portion
+    for start in range(0, len(again), ROWS_PER_TRANSACTION):
+        yield again[start : start + ROWS_PER_TRANSACTION]
+
+
+def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:
+    """Make an arena in the store; one that is there already is kept when it has the same rules, else refused."""
+    if policy not in POLICIES:
+        raise UnknownName("policy", policy, POLICIES)
+    rules = read_rules(profile)
+
+    def work(connection: Connection) -> Arena:
+        if connection.execute(select(settings.c.name)).first() is None:
+            write_settings(connection, rules, policy, now_microseconds())
+        elif read_settings(connection, store.address) != (rules, policy):
+            raise UsageError(
+                "the store holds an arena under other rules",
+                hint="steelyard arena rescore --profile or --policy changes them",
+            )
+        return Arena(store, rules=rules, policy=policy)
+
+    return store.in_transaction(work)
+
+
+def open_arena(store: Store) -> Arena:
+    """The arena in the store."""
+    with store.read() as connection:
+        rules, policy = read_settings(connection, store.address)
+    return Arena(store, rules=rules, policy=policy)

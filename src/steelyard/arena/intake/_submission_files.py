@@ -1,0 +1,321 @@
+"""Tasks and submissions from files, each with the place it stood at."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import UnreadableFile, UsageError
+from steelyard.files import ONE_FILE, SHORT_OR_LONG, Row, csv_rows, packing, piped, unpack
+from steelyard.formats import PlacedRun
+from steelyard.prices import PriceBook, price_run
+from steelyard.records import (
+    Missing,
+    Refused,
+    Rejected,
+    Run,
+    Submission,
+    Task,
+    content_digest,
+    content_id,
+    convert_submission,
+    convert_task,
+    decode_submission,
+    submission_from_run,
+)
+from steelyard.settings import PIPED, is_stdin, shown_path
+from steelyard.tables import gather
+
+LONGEST_LINE = 64 * 1024 * 1024
+LARGEST_FILE = 2**30
+TO_SUBMIT = "this looks like a submission: steelyard arena submit takes those"
+FROM_RUNS = "this looks like a run record: steelyard arena submit --from-runs submits those"
+
+
+class PlacedSubmission(NamedTuple):
+    """A submission and where it stood."""
+
+    path: str
+    line: int | None
+    submission: Submission
+    item: int | None = None
+    """Its number where lines have no meaning."""
+
+
+def read_tasks(path: Path) -> Iterator[Task | Rejected]:
+    """The tasks in a TOML or JSON file: one task, or several under `tasks`."""
+    if path.suffix in READERS.keys() - {".json"}:
+        hint = "steelyard arena submit takes submissions"
+        raise UnreadableFile(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
+    values = _document(path, hint="tasks are TOML or JSON")
+    for number, record in enumerate(_listed(path, values, "tasks"), 1):
+        try:
+            yield convert_task(record)
+        except ValueError as error:
+            name = record.get("id") if isinstance(record, dict) else None
+            shown = f"task {str(name)[:200]!r}" if name else f"task {number}"
+            way = TO_SUBMIT if isinstance(record, dict) and "task_id" in record else None
+            yield Rejected(path=str(shown_path(path)), reason=f"{shown}: {error}", hint=way, code="bad_task")
+
+
+def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TOML values
+    """What a document lists: itself, or what stands under the name, beside which nothing may stand."""
+    listed = values
+    if isinstance(values, dict) and name in values:
+        listed = values[name]
+        others = sorted(values.keys() - {name})
+        if others:
+            reason = f"{others[0][:200]!r} stands beside {name!r} and belongs to none of them"
+            raise UnreadableFile(str(path), reason, hint=f"move it into the list of {name}, or take it out")
+    return listed if isinstance(listed, list) else [listed]
+
+
+def read_task_map(path: Path) -> dict[str, str]:
+    """Which task of the arena a run's task is: a table of names in a TOML or JSON file."""
+    task_map = _document(path, hint="a task map is TOML or JSON")
+    if not isinstance(task_map, dict) or not all(isinstance(value, str) for value in task_map.values()):
+        raise UsageError(
+            "a task map is a table of names", where=str(path), hint='"task of the run" = "task of the arena"'
+        )
+    return task_map
+
+
+def _document(path: Path, *, hint: str) -> Any:  # Any: JSON or TOML values
+    try:
+        with nullcontext(sys.stdin.buffer) if is_stdin(path) else path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise UnreadableFile(str(shown_path(path)), "the file is too large")
+        text = content.decode("utf-8-sig")
+        is_toml = _is_toml(text) if is_stdin(path) else path.suffix == ".toml"
+        return tomllib.loads(text) if is_toml else json.loads(text)
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise UnreadableFile(str(shown_path(path)), f"it cannot be read: {error}", hint=hint) from error
+
+
+def _is_toml(text: str) -> bool:
+    """What is piped in has no ending to tell by; the beginning of a list is also that of TOML's tables."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return not text.lstrip().startswith("{")
+    return False
+
+
+def read_submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+    """The submissions in a file: JSON lines, JSON, CSV, Parquet, also packed, by its ending; piped in, by its start."""
+    if not is_stdin(path):
+        yield from _submissions(path)
+        return
+    with TemporaryDirectory(prefix="steelyard-") as folder:
+        kept = piped(Path(folder, PIPED))
+        if isinstance(kept, Rejected):
+            yield kept
+            return
+        named = kept.path.rename(kept.path.with_suffix(_ending(kept.path)))
+        for record in _submissions(named):
+            yield (
+                msgspec.structs.replace(record, path=PIPED)
+                if isinstance(record, Rejected)
+                else record._replace(path=PIPED)
+            )
+
+
+def _ending(path: Path) -> str:
+    """The ending of the format that the file begins like."""
+    packed = packing(path)
+    if packed in ONE_FILE:
+        return f".{packed}"
+    with path.open("rb") as file:
+        first = file.readline(LONGEST_LINE).removeprefix(codecs.BOM_UTF8)
+        while not first.strip() and first:
+            first = file.readline(LONGEST_LINE)
+    if first.startswith(b"PAR1"):
+        return ".parquet"
+    if not first.lstrip(b" \t").startswith((b"{", b"[")):
+        return ".csv"
+    try:
+        values = msgspec.json.decode(first)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return ".json"  # one document over many lines
+    return ".jsonl" if isinstance(values, dict) and "submissions" not in values else ".json"
+
+
+def _submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+    if path.suffix.removeprefix(".") in ONE_FILE:
+        yield from _unpacked(path)
+        return
+    if path.suffix not in READERS:
+        raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
+    try:
+        yield from READERS[path.suffix](path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
+
+
+def _unpacked(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+    """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
+    with TemporaryDirectory(prefix="steelyard-") as folder:
+        try:
+            if packing(path) not in ONE_FILE:
+                raise UnreadableFile(str(path), "it is not packed, as its name says")
+            broken = unpack(path, str(path), Path(folder))
+        except OSError as error:
+            raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
+        (inside,) = Path(folder).iterdir()
+        if not inside.suffix:
+            inside = inside.rename(inside.with_suffix(_ending(inside)))
+        if inside.suffix.removeprefix(".") in ONE_FILE:
+            raise UnreadableFile(str(path), "what it holds is packed again", hint="unpack it once")
+        try:
+            for record in _submissions(inside):
+                if isinstance(record, PlacedSubmission):
+                    yield record._replace(path=str(path))
+                else:
+                    yield msgspec.structs.replace(record, path=str(path))
+        except UnreadableFile as error:
+            raise UnreadableFile(str(path), error.message, hint=error.hint) from error
+        if broken is not None:
+            yield broken
+
+
+def _placed(
+    path: Path, line: int | None, make: Callable[[], Submission], *, record: Any = None, item: int | None = None
+) -> PlacedSubmission | Rejected:  # Any: what the submission is made from
+    try:
+        return PlacedSubmission(str(path), line, make(), item)
+    except Refused as error:
+        hint = FROM_RUNS if _is_run(record) else error.hint
+        return Rejected(path=str(path), line=line, item=item, reason=error.reason, hint=hint, code="bad_submission")
+
+
+def _is_run(record: Any) -> bool:  # Any: as above
+    """Whether it is a run and no submission: a run names its `task`, a submission its `task_id`."""
+    if isinstance(record, bytes):
+        try:
+            record = msgspec.json.decode(record)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return False
+    return isinstance(record, Mapping) and "task" in record and "task_id" not in record
+
+
+def _jsonl(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                yield Rejected(path=str(path), line=number, reason="the line is too long", code="bad_submission")
+            elif line.strip():
+                yield _placed(path, number, partial(decode_submission, line), record=line)
+
+
+def _json(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+    values = _document(path, hint="one submission a line is .jsonl")
+    for number, record in enumerate(_listed(path, values, "submissions"), 1):
+        yield _placed(path, None, partial(convert_submission, record), record=record, item=number)
+
+
+def _csv(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+    rows = csv_rows(path, column="task_id")
+    header = next(rows)
+    assert isinstance(header, Row)  # a broken header is an error
+    for row in rows:
+        if isinstance(row, Rejected):
+            yield msgspec.structs.replace(row, code="bad_submission")
+            continue
+        problem = row.problem(header)
+        if problem is not None:
+            yield Rejected(path=str(path), line=row.line, reason=problem, hint=SHORT_OR_LONG, code="bad_submission")
+            continue
+        cells = dict(zip(header.cells, row.cells, strict=True))
+        yield _placed(path, row.line, partial(_from_cells, cells), record=cells)
+
+
+def _from_cells(row: Mapping[str, str]) -> Submission:
+    values: dict[str, Any] = {name: value for name, value in row.items() if value != ""}  # Any: text, and JSON values
+    for name in ("files_created", "judgments", "lower_bounds"):
+        if name in values:
+            try:
+                values[name] = json.loads(values[name])
+            except (ValueError, RecursionError) as error:
+                raise Refused(f"{name} is not JSON", "lists stand in a cell as JSON") from error
+    return convert_submission(values, from_text=True)
+
+
+def _parquet(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+    import polars as pl  # heavy: only Parquet needs it
+
+    try:
+        frame = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UnreadableFile(str(path), f"it is not Parquet: {error}") from error
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        values = {name: value for name, value in row.items() if value is not None}
+        yield _placed(path, None, partial(convert_submission, values), record=values, item=number)
+
+
+READERS: dict[str, Callable[[Path], Iterator[PlacedSubmission | Rejected]]] = {
+    ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
+"""What reads submissions, by the file's ending."""
+
+
+class FromRuns(NamedTuple):
+    """What a submission takes from elsewhere than its run."""
+
+    task_map: Mapping[str, str] | None
+    book: PriceBook
+    submitter: str | None
+
+
+def submissions_from_runs(path: Path, given: FromRuns) -> Iterator[PlacedSubmission | Rejected]:
+    """The runs in a file or folder of any format that `read` knows, as submissions."""
+    seen: dict[tuple[str, bytes], int] = {}
+    for entry in gather([path]):
+        if isinstance(entry, Rejected):
+            yield entry
+        elif isinstance(entry, PlacedRun):
+            yield _placed_run(entry, given, seen)
+
+
+def _placed_run(entry: PlacedRun, given: FromRuns, seen: dict[tuple[str, bytes], int]) -> PlacedSubmission | Rejected:
+    run = entry.run
+    if run.id is None:
+        digest = content_digest(run)
+        occurrence = seen.get((entry.path, digest), 0)
+        seen[entry.path, digest] = occurrence + 1
+        run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
+    if given.task_map is not None and run.task not in given.task_map:
+        reason = f"the task map does not name the run's task {run.task[:200]!r}"
+        return Rejected(path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task")
+    task_id = given.task_map[run.task] if given.task_map is not None else run.task
+    return _placed(Path(entry.path), entry.line, lambda: _as_submission(run, task_id, given))
+
+
+def _as_submission(run: Run, task_id: str, given: FromRuns) -> Submission:
+    cost = run.cost_usd
+    if (run.provenance or {}).get("cost_usd") == "lower_bound":
+        cost = None  # what is missing from it would win
+    elif cost is None:
+        priced = price_run(run, given.book)
+        cost = None if isinstance(priced, Missing) else priced
+    return submission_from_run(run, task_id=task_id, estimated_cost=cost, submitter=given.submitter)

@@ -1,0 +1,26 @@
+"""Events in the outbox, and how they reach their targets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.arena.notifying._events import (
+        fold_events as fold_events,
+        read_events as read_events,
+        unfold_events as unfold_events,
+        write_events as write_events,
+    )
+    from steelyard.arena.notifying._outbox import (
+        skip_before as skip_before,
+    )
+    from steelyard.arena.notifying._sending import (
+        notify_once as notify_once,
+    )
+    from steelyard.arena.notifying._targets import (
+        read_targets as read_targets,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,0 +1,114 @@
+"""One message to one target, signed so that the receiver can tell it from anybody else's.
+
+The signature is HMAC-SHA-256 with the shared secret over the time header, a full stop and the body. A receiver checks
+it, refuses old times, and ignores an event id that it has seen: delivery is at least once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import importlib
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from threading import Thread
+from typing import Any
+
+from steelyard._version import __version__
+from steelyard.arena.notifying._targets import Target, environment
+from steelyard.errors import MissingExtra
+
+ID_HEADER = "Steelyard-Event-Id"
+KIND_HEADER = "Steelyard-Event-Kind"
+TIME_HEADER = "Steelyard-Timestamp"
+SIGNATURE_HEADER = "Steelyard-Signature"
+
+
+MARGIN_SECONDS = 0.5
+"""What a socket has beyond its limit to say itself what went wrong."""
+
+
+class NoAnswer(str):
+    """What went wrong where nobody answered: the next message would hardly fare better."""
+
+    __slots__ = ()
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect could lead to an address that nobody configured."""
+
+    def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:  # Any: the base class's own arguments
+        return None
+
+
+# No proxy from the environment either: the configured address is the one that is asked.
+_OPENER = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
+
+
+def signature(secret: bytes, timestamp: int, body: bytes) -> str:
+    """What the signature header holds.
+
+    >>> signature(b"secret", 1, b"{}")[:14]
+    'sha256=1122767'
+    """
+    return "sha256=" + hmac.new(secret, f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+def send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: int) -> str | None:
+    """None when the target took the message, else what went wrong. It has `seconds` for all of it.
+
+    A socket's own limit starts anew with every byte, and looking up a name has none: both are waited for from outside.
+    """
+    answers: list[str | None] = []
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answers.append(_send(target, event_id=event_id, kind=kind, body=body, timestamp=timestamp))
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            problems.append(error)
+
+    waiting = Thread(target=work, daemon=True)  # nobody waits for one that was given up, not even the program's end
+    waiting.start()
+    waiting.join(target.seconds + MARGIN_SECONDS)
+    if problems:
+        raise problems[0]
+    return answers[0] if answers else NoAnswer(f"no answer within {target.seconds:g} seconds")
+
+
+def _send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: int) -> str | None:
+    if target.url is None:
+        return _send_by_apprise(target, kind, body)
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"steelyard/{__version__}",
+        ID_HEADER: event_id,
+        KIND_HEADER: kind,
+        TIME_HEADER: str(timestamp),
+    }
+    secret = target.secret
+    if secret is not None:
+        headers[SIGNATURE_HEADER] = signature(secret, timestamp, body)
+    request = urllib.request.Request(target.address, data=body, headers=headers, method="POST")  # noqa: S310 - http or https, checked when the target was read
+    try:
+        with _OPENER.open(request, timeout=target.seconds) as answer:
+            return None if 200 <= answer.status < 300 else f"answered {answer.status}"
+    except urllib.error.HTTPError as error:
+        with error:
+            return f"answered {error.code}"
+    except (OSError, HTTPException) as error:
+        return NoAnswer(f"{type(error).__name__}: {error}"[:500])
+
+
+def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
+    try:
+        apprise = importlib.import_module("apprise")  # an extra: dozens of services without code of ours
+    except ImportError as error:
+        raise MissingExtra("apprise", extra="notify", purpose="a target with apprise_env") from error
+    assert target.apprise_env is not None  # a target has a url or this
+    messenger = apprise.Apprise()
+    if not messenger.add(environment(target.apprise_env, target.name)):
+        return "Apprise does not know this kind of address"
+    is_taken = messenger.notify(title=f"steelyard: {kind}", body=body.decode())
+    return None if is_taken else NoAnswer("Apprise could not deliver it")

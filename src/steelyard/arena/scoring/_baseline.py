@@ -1,0 +1,86 @@
+"""A task's baseline: the nine numbers that scores depend on, and the whole of it as the specification lists it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from steelyard.records import Missing
+
+
+class BaselineBounds(NamedTuple):
+    """What scores depend on. Two baselines with equal bounds give equal scores, so they are one version."""
+
+    min_tokens: float
+    max_tokens: float
+    min_tool_calls: float
+    max_tool_calls: float
+    min_execution_time: float
+    max_execution_time: float
+    min_cost: float
+    max_cost: float
+    median_iterations: float
+
+
+def default_bounds(defaults: Mapping[str, float]) -> BaselineBounds:
+    """The bounds of a task with too few submissions."""
+    return BaselineBounds(*(float(defaults[name]) for name in BaselineBounds._fields))
+
+
+def middle(ordered: Sequence[float]) -> float:
+    """The median of sorted values."""
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def quartile(ordered: Sequence[float], which: int) -> float:
+    """A quartile of sorted values by the exclusive method, as `statistics.quantiles(values, n=4)` gives it."""
+    place = which * (len(ordered) + 1)
+    below = min(max(place // 4, 1), len(ordered) - 1)
+    rest = place - below * 4
+    return (ordered[below - 1] * (4 - rest) + ordered[below] * rest) / 4
+
+
+class Facts(NamedTuple):
+    """The values of a group of submissions, one list a field; unknown times, costs and iterations are None."""
+
+    total_tokens: Sequence[int]
+    tool_calls: Sequence[int]
+    iterations: Sequence[int | None]
+    execution_time: Sequence[float | None]
+    estimated_cost: Sequence[float | None]
+
+
+def baseline_of(facts: Facts, *, defaults: Mapping[str, float], least: int) -> dict[str, float]:
+    """The baseline as the specification lists it: the defaults under `least` submissions, else from the submissions.
+
+    Times and costs that nobody states keep their defaults. Quartiles of tokens are there only when they are known.
+    """
+    count = len(facts.total_tokens)
+    if count < least:
+        return {"submission_count": count, **defaults}
+    baseline: dict[str, float] = {"submission_count": count, **defaults}
+    tokens = sorted(facts.total_tokens)
+    times = sorted(time for time in facts.execution_time if time)
+    costs = sorted(cost for cost in facts.estimated_cost if cost)
+    known: dict[str, Sequence[float]] = {
+        "tokens": tokens,
+        "tool_calls": sorted(facts.tool_calls),
+        "execution_time": times,
+        "cost": costs,
+    }
+    for name, ordered in known.items():
+        if ordered:
+            baseline |= {f"median_{name}": middle(ordered), f"min_{name}": ordered[0], f"max_{name}": ordered[-1]}
+    baseline["q25_tokens"] = quartile(tokens, 1) if count > 1 else tokens[0]
+    baseline["q75_tokens"] = quartile(tokens, 3) if count > 1 else tokens[0]
+    baseline["median_iterations"] = middle(sorted(1 if turns is None else turns for turns in facts.iterations))
+    return baseline
+
+
+def own_baseline(facts: Facts, *, least: int) -> dict[str, float] | Missing:
+    """The baseline of one tool and model alone; under `least` submissions there is none: defaults are nobody's own."""
+    count = len(facts.total_tokens)
+    if count < least:
+        return Missing(f"{count} of {least} submissions")
+    return baseline_of(facts, defaults={}, least=least)

@@ -1,0 +1,196 @@
+"""What an arena profile says, typed: the constants, and the tables that the arena specification names itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from steelyard.errors import BadProfile, UnknownName, UsageError, nearest
+from steelyard.metrics import Metric, catalog
+from steelyard.profiles import Profile
+from steelyard.records import MOST, WEIGHTS_TOLERANCE, Finding, ScoreWeights, Share, Task
+
+DEFAULT_PROFILE = "arena-1"
+
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+Factor = Annotated[float, msgspec.Meta(gt=0, le=MOST)]
+Score = Annotated[float, msgspec.Meta(ge=0, le=100)]
+
+RANGES: dict[str, Any] = {  # Any: a type with its limits
+    "weight": Share,
+    "step": Annotated[float, msgspec.Meta(ge=0)],
+    "floor": Score,
+    "score": Score,
+    "exponent": Annotated[float, msgspec.Meta(gt=0)],
+    "factor": Factor,
+}
+"""What a constant of the scores may be, by the last word of its name; within these no score leaves 0 to 100."""
+
+
+class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a profile: no unknown names, every number stated."""
+
+
+class BaselineTable(RuleTable, frozen=True, kw_only=True):
+    """The default baseline, and the submissions a task needs to have its own."""
+
+    submissions: Positive
+    median_tokens: NotNegative
+    min_tokens: NotNegative
+    max_tokens: NotNegative
+    median_tool_calls: NotNegative
+    min_tool_calls: NotNegative
+    max_tool_calls: NotNegative
+    median_execution_time: NotNegative
+    min_execution_time: NotNegative
+    max_execution_time: NotNegative
+    median_cost: NotNegative
+    min_cost: NotNegative
+    max_cost: NotNegative
+    median_iterations: NotNegative
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "tool_calls", "execution_time", "cost"):
+            low, middle, high = (getattr(self, f"{which}_{name}") for which in ("min", "median", "max"))
+            if not low <= middle <= high:
+                raise ValueError(f"min_{name}, median_{name} and max_{name} do not stand in that order")
+
+
+class OutlierTable(RuleTable, frozen=True, kw_only=True):
+    """From where on a submission looks too good."""
+
+    token_share_of_median: Share
+    fast_seconds: NotNegative
+    few_tool_calls: Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+    flags_for_review: Positive
+
+
+class ValidationTable(RuleTable, frozen=True, kw_only=True):
+    """From where on an evaluation looks suspicious."""
+
+    high_score: Score
+    low_tokens: NotNegative
+
+
+class IntervalTable(RuleTable, frozen=True, kw_only=True):
+    """The interval of a task's scores, as the specification makes it at its own level."""
+
+    level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    least_scores: Annotated[int, msgspec.Meta(ge=2, le=MOST)]
+    """A deviation needs two."""
+    large_from: Positive
+    small_multiplier: Factor
+    large_multiplier: Factor
+
+
+class StandingsTable(RuleTable, frozen=True, kw_only=True):
+    """How many submissions make a rank reliable."""
+
+    reliable_from: Positive
+
+
+class Rules(RuleTable, frozen=True, kw_only=True):
+    """Everything about scoring that is not the same in every arena."""
+
+    name: str
+    """The profile's name, which every result carries."""
+    constants: dict[str, float]
+    """Constants of the score formulas."""
+    category_weights: dict[str, ScoreWeights]
+    difficulty_factors: dict[str, Factor]
+    baseline: BaselineTable
+    outliers: OutlierTable
+    validation: ValidationTable
+    interval: IntervalTable
+    standings: StandingsTable
+
+    def constants_of(self, task: Task) -> dict[str, float]:
+        """The constants of this task's scores: its own weights, else those of its category, else the profile's."""
+        constants = dict(self.constants)
+        weights = task.weights or self.category_weights.get(task.category or "")
+        if weights is not None:
+            constants |= {f"{name}_weight": getattr(weights, name) for name in weights.__struct_fields__}
+        constants["difficulty_factor"] = self._difficulty_factor(task)
+        return constants
+
+    def _difficulty_factor(self, task: Task) -> float:
+        if task.difficulty is None:
+            return 1.0
+        if task.difficulty not in self.difficulty_factors:
+            raise UnknownName("difficulty", task.difficulty, self.difficulty_factors, where=task.id)
+        return self.difficulty_factors[task.difficulty]
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task that these rules cannot score."""
+        self._difficulty_factor(task)
+        defaults = self.defaults_of(task)
+        for name in ("tokens", "tool_calls", "execution_time", "cost"):
+            if defaults[f"min_{name}"] > defaults[f"max_{name}"]:
+                raise UsageError(f"the default baseline has min_{name} above max_{name}", where=task.id)
+
+    def finding_about(self, task: Task) -> Finding | None:
+        """What whoever defines the task should know: a category without weights of its own takes the general ones."""
+        if task.category is None or task.weights is not None or task.category in self.category_weights:
+            return None
+        close = nearest(task.category[:200], self.category_weights)
+        advice = f"did you mean {close!r}?" if close else f"those with weights: {', '.join(self.category_weights)}"
+        message = f"category {task.category[:200]!r} has no weights in {self.name}, the general ones hold ({advice})"
+        return Finding(code="unknown_category", message=message, where=task.id)
+
+    def defaults_of(self, task: Task) -> dict[str, float]:
+        """The baseline of the task while it has too few submissions: its own numbers, else the profile's."""
+        defaults = {
+            name: getattr(self.baseline, name) for name in BaselineTable.__struct_fields__ if name != "submissions"
+        }
+        if task.baseline is not None:
+            own = {name: getattr(task.baseline, name) for name in task.baseline.__struct_fields__}
+            defaults |= {name: value for name, value in own.items() if value is not None}
+        return defaults
+
+
+def score_metrics() -> list[Metric]:
+    """The declared scores of a submission, each after what it needs."""
+    return catalog().at("submission")
+
+
+def read_rules(profile: Profile) -> Rules:
+    """The profile as rules of an arena; every name and number in it is checked."""
+    if profile.spec != "arena":
+        raise BadProfile(
+            f"this is a profile of the {profile.spec} specification", where=profile.name, hint=DEFAULT_PROFILE
+        )
+    declared: dict[str, float] = {}
+    for metric in score_metrics():
+        declared |= metric.constants
+    tables = set(Rules.__struct_fields__) - {"name", "constants"}
+    known = (declared.keys() | tables) - {"difficulty_factor"}  # a task's own, by the table of factors
+    for name in profile.constants:
+        if name not in known:
+            raise UnknownName("constant of an arena", name, known, where=profile.name)
+    values: dict[str, Any] = {name: profile.constants.get(name) for name in tables}  # Any: TOML values
+    values["name"] = profile.name
+    values["constants"] = {name: profile.constant(name, default) for name, default in declared.items()}
+    _check_constants(values["constants"], profile.name)
+    try:
+        return msgspec.convert(values, Rules)
+    except msgspec.ValidationError as error:
+        raise BadProfile(str(error).replace("`", "'"), where=profile.name) from error
+
+
+def _check_constants(constants: Mapping[str, float], where: str) -> None:
+    """Refuse constants by which a score could leave 0 to 100."""
+    for name, value in constants.items():
+        try:
+            msgspec.convert(value, RANGES[name.rsplit("_", 1)[-1]])
+        except msgspec.ValidationError as error:
+            reason = f"{error}".replace("`", "").removeprefix("Expected ")
+            raise BadProfile(f"{name} is {value:g}, expected {reason}", where=where) from error
+    for metric in score_metrics():
+        weights = [name for name in metric.constants if name.endswith("_weight")]
+        total = sum(constants[name] for name in weights)
+        if weights and abs(total - 1) > WEIGHTS_TOLERANCE:
+            hint = ", ".join(f"{name} {constants[name]:g}" for name in weights)
+            raise BadProfile(f"the weights of {metric.name} add up to {total:g}, not to 1", where=where, hint=hint)

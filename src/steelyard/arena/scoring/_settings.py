@@ -1,0 +1,69 @@
+"""What the whole arena is scored by: its rules and its policy, kept in the store."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+from sqlalchemy import insert, literal, select, text, update
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.scoring._rules import Rules
+from steelyard.arena.scoring._stored_receipts import Policy
+from steelyard.errors import BadStore
+from steelyard.store import past_settings, reigns, settings, states
+
+POLICIES: tuple[str, ...] = get_args(Policy)
+
+
+def hold_settings(connection: Connection, *, alone: bool = False) -> None:
+    """Let nobody change the settings until the transaction ends; `alone`, to change them when nobody works by them.
+
+    Taken before any task is locked. SQLite has one writer anyhow.
+    """
+    if connection.dialect.name == "postgresql":
+        mode = "EXCLUSIVE" if alone else "ROW SHARE"
+        connection.execute(text(f"LOCK TABLE {settings.name} IN {mode} MODE"))
+
+
+def write_settings(connection: Connection, rules: Rules, policy: Policy, now: int) -> None:
+    """Keep the rules, whole, and the policy: the store knows by itself how its scores are and were made."""
+    values = {"rules": msgspec.json.encode(rules, order="deterministic").decode(), "policy": policy}
+    for name, value in values.items():
+        updated = connection.execute(update(settings).where(settings.c.name == name).values(value=value))
+        if updated.rowcount == 0:
+            connection.execute(insert(settings), {"name": name, "value": value})
+    added = insert(past_settings).values(since=now, **values).returning(past_settings.c.number)
+    number = connection.execute(added).scalar_one()
+    starts = select(states.c.task_key, literal(number), states.c.n).where(states.c.n > 0)
+    connection.execute(insert(reigns).from_select(["task_key", "number", "after_n"], starts))
+
+
+def read_settings(connection: Connection, where: str) -> tuple[Rules, Policy]:
+    """The rules and the policy of the arena in this store."""
+    values = {row.name: row.value for row in connection.execute(select(settings))}
+    if "rules" not in values or values.get("policy") not in POLICIES:
+        raise BadStore("there is no arena in this store", where=where, hint="steelyard arena init makes one")
+    return _decoded(values["rules"], values["policy"])
+
+
+def settings_at(connection: Connection, until: int) -> tuple[Rules, Policy]:
+    """The rules and the policy that held at the moment; the first ones when it lies before the arena."""
+    past = select(past_settings.c.rules, past_settings.c.policy)
+    latest = past.where(past_settings.c.since <= until).order_by(past_settings.c.number.desc()).limit(1)
+    first = past.order_by(past_settings.c.number).limit(1)
+    return _decoded(*(connection.execute(latest).first() or connection.execute(first).one()))
+
+
+def _decoded(rules: str, policy: str) -> tuple[Rules, Policy]:
+    return decoded_rules(rules), "current" if policy == "current" else "as-submitted"
+
+
+def decoded_rules(kept: str) -> Rules:
+    """Rules as `write_settings` kept them."""
+    try:
+        return msgspec.json.decode(kept, type=Rules)
+    except msgspec.MsgspecError as error:  # an older version kept rules that it should have refused
+        raise BadStore(
+            f"the arena's rules cannot be used: {error}", hint="make a new arena and submit again"
+        ) from error

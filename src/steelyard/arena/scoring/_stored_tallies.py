@@ -1,0 +1,105 @@
+"""Tallies at rest: how many submissions of a task have each value of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import BindParameter, bindparam, delete, func, select
+from sqlalchemy.engine import Connection
+
+from steelyard.store import insert_rows, tallies
+
+FIELDS = {"overall": 0, "iterations": 1, "total_tokens": 2}
+"""The number under which each field's tally is kept; numbers are never reused."""
+
+_KEY: BindParameter[int] = bindparam("task_key")
+_FIELD: BindParameter[int] = bindparam("of_field")
+_VALUE: BindParameter[int] = bindparam("of_value")
+_OWN = (tallies.c.task_key == _KEY) & (tallies.c.field == _FIELD)
+_COUNT = select(tallies.c.n).where(_OWN, tallies.c.value == _VALUE)
+_BEFORE = select(tallies.c.value).where(_OWN, tallies.c.value < _VALUE).order_by(tallies.c.value.desc()).limit(1)
+_AFTER = select(tallies.c.value).where(_OWN, tallies.c.value > _VALUE).order_by(tallies.c.value).limit(1)
+_ABOVE = select(func.coalesce(func.sum(tallies.c.n), 0)).where(_OWN, tallies.c.value > _VALUE)
+_ALL = select(tallies.c.value, tallies.c.n).where(_OWN)
+
+
+class StoredTally:
+    """Looks counts of one task and field up in the store."""
+
+    def __init__(self, connection: Connection, task_key: int, field: str) -> None:
+        self._connection = connection
+        self._own = {"task_key": task_key, "of_field": FIELDS[field]}
+
+    def count(self, value: int) -> int:
+        """How many there are of this value."""
+        return self._connection.execute(_COUNT, {**self._own, "of_value": value}).scalar() or 0
+
+    def before(self, value: int) -> int | None:
+        """The next smaller value."""
+        return self._connection.execute(_BEFORE, {**self._own, "of_value": value}).scalar()
+
+    def after(self, value: int) -> int | None:
+        """The next larger value."""
+        return self._connection.execute(_AFTER, {**self._own, "of_value": value}).scalar()
+
+    def above(self, value: int) -> int:
+        """How many lie strictly above the value."""
+        return int(self._connection.execute(_ABOVE, {**self._own, "of_value": value}).scalar() or 0)
+
+    def all(self) -> dict[int, int]:
+        """Every value with its count."""
+        return {row.value: row.n for row in self._connection.execute(_ALL, self._own)}
+
+
+class Ranks:
+    """Competition ranks and percentiles from counts of score cents."""
+
+    def __init__(self, counts: Mapping[int, int]) -> None:
+        self.n = sum(counts.values())
+        self._above: dict[int, int] = {}
+        passed = 0
+        for value in sorted(counts, reverse=True):
+            self._above[value] = passed
+            passed += counts[value]
+        self._counts = counts
+
+    def around(self, value: int) -> tuple[int, int]:
+        """How many scores lie strictly above the value, and how many equal it."""
+        return self._above[value], self._counts[value]
+
+
+def place(above: int, equal: int, n: int) -> tuple[int, float]:
+    """Competition rank, and the share strictly below in percent with one decimal."""
+    return above + 1, round((n - above - equal) / n * 100, 1)
+
+
+LOOK_UP_TO = 8
+"""Up to this many scores are looked up one by one; for more, a task's whole tally is read."""
+
+
+def places_of(
+    values: Sequence[int], stored: StoredTally, n: int, counts: Mapping[int, int] | None
+) -> list[tuple[int, float]]:
+    """Rank and percentile of each score, from the counts in hand or else from the store."""
+    if counts is None and len(values) <= LOOK_UP_TO:
+        return [place(stored.above(value), stored.count(value), n) for value in values]
+    ranks = Ranks(stored.all() if counts is None else counts)
+    known = {value: place(*ranks.around(value), n) for value in set(values)}
+    return [known[value] for value in values]
+
+
+def add_to_tallies(connection: Connection, counts: Mapping[tuple[int, str], Mapping[int, int]]) -> None:
+    """Add the counts, given by task and field, to the store."""
+    rows: list[tuple[int, int, int, int]] = []
+    for (key, field), values in sorted(counts.items()):
+        number = FIELDS[field]
+        rows += [(key, number, value, n) for value, n in sorted(values.items())]
+    insert_rows(connection, tallies, ("task_key", "field", "value", "n"), rows, on_conflict="add")
+
+
+def forget_scores(connection: Connection, task_keys: Iterable[int]) -> None:
+    """Drop the tallies of the scores of these tasks, so that they can be made anew."""
+    statement = delete(tallies).where(tallies.c.task_key == _KEY, tallies.c.field == FIELDS["overall"])
+    keys = [{"task_key": key} for key in sorted(task_keys)]
+    if keys:
+        connection.execute(statement, keys)

@@ -1,0 +1,169 @@
+"""How one submission's scores came: every score with its formula, the numbers put in, and the constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.engine import Connection, RowMapping
+
+from steelyard.arena.intake import Arena, known_task
+from steelyard.arena.scoring import (
+    EXTREMES,
+    FACTS,
+    UNKNOWN_AT_ZERO,
+    BaselineBounds,
+    KnownTask,
+    Policy,
+    Rules,
+    cents,
+    known_receipts,
+    points,
+    read_rules_history,
+    score,
+    score_metrics,
+)
+from steelyard.errors import UnknownName
+from steelyard.records import ScoreWeights, Task, is_storable, iso
+from steelyard.results import CriterionResult, Receipt
+from steelyard.store import baselines, states, submissions, tasks
+
+
+class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
+    """One score and what it was made from."""
+
+    name: str
+    title: str
+    value: float
+    """Rounded to two decimals, as standings show it."""
+    unrounded: float
+    formula: str
+    inputs: dict[str, float | None]
+    """Facts, bounds of the baseline and other scores; None was unknown."""
+    constants: dict[str, float]
+
+
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission with its standing and the way to its scores."""
+
+    receipt: Receipt
+    profile: str
+    """The profile that made the scores: under `as-submitted` that of their day."""
+    policy: Policy
+    submitted_at: str
+    accepted_at: str
+    agent: str | None
+    model: str | None
+    submitter: str | None
+    criteria: tuple[CriterionResult, ...]
+    artifacts_sha256: str | None
+    scores: tuple[ScoreReason, ...]
+    sources: dict[str, str]
+    """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
+
+
+def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> Evaluation:
+    """The evaluation of a submission, explained; `only` one score."""
+    names = [declared.name for declared in score_metrics()]
+    if only is not None and only not in names:
+        raise UnknownName("score", only, names)
+    with arena.read() as connection:
+        wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks).where(submissions.c.id == submission_id)
+        row = connection.execute(wanted).mappings().first() if is_storable(submission_id) else None
+        if row is None:
+            some = connection.execute(select(submissions.c.id).limit(1000)).scalars().all()
+            raise UnknownName("submission", submission_id[:200], some)
+        known = known_task(connection, row["task_id"], arena.rules)
+        wanted_one = [(known, submission_id)]
+        receipt = known_receipts(connection, wanted_one, rules=arena.rules, policy=arena.policy)[submission_id]
+        of_receipt = (baselines.c.task_key == known.key) & (baselines.c.version == receipt.baseline_version)
+        base = connection.execute(select(baselines).where(of_receipt)).mappings().one()
+        rules, n = arena.rules, _count(connection, known)
+        if arena.policy == "as-submitted":
+            rules, n = read_rules_history(connection, known.key).of(known.key, row["ordinal"]).rules, row["ordinal"] - 1
+        sources = {
+            **_SOURCES_OF_FACTS,
+            **_sources_of_bounds(connection, known, base, least=rules.baseline.submissions, n=n),
+            **_sources_of_constants(known.task, rules),
+        }
+    bounds = BaselineBounds(*(base[name] for name in BaselineBounds._fields))
+    details = msgspec.json.decode(row["details"]) if row["details"] else {}
+    return Evaluation(
+        receipt=receipt,
+        profile=rules.name,
+        policy=arena.policy,
+        submitted_at=iso(row["submitted_at"]),
+        accepted_at=iso(row["accepted_at"]),
+        agent=row["agent"],
+        model=row["model"],
+        submitter=row["submitter"],
+        criteria=msgspec.convert(details.get("criteria", ()), tuple[CriterionResult, ...]),
+        artifacts_sha256=details.get("artifacts_sha256"),
+        sources=sources,
+        scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(known.task), only),
+    )
+
+
+_SOURCES_OF_FACTS = {
+    **dict.fromkeys(FACTS, "the submission"),
+    "criteria_met": "the check of the task's criteria",
+    "criteria_total": "the task",
+}
+
+
+def _count(connection: Connection, known: KnownTask) -> int:
+    return int(connection.execute(select(states.c.n).where(states.c.task_key == known.key)).scalar_one())
+
+
+def _sources_of_bounds(
+    connection: Connection, known: KnownTask, base: RowMapping, *, least: int, n: int
+) -> dict[str, str]:
+    """For each bound, whether the `n` submissions so far set it or it is a default, and whose."""
+    sources = dict.fromkeys(BaselineBounds._fields, f"baseline version {base['version']}, {base['from_n']} submissions")
+    set_by_nobody = list(BaselineBounds._fields) if n < least else []
+    if not set_by_nobody:
+        earlier = (submissions.c.task_key == known.key) & (submissions.c.ordinal <= n)
+        for place, (part, field) in enumerate(EXTREMES.items()):
+            is_known = submissions.c[field] > 0 if place in UNKNOWN_AT_ZERO else submissions.c[field].is_not(None)
+            stated = select(submissions.c.ordinal).where(earlier, is_known)
+            if connection.execute(stated.limit(1)).first() is None:
+                set_by_nobody += [f"min_{part}", f"max_{part}"]
+    for name in set_by_nobody:
+        is_own = getattr(known.task.baseline, name, None) is not None
+        sources[name] = f"default of the {'task' if is_own else 'profile'}"
+    return sources
+
+
+def _sources_of_constants(task: Task, rules: Rules) -> dict[str, str]:
+    sources = dict.fromkeys(rules.constants, "profile")
+    weights = [f"{name}_weight" for name in ScoreWeights.__struct_fields__]
+    if task.weights is not None:
+        sources |= dict.fromkeys(weights, "the task")
+    elif task.category in rules.category_weights:
+        sources |= dict.fromkeys(weights, f"profile, category {task.category}")
+    is_stated = task.difficulty is not None
+    sources["difficulty_factor"] = (
+        f"profile, difficulty {task.difficulty}" if is_stated else "the task has no difficulty"
+    )
+    return sources
+
+
+def _reasons(
+    facts: dict[str, Any], bounds: BaselineBounds, constants: dict[str, float], only: str | None
+) -> tuple[ScoreReason, ...]:  # Any: facts, None where unknown
+    scores = score(facts, bounds, constants)
+    values = {**facts, **bounds._asdict(), **scores}
+    return tuple(
+        ScoreReason(
+            name=declared.name,
+            title=declared.title,
+            value=points(cents(scores[declared.name])),
+            unrounded=scores[declared.name],
+            formula=declared.formula,
+            inputs={name: values[name] for name in declared.inputs},
+            constants={name: constants[name] for name in declared.constants},
+        )
+        for declared in score_metrics()
+        if only in (None, declared.name)
+    )

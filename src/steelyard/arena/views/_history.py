@@ -1,0 +1,214 @@
+"""How scores went over time, and what changed since a moment."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.intake import Arena, find_tasks, known_task, load_tasks
+from steelyard.arena.scoring import Policy, points, read_rules_history, settings_at
+from steelyard.arena.views._task_standings import ranked
+from steelyard.arena.views._task_view import View, view_task
+from steelyard.errors import UnknownName, UsageError
+from steelyard.records import DAY, is_storable, iso
+from steelyard.store import baselines, submissions, tasks
+
+NAMES_LOOKED_AT = 10_000
+"""Among so many the nearest is looked for when nobody has the name."""
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission with the score of its day."""
+
+    submission_id: str
+    task_id: str
+    submitter: str | None
+    submitted_at: str
+    overall_score: float
+    best_so_far: float
+    baseline_version: int
+    profile: str
+    """The profile that was in force on that day."""
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Scores of the day in the order in which they were submitted, and their trend."""
+
+    task_id: str | None
+    submitter: str | None
+    n: int
+    trend_per_day: float | None
+    """Points a day by least squares; None with the reason beside it."""
+    reason: str | None
+    moments: tuple[Moment, ...]
+    baselines: tuple[dict[str, float | str], ...]
+    """Versions of the task's baseline, with the number of submissions from which each holds."""
+
+
+def history(arena: Arena, *, task_id: str | None = None, submitter: str | None = None) -> History:
+    """The scores of the day of a task, of a submitter, or of a submitter in a task."""
+    if task_id is None and submitter is None:
+        raise UsageError("name a task or a submitter", hint="--task TASK or --submitter NAME")
+    wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks, tasks.c.task_key == submissions.c.task_key)
+    versions: list[dict[str, float | str]] = []
+    with arena.read() as connection:
+        if task_id is not None:
+            key = known_task(connection, task_id, arena.rules).key
+            wanted = wanted.where(submissions.c.task_key == key)
+            own = select(baselines).where(baselines.c.task_key == key).order_by(baselines.c.version)
+            for row in connection.execute(own).mappings():
+                numbers = {name: value for name, value in row.items() if name not in ("task_key", "created_at")}
+                versions.append({**numbers, "created_at": iso(row["created_at"])})
+        if submitter is not None:
+            _check_submitter(connection, submitter)
+            wanted = wanted.where(submissions.c.submitter == submitter)
+        # Databases order text by the customs of a language, each by its own.
+        selected = connection.execute(wanted).mappings()
+        rows = sorted(selected, key=lambda row: (row["submitted_at"], row["id"]))
+        reigns = read_rules_history(connection)
+    moments = []
+    best = 0
+    for row in rows:
+        best = max(best, row["overall"])
+        moments.append(
+            Moment(
+                submission_id=row["id"],
+                task_id=row["task_id"],
+                submitter=row["submitter"],
+                submitted_at=iso(row["submitted_at"]),
+                overall_score=points(row["overall"]),
+                best_so_far=points(best),
+                baseline_version=row["baseline_version"],
+                profile=reigns.of(row["task_key"], row["ordinal"]).rules.name,
+            )
+        )
+    trend, reason = slope_per_day([row["submitted_at"] for row in rows], [row["overall"] for row in rows])
+    return History(
+        task_id=task_id,
+        submitter=submitter,
+        n=len(rows),
+        trend_per_day=trend,
+        reason=reason,
+        moments=tuple(moments),
+        baselines=tuple(versions),
+    )
+
+
+def _check_submitter(connection: Connection, name: str) -> None:
+    """Refuse a name that nobody has submitted under."""
+    if is_storable(name):
+        by_name = select(submissions.c.ordinal).where(submissions.c.submitter == name)
+        if connection.execute(by_name.limit(1)).first() is not None:
+            return
+    known = select(submissions.c.submitter).where(submissions.c.submitter.is_not(None)).distinct()
+    raise UnknownName("submitter", name[:200], connection.execute(known.limit(NAMES_LOOKED_AT)).scalars())
+
+
+def slope_per_day(moments: list[int], cents: list[int]) -> tuple[float | None, str | None]:
+    """Points a day by least squares, or None and why. Sums are of whole numbers, so the order does not matter."""
+    n = len(moments)
+    if n < 3:
+        return None, f"{n} of 3 submissions that a trend needs"
+    first = min(moments)
+    times = [moment - first for moment in moments]
+    spread = n * sum(time * time for time in times) - sum(times) ** 2
+    if spread == 0:
+        return None, "all were submitted at the same moment"
+    together = n * sum(time * value for time, value in zip(times, cents, strict=True)) - sum(times) * sum(cents)
+    slope = together / spread * DAY / 100
+    return (slope, None) if math.isfinite(slope) else (None, "the moments lie too close together")
+
+
+class StandingChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How one submission's place changed; None where it was not there then."""
+
+    submission_id: str
+    then_ranking: int | None
+    now_ranking: int
+    then_score: float | None
+    now_score: float
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed in a task since a moment."""
+
+    task_id: str
+    since: str
+    then_n: int
+    now_n: int
+    then_version: int
+    now_version: int
+    then_profile: str
+    """The profile that was in force; under `as-submitted` earlier ones may have made scores."""
+    now_profile: str
+    then_policy: Policy
+    now_policy: Policy
+    then_leader: str | None
+    now_leader: str | None
+    new: int
+    moved: tuple[StandingChange, ...]
+    """Submissions that are new or whose rank or score changed, in the order of standing."""
+
+
+def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None) -> list[Changes]:
+    """What changed since the moment in one task, or in every task with a change.
+
+    Then as now, standings are made by the settings of the moment, so a rescore under other rules is a change.
+    """
+    with arena.read() as connection:
+        past, policy_then = settings_at(connection, since)
+        every = load_tasks(connection, arena.rules)
+        chosen = [known_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
+        # Past rules may not know the difficulty of a task that came after them.
+        then = find_tasks(connection, _tasks_at(connection, since), past)
+        compared = [
+            _change(
+                view_task(connection, then.get(now.task.id, now), policy=policy or policy_then, until=since),
+                view_task(connection, now, policy=policy or arena.policy),
+                since,
+                profiles=(past.name, arena.rules.name),
+            )
+            for now in chosen
+        ]
+    return [change for change in compared if change.moved or task_id is not None]
+
+
+def _tasks_at(connection: Connection, since: int) -> list[str]:
+    """The ids of the tasks that were there at the moment."""
+    return list(connection.execute(select(tasks.c.id).where(tasks.c.created_at <= since)).scalars())
+
+
+def _change(before: View, after: View, since: int, *, profiles: tuple[str, str]) -> Changes:
+    then = {row["id"]: row for row in ranked(before).iter_rows(named=True)}
+    now = list(ranked(after).iter_rows(named=True))
+    moved = [
+        StandingChange(
+            submission_id=row["id"],
+            then_ranking=earlier["overall_ranking"] if earlier else None,
+            now_ranking=row["overall_ranking"],
+            then_score=points(earlier["overall"]) if earlier else None,
+            now_score=points(row["overall"]),
+        )
+        for row in now
+        if (earlier := then.get(row["id"])) is None
+        or (earlier["overall_ranking"], earlier["overall"]) != (row["overall_ranking"], row["overall"])
+    ]
+    return Changes(
+        task_id=after.known.task.id,
+        since=iso(since),
+        then_n=len(then),
+        now_n=len(now),
+        then_version=before.version,
+        now_version=after.version,
+        then_profile=profiles[0],
+        now_profile=profiles[1],
+        then_policy=before.policy,
+        now_policy=after.policy,
+        then_leader=next(iter(then), None),
+        now_leader=now[0]["id"] if now else None,
+        new=sum(change.then_ranking is None for change in moved),
+        moved=tuple(moved),
+    )

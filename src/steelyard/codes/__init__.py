@@ -1,1 +1,0 @@
-"""What repeatability does to source text: extract, normalise, sign, compare, check, repair."""

@@ -1,0 +1,112 @@
+"""The engine on one machine: formulas are Narwhals expressions over a lazy Polars frame, reduced group by group."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.engines._group_keys import Key, KeyCoder
+from steelyard.engines._grouped_values import GroupedStatistics, Grouping, grouped_statistics
+from steelyard.metrics import Value, catalog, evaluate
+from steelyard.profiles import Profile
+from steelyard.records import FACTS, Missing
+
+_CELLS_AT_ONCE = 40_000_000
+"""How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
+
+
+_THREADS = min(8, os.cpu_count() or 1)
+
+
+@dataclass
+class LocalEngine:
+    """Evaluates metrics over one table of runs."""
+
+    frame: pl.LazyFrame
+    n: int
+    profile: Profile
+    _columns: dict[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._present = set(self.frame.collect_schema().names())
+        self.keys = KeyCoder(self.frame, self.n)
+
+    def column(self, name: str) -> Value:
+        """A fact or run metric as a column expression; Missing, with the reason, where no run can have it."""
+        facts = _ColumnFacts(self._present)
+        return evaluate(name, facts, self.profile, self._columns)
+
+    def values(self, names: Sequence[str]) -> dict[str, NDArray[np.float64] | Missing]:
+        """Each named fact or metric for all runs, NaN where it is missing; Missing where no run can have it."""
+        columns = {name: self.column(name) for name in names}
+        wanted = {name: column for name, column in columns.items() if not isinstance(column, Missing)}
+        if not wanted:
+            return columns
+        lazy = nw.from_native(self.frame).select(
+            *(column.cast(nw.Float64).alias(name) for name, column in wanted.items())
+        )
+        frame: pl.DataFrame = lazy.to_native().collect()
+        return columns | {name: frame[name].to_numpy() for name in wanted}
+
+    def _batches(self, names: Sequence[str]) -> Iterator[dict[str, NDArray[np.float64] | Missing]]:
+        at_once = max(1, _CELLS_AT_ONCE // max(self.n, 1))
+        for start in range(0, len(names), at_once):
+            yield self.values(names[start : start + at_once])
+
+    def statistics(self, names: Sequence[str], grouping: Grouping) -> dict[str, GroupedStatistics | Missing]:
+        """Statistics of each named fact or metric in each group."""
+        ddof = 0 if self.profile.std_dev == "population" else 1
+        by_name: dict[str, GroupedStatistics | Missing] = {}
+        for some in self._batches(names):
+            known = {name: values for name, values in some.items() if not isinstance(values, Missing)}
+            with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
+                reduced = threads.map(lambda values: grouped_statistics(values, grouping, ddof=ddof), known.values())
+                by_name |= dict(zip(known, reduced, strict=True))
+            by_name |= {name: values for name, values in some.items() if isinstance(values, Missing)}
+        return {name: by_name[name] for name in names}
+
+    def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
+        """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
+        column = self.column(name)
+        if isinstance(column, Missing):
+            return column.reason
+        needed = sorted(self._facts_behind(name) & self._present)
+        same = [
+            pl.col(part).eq_missing(pl.lit(value)) for part, value in zip(by, key, strict=True) if part in self._present
+        ]
+        rows = self.frame.filter(*same) if same else self.frame
+        facts = rows.select(needed).unique().sort(needed, nulls_last=True).head(1).collect().to_dicts()
+        value = evaluate(name, facts[0] if facts else {}, self.profile, {})
+        return value.reason if isinstance(value, Missing) else "no run has it"
+
+    def _facts_behind(self, name: str) -> set[str]:
+        if name in FACTS:
+            return {name}
+        inputs = catalog()[name].inputs
+        return set().union(*(self._facts_behind(spec.of or parameter) for parameter, spec in inputs.items()))
+
+
+class _ColumnFacts(Mapping[str, Any]):  # Any: column expressions
+    """The facts of a frame as column expressions, made when asked for."""
+
+    def __init__(self, present: set[str]) -> None:
+        self._present = present & set(FACTS)
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self._present:
+            raise KeyError(name)
+        return nw.col(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._present))
+
+    def __len__(self) -> int:
+        return len(self._present)

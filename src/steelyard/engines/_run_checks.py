@@ -1,0 +1,204 @@
+"""Contradictions in the runs themselves, found over the whole table and listed by run id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import narwhals as nw
+import polars as pl
+
+from steelyard.engines._local import LocalEngine
+from steelyard.profiles import FindingLimits
+from steelyard.records import Finding, Missing, Severity
+
+LISTED = 20
+"""How many runs of one kind of finding are named; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCheck:
+    """A contradiction: the columns it looks at and the condition under which a run shows it."""
+
+    code: str
+    severity: Severity
+    message: str
+    needs: tuple[str, ...]
+    holds: Callable[..., nw.Expr]
+
+
+def _tests_against_verdict(
+    _limits: FindingLimits, tests_run: nw.Expr, tests_not_passed: nw.Expr, passed: nw.Expr
+) -> nw.Expr:
+    return (tests_run > 0) & ((tests_not_passed == 0) != passed)
+
+
+def _outcome_against_verdict(_limits: FindingLimits, outcome: nw.Expr, passed: nw.Expr) -> nw.Expr:
+    unscored = (outcome == "errored") | (outcome == "not_scored")
+    return ((outcome == "passed") & ~passed) | ((outcome == "failed") & passed) | (unscored & ~passed.is_null())
+
+
+def _judges_against_verdict(
+    _limits: FindingLimits, judge_votes: nw.Expr, judge_passes: nw.Expr, pass_rate: nw.Expr
+) -> nw.Expr:
+    return (judge_votes > 0) & ((judge_passes * 2 > judge_votes) != (pass_rate > 0.5))
+
+
+def _pass_despite_low_score(limits: FindingLimits, judge_lowest_passing_score: nw.Expr) -> nw.Expr:
+    return judge_lowest_passing_score < limits.judge_pass_threshold
+
+
+def _fail_despite_high_score(limits: FindingLimits, judge_highest_failing_score: nw.Expr) -> nw.Expr:
+    return judge_highest_failing_score >= limits.judge_pass_threshold
+
+
+def _score_not_recomputed(limits: FindingLimits, judge_score_error: nw.Expr) -> nw.Expr:
+    return judge_score_error > limits.judge_score_tolerance + 1e-12  # 0.86 - 0.85 is a little more than 0.01 in binary
+
+
+def _cost_differs(limits: FindingLimits, reported_cost_usd: nw.Expr, priced_cost_usd: nw.Expr) -> nw.Expr:
+    return (reported_cost_usd - priced_cost_usd).abs() > reported_cost_usd * limits.cost_tolerance
+
+
+def _cost_too_low(_limits: FindingLimits, cost_is_lower_bound: nw.Expr, cost_usd: nw.Expr) -> nw.Expr:
+    return cost_is_lower_bound & ~cost_usd.is_null()
+
+
+def _test_in_two_lists(_limits: FindingLimits, tests_listed_twice: nw.Expr) -> nw.Expr:
+    return tests_listed_twice > 0
+
+
+def _calls_beyond_usage(_limits: FindingLimits, tokens_beyond_usage: nw.Expr) -> nw.Expr:
+    return tokens_beyond_usage > 0
+
+
+def _usage_beyond_calls(_limits: FindingLimits, tokens_outside_calls: nw.Expr, tokens_beyond_usage: nw.Expr) -> nw.Expr:
+    return (tokens_outside_calls > 0) & (tokens_beyond_usage == 0)
+
+
+def _attempt_zero(_limits: FindingLimits, attempt: nw.Expr) -> nw.Expr:
+    return attempt == 0
+
+
+CHECKS: tuple[RunCheck, ...] = (
+    RunCheck(
+        "cost_lower_bound",
+        "warning",
+        "the cost is a lower bound: some tokens are not in the log, or it is not known how they fall into calls",
+        ("cost_is_lower_bound", "cost_usd"),
+        _cost_too_low,
+    ),
+    RunCheck(
+        "tests_contradict_verdict",
+        "warning",
+        "the test results contradict the stated verdict; the tests count",
+        ("tests_run", "tests_not_passed", "passed"),
+        _tests_against_verdict,
+    ),
+    RunCheck(
+        "outcome_contradicts_verdict",
+        "warning",
+        "the outcome contradicts the stated verdict; the verdict counts",
+        ("outcome", "passed"),
+        _outcome_against_verdict,
+    ),
+    RunCheck(
+        "judges_contradict_verdict",
+        "warning",
+        "the judges' majority contradicts the tests or the stated verdict, which count",
+        ("judge_votes", "judge_passes", "pass_rate"),
+        _judges_against_verdict,
+    ),
+    RunCheck(
+        "score_contradicts_pass",
+        "warning",
+        "a judge voted for a pass with a score below the pass threshold",
+        ("judge_lowest_passing_score",),
+        _pass_despite_low_score,
+    ),
+    RunCheck(
+        "score_contradicts_fail",
+        "warning",
+        "a judge voted for a fail with a score at or above the pass threshold",
+        ("judge_highest_failing_score",),
+        _fail_despite_high_score,
+    ),
+    RunCheck(
+        "judge_score_differs",
+        "warning",
+        "a judge's stated score differs from the one recomputed from its criteria; the stated one counts",
+        ("judge_score_error",),
+        _score_not_recomputed,
+    ),
+    RunCheck(
+        "cost_differs",
+        "warning",
+        "the reported cost differs from the priced one; the reported one counts",
+        ("reported_cost_usd", "priced_cost_usd"),
+        _cost_differs,
+    ),
+    RunCheck(
+        "test_listed_twice",
+        "warning",
+        "the same test stands in more than one of passed, failed and errors; it counts in each",
+        ("tests_listed_twice",),
+        _test_in_two_lists,
+    ),
+    RunCheck(
+        "calls_exceed_usage",
+        "warning",
+        "the calls hold more tokens than the run states; metrics of tokens take what the run states",
+        ("tokens_beyond_usage",),
+        _calls_beyond_usage,
+    ),
+    RunCheck(
+        "usage_exceeds_calls",
+        "info",
+        "the run states more tokens than its calls hold; the rest is priced under the run's model",
+        ("tokens_outside_calls", "tokens_beyond_usage"),
+        _usage_beyond_calls,
+    ),
+    RunCheck(
+        "attempt_zero",
+        "info",
+        "attempts are counted from 1, and this one is the 0th",
+        ("attempt",),
+        _attempt_zero,
+    ),
+)
+
+
+def run_findings(engine: LocalEngine) -> list[Finding]:
+    """Every contradiction in the table: the first runs of each kind by id, and how many more there are."""
+    findings: list[Finding] = []
+    for check in CHECKS:
+        columns = [engine.column(name) for name in check.needs]
+        if any(isinstance(column, Missing) for column in columns):
+            continue
+        condition = check.holds(engine.profile.findings, *columns)
+        hits: pl.LazyFrame = nw.from_native(engine.frame).filter(condition).to_native()
+        shown = [name for name in check.needs if name in hits.collect_schema().names()]
+        findings += _listed(check, hits.select(pl.col("^(id|_path|_line)$"), *shown).collect(), shown)
+    return findings
+
+
+def _listed(check: RunCheck, hits: pl.DataFrame, shown: Sequence[str]) -> list[Finding]:
+    """The first runs by id, each with the values that contradict each other, and a count of the rest."""
+    first = hits.select(_place(hits).alias("_where"), *shown).sort("_where", *shown).head(LISTED)
+    listed = []
+    for where, *values in first.iter_rows():
+        stated = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
+        message = f"{check.message} ({stated})" if stated else check.message
+        listed.append(Finding(code=check.code, severity=check.severity, message=message, where=where))
+    if hits.height > len(listed):
+        more = hits.height - len(listed)
+        message = f"{more:,} more runs: {check.message}"
+        listed.append(Finding(code=check.code, severity=check.severity, message=message, stands_for=more))
+    return listed
+
+
+def _place(hits: pl.DataFrame) -> pl.Expr:
+    """The run's id; file and line of a row of a flat file without ids."""
+    place = pl.concat_str([pl.lit("run "), pl.col("id")]) if "id" in hits.columns else pl.lit(None, pl.String)
+    line = pl.concat_str(["_path", "_line"], separator=":") if "_path" in hits.columns else pl.lit(None, pl.String)
+    return pl.coalesce(place, line)

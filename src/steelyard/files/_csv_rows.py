@@ -1,0 +1,65 @@
+"""Rows of a CSV file, each with the line it ends on; commas, semicolons or tabs between the cells."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.errors import UnreadableFile
+from steelyard.formats import head_of
+from steelyard.records import Rejected
+
+MAX_CELL_CHARACTERS = 16 * 1024 * 1024
+SEPARATORS = (",", ";", "\t")
+"""What stands between cells: spreadsheets write semicolons where the comma is the decimal mark."""
+
+
+class Row(NamedTuple):
+    """Cells, and the line in the file that they end on."""
+
+    line: int
+    cells: list[str]
+
+    def problem(self, header: Row) -> str | None:
+        """Why the cells cannot be told apart by the header's names; None when they can."""
+        if len(self.cells) == len(header.cells):
+            return None
+        return f"the row has {len(self.cells)} cells, the header {len(header.cells)}"
+
+
+SHORT_OR_LONG = "quote cells that hold the separator"
+"""What to do about a row that has not as many cells as the header."""
+
+
+def separator_of(start: bytes, column: str) -> str | None:
+    """What separates the names in the first line; None when the column's name is not among them."""
+    first = start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
+    for separator in SEPARATORS:
+        if column.encode() in [cell.strip(b' "\r') for cell in first.split(separator.encode())]:
+            return separator
+    return None
+
+
+def csv_rows(path: Path, *, column: str) -> Iterator[Row | Rejected]:
+    """The header, which has that column, and the rows that are not empty; where it is no CSV any more, why."""
+    csv.field_size_limit(MAX_CELL_CHARACTERS)
+    separator = separator_of(head_of(path).start, column) or ","
+    with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
+        rows = csv.reader(file, strict=True, delimiter=separator)
+        try:
+            yield Row(1, next(rows, []))
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise UnreadableFile(str(path), f"not CSV: {error}") from error
+        while True:
+            try:
+                cells = next(rows, None)
+            except (csv.Error, UnicodeDecodeError) as error:
+                reason = f"not CSV: {error}; the rest was not read"
+                yield Rejected(path=str(path), line=rows.line_num + 1, reason=reason)
+                return
+            if cells is None:
+                return
+            if cells:
+                yield Row(rows.line_num, cells)

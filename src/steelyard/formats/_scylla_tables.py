@@ -1,0 +1,174 @@
+"""ProjectScylla's exported tables: runs.csv, with the judges' and criteria's tables that lie beside it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import CUT, label
+from steelyard.formats._log_format import Head, ReadItem, RunPart, head_of
+from steelyard.formats._token_counts import run_from, stated_cost
+from steelyard.records import Criterion, Finding, Judgment, Refused, Rejected, Usage
+
+KEY = ("experiment", "tier", "subtest", "run_number")
+RUNS = frozenset({*KEY, "agent_model", "passed", "cost_usd", "exit_code", "cache_creation_tokens"})
+JUDGES = frozenset({*KEY, "judge_model", "judge_number", "judge_score", "judge_passed"})
+CRITERIA = frozenset({*KEY, "judge_model", "judge_number", "criterion", "criterion_achieved", "criterion_max"})
+MAX_CELL = 1 << 24
+
+Row = dict[str, str]
+
+
+def _columns(head: Head) -> frozenset[str]:
+    first = head.text.split(b"\n", 1)[0].strip()
+    return frozenset(first.decode("utf-8", "replace").split(",")) if b"," in first[:4096] else frozenset()
+
+
+def is_table(head: Head) -> bool:
+    """Whether the header line is one of the three tables'."""
+    columns = _columns(head)
+    return any(known <= columns for known in (RUNS, JUDGES, CRITERIA))
+
+
+def read_table(path: Path) -> Iterator[ReadItem]:
+    """One part per run; the judges' and criteria's tables say nothing alone, and are read with the runs beside them."""
+    if not _columns(head_of(path)) >= RUNS:
+        if not any(_columns(head_of(other)) >= RUNS for other in path.parent.glob("*.csv")):
+            yield Rejected(
+                path=str(path), reason="no table of runs lies beside this one", hint="put runs.csv in the same folder"
+            )
+        return
+    judgments = _judgments(path.parent)
+    for number, row in _rows(path):
+        if row is None:
+            yield Rejected(
+                path=str(path), line=number, reason=f"{CUT}, or has other cells than the header", code="cut_off"
+            )
+            continue
+        try:
+            yield _part(row, judgments, path, number)
+        except (Refused, ValueError, KeyError) as error:
+            yield Rejected(path=str(path), line=number, reason=f"not a run: {error}")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row | None]]:
+    """Rows by line; None for one that the file breaks off in. The tool ends each row with a line end."""
+    csv.field_size_limit(MAX_CELL)
+    whole = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, whole - 1))
+        ended = file.read() == b"\n"
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            rows = csv.DictReader(text, strict=True)
+            before: tuple[int, Row | None] | None = None
+            for row in rows:
+                if before is not None:
+                    yield before
+                short_or_long = None in row.values() or None in row
+                before = rows.line_num, None if short_or_long else row
+            if before is not None:
+                yield before[0], before[1] if ended else None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UnreadableFile(str(path), f"not CSV: {error}") from error
+
+
+def _judgments(folder: Path) -> dict[tuple[str, ...], list[Judgment]]:
+    tables = sorted(folder.glob("*.csv"))
+    lines: dict[tuple[str, ...], list[Criterion]] = {}
+    for path in tables:
+        if _columns(head_of(path)) >= CRITERIA:
+            for _, row in _rows(path):
+                criterion = _criterion(row) if row else None
+                if row and criterion:
+                    lines.setdefault((*_key(row), row["judge_number"]), []).append(criterion)
+    judgments: dict[tuple[str, ...], list[Judgment]] = {}
+    for path in tables:
+        columns = _columns(head_of(path))
+        if columns >= JUDGES:
+            for _, row in _rows(path):
+                score = _number(row["judge_score"]) if row else None
+                if row and score is not None and 0 <= score <= 1 and row.get("judge_is_valid") != "False":
+                    criteria = tuple(lines.get((*_key(row), row["judge_number"]), ()))
+                    judgment = Judgment(
+                        judge=label(row["judge_model"]),
+                        weighted_score=score,
+                        passed=_flag(row["judge_passed"]),
+                        criteria=criteria or None,
+                    )
+                    judgments.setdefault(_key(row), []).append(judgment)
+    return judgments
+
+
+def _criterion(row: Row) -> Criterion | None:
+    achieved, most = _number(row["criterion_achieved"]), _number(row["criterion_max"])
+    if achieved is None or most is None or most <= 0 or not 0 <= achieved <= most or not label(row["criterion"]):
+        return None
+    return Criterion(name=row["criterion"], achieved=achieved, max=most)
+
+
+def _part(row: Row, judgments: dict[tuple[str, ...], list[Judgment]], path: Path, number: int) -> RunPart:
+    usage = Usage(
+        input_tokens=_count(row["input_tokens"]),
+        output_tokens=_count(row["output_tokens"]),
+        cache_read_tokens=_count(row["cache_read_tokens"]),
+        cache_write_5m_tokens=_count(row["cache_creation_tokens"]),
+    )
+    cost, sure = stated_cost(_number(row["cost_usd"]), usage)
+    passed = _flag(row["passed"])
+    rate = _number(row.get("impl_rate", ""))
+    where = f"{path}:{number}"
+    notes: tuple[Finding, ...] = ()
+    if rate is not None and not 0 <= rate <= 1:
+        notes = (
+            Finding(code="rate_out_of_range", message=f"impl_rate {rate} is not a share; it is left out", where=where),
+        )
+        rate = None
+    run = run_from(
+        format="scylla",
+        path=str(path),
+        how={"usage": "reported", "cost_usd": sure, "passed": "unknown" if passed is None else "reported"},
+        id=label("/".join((*_key(row)[:3], str(int(row["run_number"]))))),
+        experiment=label(row["experiment"]),
+        task=label(row["experiment"].split("-", 5)[-1] if row["experiment"][:4].isdigit() else row["experiment"]),
+        agent="claude-code",
+        model=label(row["agent_model"]),
+        tier=row["tier"],
+        tier_scheme="scylla-2026",
+        attempt=int(row["run_number"]),
+        passed=passed,
+        outcome="not_scored" if passed is None else "passed" if passed else "failed",
+        impl_rate=rate,
+        judgments=tuple(judgments.get(_key(row), ())),
+        usage=usage,
+        cost_usd=cost,
+        extra={"subtest": row["subtest"], "agent_seconds": _number(row.get("agent_duration_seconds", ""))},
+    )
+    return RunPart(run=run, path=str(path), line=number, role="owner", notes=notes)
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def _number(text: Any) -> float | None:  # Any: a cell, or nothing where the row is short
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _count(text: str) -> int | None:
+    value = _number(text)
+    if value is not None and (value < 0 or value != int(value)):
+        raise ValueError(f"{text!r} is not a count of tokens")
+    return None if value is None else int(value)
+
+
+def _flag(text: str) -> bool | None:
+    return {"True": True, "False": False, "true": True, "false": False, "1": True, "0": False}.get(text)

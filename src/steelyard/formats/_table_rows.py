@@ -1,0 +1,145 @@
+"""Run records as table rows.
+
+A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
+name with JSON in the cell. Token kinds may stand without their `usage.`. Columns of the user's own keep the types that
+the format has; cells without a type (CSV, columns of bytes) are read as `records/cells.py` says.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records import (
+    TOKEN_KINDS,
+    Failure,
+    Origin,
+    Output,
+    Record,
+    Refused,
+    Run,
+    Snapshot,
+    TestResults,
+    Usage,
+    convert_run,
+    own_value,
+)
+
+NESTED: dict[str, type[Record]] = {
+    "usage": Usage,
+    "failure": Failure,
+    "tests": TestResults,
+    "snapshot": Snapshot,
+    "output": Output,
+    "source": Origin,
+}
+"""The parts whose fields can stand in columns of their own."""
+
+FIELDS: tuple[str, ...] = tuple(name for name in Run.__struct_encode_fields__ if name != "x_")
+ALIASES: dict[str, str] = {kind: f"usage.{kind}" for kind in TOKEN_KINDS}
+COLUMNS: tuple[str, ...] = (
+    *FIELDS,
+    *(f"{part}.{name}" for part, record in NESTED.items() for name in record.__struct_fields__),
+)
+
+
+def column_problem(columns: Iterable[str]) -> Refused | None:
+    """Why a table with these columns cannot hold run records; None when it can."""
+    names = list(columns)
+    for name in names:
+        if ALIASES.get(name, name) not in COLUMNS and not name.startswith("x_"):
+            close = nearest(name, [*COLUMNS, *ALIASES])
+            hint = f"did you mean {close!r}?" if close else "columns of your own begin with x_"
+            return Refused(f"unknown column {name!r}", hint)
+        if ALIASES.get(name, name) != name and ALIASES[name] in names:
+            return Refused(f"columns {name!r} and {ALIASES[name]!r} say the same thing", "leave one of them out")
+    if len(set(names)) != len(names):
+        return Refused("a column stands twice", "leave one of them out")
+    if "task" not in names:
+        return Refused("column 'task' is missing", "each run needs the task it attempted")
+    return None
+
+
+def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of any type
+    """The Run in one row; empty cells are absent fields."""
+    values: dict[str, Any] = {}
+    for column, cell in row.items():
+        if cell is None or (from_text and cell == ""):
+            continue
+        name = ALIASES.get(column, column)
+        part, _, leaf = name.partition(".")
+        if name.startswith("x_"):
+            values[name] = own_value(cell) if from_text else _own(cell)
+        elif leaf:
+            holder = values.setdefault(part, {})
+            if not isinstance(holder, dict):
+                raise Refused(f"columns {part!r} and {name!r} say the same thing", "leave one of them out")
+            holder[leaf] = _cell(cell)
+        else:
+            values[name] = _field(name, cell)
+    try:
+        return convert_run(values, from_text=from_text)
+    except Refused as refused:
+        raise (_in_plain_words(refused, row) if from_text else refused) from refused
+
+
+def _in_plain_words(refused: Refused, row: dict[str, Any]) -> Refused:  # Any: cells of any type
+    """The refusal of a text that is no flag or number, with the text itself and what may stand there."""
+    said = _NOT_THE_TYPE.match(refused.reason)
+    if said is None:
+        return refused
+    cell = next((cell for column, cell in row.items() if ALIASES.get(column, column) == said["name"]), None)
+    if not isinstance(cell, str):
+        return refused
+    what, hint = _EXPECTED[said["type"]]
+    return Refused(f"{said['name']}: {cell[:100]!r} {what}", hint)
+
+
+def _field(name: str, cell: Any) -> Any:  # Any: a cell and what it holds
+    if isinstance(cell, str) and name in _NUMBERS and cell.strip().lower().lstrip("+-") in _NOT_FINITE:
+        raise Refused(f"{name}: the number is not finite", "leave the cell empty where a value is not known")
+    if isinstance(cell, str) and cell[:1] in "[{" and name not in _TEXT_FIELDS:
+        try:
+            return msgspec.json.decode(cell)
+        except msgspec.DecodeError as error:
+            raise Refused(f"{name}: the cell does not hold JSON", "write lists and objects as JSON") from error
+    return _cell(cell)
+
+
+def _own(cell: Any) -> Any:  # Any: a typed cell, and what JSON can say of it
+    """The value of a typed cell; bytes have no type of their own, and times become the text that JSON has for them."""
+    if isinstance(cell, bytes):
+        try:
+            return own_value(cell.decode())
+        except UnicodeDecodeError as error:
+            raise Refused(
+                "a column of bytes does not hold text", "write text, numbers or JSON under x_ keys"
+            ) from error
+    return msgspec.to_builtins(_cell(cell))
+
+
+def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives them
+    """The value without the nulls that a column format writes for absent fields; numbers must be finite."""
+    if isinstance(cell, float) and not math.isfinite(cell):
+        raise Refused("a number is not finite", "leave the cell empty where a value is not known")
+    if isinstance(cell, dict):
+        return {key: _cell(value) for key, value in cell.items() if value is not None}
+    if isinstance(cell, list):
+        return [_cell(value) for value in cell]
+    return cell
+
+
+_NOT_THE_TYPE = re.compile(r"(?P<name>[\w.]+): expected (?P<type>bool|int|float)\b.*, got str$")
+_EXPECTED = {
+    "bool": ("is neither true nor false", "write true or false (1 and 0 are read too), or leave the cell empty"),
+    "int": ("is not a whole number", "write digits alone, such as 1200, or leave the cell empty"),
+    "float": ("is not a number", "write it with a decimal point, such as 0.5, or leave the cell empty"),
+}
+_NUMBERS = frozenset({"cost_usd", "impl_rate"})
+_NOT_FINITE = frozenset({"inf", "infinity", "nan"})
+_TEXT_FIELDS = frozenset({"id", "experiment", "task", "agent", "model", "tier", "tier_scheme"})

@@ -1,0 +1,44 @@
+"""What all test reports have in common: they are about the run they lie beside, or stand for a run of their own."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from steelyard.files import label
+from steelyard.formats._log_format import RunPart
+from steelyard.formats._token_counts import run_from
+from steelyard.records import TestResults
+
+MAX_TESTS = 1_000_000
+
+
+def report_part(
+    *,
+    format: str,  # noqa: A002
+    path: Path,
+    passed: list[str],
+    failed: list[str],
+    errors: list[str],
+    skipped: int,
+    name: str | None = None,
+    started: datetime | None = None,
+    ended: datetime | None = None,
+    seconds: float | None = None,
+) -> RunPart:
+    """The part of a run that a test report is. Tests that did not run say nothing of it."""
+    tests = TestResults(passed=tuple(passed), failed=tuple(failed), errors=tuple(errors))
+    good = None if tests.total == 0 else tests.not_passed == 0
+    run = run_from(
+        format=format,
+        path=str(path),
+        how={"tests": "reported", "passed": "unknown" if good is None else "counted"},
+        task=label(name) or label(path.stem) or format,
+        started_at=started,
+        ended_at=ended if started is None or ended is None or ended >= started else None,
+        passed=good,
+        outcome="not_scored" if good is None else "passed" if good else "failed",
+        tests=tests,
+        extra={"test_seconds": seconds, "tests_skipped": skipped or None},
+    )
+    return RunPart(run=run, path=str(path), role="tests")

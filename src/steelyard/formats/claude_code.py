@@ -1,0 +1,366 @@
+"""Claude Code's session logs: a JSON line per event, subagents in line or in files of their own.
+
+One model call spans several lines with the same `message.id`; the last line of an id holds its usage. Some versions
+never write the final output count, only the placeholder of the stream's start: such calls are marked, never taken as
+exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from steelyard.files import JSON_ERRORS, label, moment, numbered_lines, recovered
+from steelyard.formats._claude import SYNTHETIC, ClaudeUsage
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._token_counts import busiest_model, run_from, total_of
+from steelyard.records import Call, Rejected
+
+NAME = "claude-code"
+CHARACTERS_PER_TOKEN = 4
+WRITING = "Write"
+CREATED = b'"create"'
+WHOLE_BYTES = 64 << 20
+"""Files up to this size are searched as a whole."""
+OPENING_LINES = 4
+"""Lines at the beginning that are all read, for when and where the session began."""
+SHORTFALL = 0.5
+"""An output count below this share of the text's own length in tokens cannot be the final one."""
+
+
+ABSENT = msgspec.Raw()
+
+
+class Block(msgspec.Struct):
+    """One block of a message's content."""
+
+    type: str | None = None
+    id: str | None = None
+    name: str | None = None
+    text: msgspec.Raw = ABSENT
+    thinking: msgspec.Raw = ABSENT
+    input: msgspec.Raw = ABSENT
+
+
+class Message(msgspec.Struct):
+    """The provider's message."""
+
+    id: str | None = None
+    model: str | None = None
+    usage: ClaudeUsage | None = None
+    stop_reason: str | None = None
+    content: str | list[Block] | None = None
+
+
+class Fork(msgspec.Struct):
+    """Where a copied line came from."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+
+
+class ToolResult(msgspec.Struct):
+    """What a tool reported back to the client."""
+
+    type: str | None = None
+    path: str | None = msgspec.field(name="filePath", default=None)
+
+
+class Line(msgspec.Struct):
+    """What we take of a line."""
+
+    type: str | None = None
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    timestamp: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
+    message: Message | None = None
+    forked: Fork | None = msgspec.field(name="forkedFrom", default=None)
+
+
+class ResultLine(msgspec.Struct):
+    """A user line that carries what a tool did; the result is text for some tools."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    result: ToolResult | str | list[msgspec.Raw] | None = msgspec.field(name="toolUseResult", default=None)
+
+
+_LINE = msgspec.json.Decoder(Line)
+_RESULT = msgspec.json.Decoder(ResultLine)
+
+
+@dataclass(slots=True)
+class SessionSoFar:
+    """One session while its lines are read. Nothing is worked out before the end: this is where the time goes."""
+
+    line: int
+    calls: dict[str, list[Line]] = field(default_factory=dict)
+    """The lines of each message, in order."""
+    others: list[Line] = field(default_factory=list)
+    created: dict[str, None] = field(default_factory=dict)
+
+
+def _call(id_: str, lines: list[Line], tools: dict[str, None]) -> tuple[Call, bool]:
+    """One model call made out from its lines, and whether its output count is a placeholder from the stream's start."""
+    usage: ClaudeUsage | None = None
+    output: int | None = None
+    final = False
+    for line in lines:
+        message = line.message
+        assert message is not None  # only such lines are kept under a call
+        if message.stop_reason is not None:
+            final = True
+        if message.usage is not None:
+            stated = message.usage.output_tokens
+            if output is None or stated is None or stated >= output:
+                final = final or (output is not None and stated is not None and stated > output)
+                usage, output = message.usage, stated
+        if isinstance(message.content, list):
+            for block in message.content:
+                if block.type == "tool_use" and block.id is not None:
+                    tools[block.id] = None
+    first = lines[0]
+    call = Call(
+        id=label(id_),
+        model=label(first.message.model) if first.message else None,
+        at=moment(first.timestamp),
+        usage=usage.disjoint() if usage else None,
+    )
+    enough = final or output is None or output >= SHORTFALL * _characters(lines) / CHARACTERS_PER_TOKEN
+    return call, not enough
+
+
+def _characters(lines: list[Line]) -> int:
+    """How much text the model wrote, as it stands in the file."""
+    characters = 0
+    for line in lines:
+        content = line.message.content if line.message else None
+        if isinstance(content, str):
+            characters += len(content)
+        elif content is not None:
+            for block in content:
+                for text in (block.text, block.thinking, block.input):
+                    if text is not ABSENT:
+                        characters += len(memoryview(text))
+    return characters
+
+
+def recognizes(head: Head) -> bool:
+    """Lines with a `sessionId` and a `parentUuid`, or the snapshot and summary lines that such files open with.
+
+    Qwen Code writes such lines too, around messages of another shape: the first message decides.
+    """
+    recognized = False
+    for record in head.records:
+        kind = record.get("type")
+        if (
+            ("sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record))
+            or (kind == "file-history-snapshot" and "messageId" in record)
+            or (kind == "summary" and "leafUuid" in record)
+        ):
+            recognized = True
+            message = record.get("message")
+            if isinstance(message, dict):
+                return "parts" not in message or "content" in message
+    return recognized or (not head.records and head.has("parentUuid", "sessionId"))
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per session that the file holds."""
+    sessions: dict[str, SessionSoFar] = {}
+    before: list[Line] = []  # lines before the first that names a session; they tell when it began
+    decode = _LINE.decode
+    lines = Lines(path)
+    for line in lines:
+        try:
+            _take(decode(line), lines, sessions, before)
+        except JSON_ERRORS as error:
+            for item in _several(line) or recovered(path, lines.number, line, _LINE, error):
+                if isinstance(item, Rejected):
+                    yield item
+                else:
+                    _take(item if isinstance(item, Line) else item[1], lines, sessions, before)
+    for line in lines.created:
+        _note_created(line, sessions)
+    for key, session in sessions.items():
+        yield _part(key, session, str(path))
+
+
+def _several(line: bytes) -> list[Line]:
+    """The objects of a line that holds several whole ones, as two writers at once leave it; none for any other line."""
+    try:
+        return _LINE.decode_lines(line)
+    except JSON_ERRORS:
+        return []
+
+
+class Lines:
+    """The lines that say something of a run: the first, the last, and those with a model's message.
+
+    Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
+    noticed; nothing that is counted stands in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = b""
+        self.start = 0
+        self.counted = 0
+        self.writing = False
+        """Whether a tool that may create a file has just been called."""
+        self.created: list[bytes] = []
+        """Lines in which a tool may report a file that it created."""
+
+    @property
+    def number(self) -> int:
+        """The number of the line that was given last; counted only when somebody asks."""
+        return self.counted or self.data.count(b"\n", 0, self.start) + 1
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self.path.stat().st_size > WHOLE_BYTES:
+            for number, line in numbered_lines(self.path):
+                self.counted = number
+                if CREATED in line:
+                    self.created.append(line)
+                yield line
+            return
+        data = self.data = self.path.read_bytes()
+        end = len(data)
+        while end and data[end - 1] in b" \t\r\n":
+            end -= 1
+        last = data.rfind(b"\n", 0, end) + 1
+        start = 0
+        opening = OPENING_LINES
+        find = data.find
+        while start <= last < end:
+            if opening:
+                opening -= 1
+            else:
+                hit = find(b'"assistant"', start, last)
+                following = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
+                if self.writing and following > start:  # what the tool gave back stands before the model's next message
+                    self._look_for_created(start, following)
+                    self.writing = False
+                start = following
+            stop = find(b"\n", start, end)
+            if stop < 0:
+                stop = end
+            if stop > start:
+                self.start = start
+                yield data[start:stop]
+            start = stop + 1
+
+    def _look_for_created(self, start: int, end: int) -> None:
+        at = self.data.find(CREATED, start, end)
+        while at >= 0:
+            stop = self.data.find(b"\n", at, end)
+            stop = end if stop < 0 else stop
+            self.created.append(self.data[self.data.rfind(b"\n", 0, at) + 1 : stop])
+            at = self.data.find(CREATED, stop, end)
+
+
+def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: list[Line]) -> None:
+    """Takes one line into its session."""
+    if not item.session:
+        if not sessions:
+            before.append(item)
+        return
+    session = sessions.get(item.session)
+    if session is None:
+        session = sessions[item.session] = SessionSoFar(line=lines.number, others=list(before))
+    message = item.message
+    if message is None or item.type != "assistant" or message.model == SYNTHETIC:
+        session.others.append(item)
+        return
+    id_ = message.id or f"line {lines.number}"
+    if not isinstance(message.content, str):
+        for block in message.content or ():
+            if block.name == WRITING:
+                lines.writing = True
+    known = session.calls.get(id_)
+    if known is None:
+        session.calls[id_] = [item]
+    else:
+        known.append(item)
+
+
+def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+    """Notes the file that a tool reports to have created, if the line is such a report."""
+    try:
+        report = _RESULT.decode(line)
+    except JSON_ERRORS:
+        return  # a shape of result that says nothing of files
+    session = sessions.get(report.session or "")
+    result = report.result
+    if session is not None and isinstance(result, ToolResult) and result.type == "create" and result.path:
+        session.created[result.path] = None
+
+
+def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
+    tools: dict[str, None] = {}
+    made = [_call(id_, lines, tools) for id_, lines in session.calls.items()]
+    calls = tuple([call for call, _ in made])
+    doubtful = tuple([id_ for id_, (_, doubt) in zip(session.calls, made, strict=True) if doubt])
+    firsts = [lines[0] for lines in session.calls.values()]
+    started, ended = _span(session)
+    usage = total_of(calls)
+    first = next((line for line in (*session.others, *firsts) if line.cwd), None)
+    run = run_from(
+        format=NAME,
+        path=path,
+        how={
+            "usage": "unknown" if usage is None else "lower_bound" if doubtful else "counted",
+            "usage.output_tokens": "lower_bound" if doubtful else None,
+            "cost_usd": "unknown",
+            "tool_calls": "counted",
+            "iterations": "counted",
+        },
+        id=label(key),
+        task=label(key),
+        experiment=label(first.cwd.replace("\\", "/").rpartition("/")[2]) if first and first.cwd else None,
+        agent=NAME,
+        model=busiest_model(calls),
+        started_at=started,
+        ended_at=ended,
+        outcome="not_scored",
+        usage=usage,
+        calls=calls,
+        tool_calls=len(tools),
+        iterations=sum([not line.sidechain for line in firsts]) or None,
+        files_created=tuple(session.created),
+        extra={"agent_version": first.version if first else None},
+    )
+    return RunPart(
+        run=run,
+        path=path,
+        line=session.line,
+        role="session",
+        tool_ids=tuple(tools),
+        copied=tuple([id_ for id_, lines in session.calls.items() if lines[0].forked is not None]),
+        doubtful=doubtful,
+    )
+
+
+def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
+    """The first and the last time of all lines; times of one log are written alike, so they sort as text."""
+    times = [line.timestamp for line in session.others if line.timestamp]
+    times += [line.timestamp for lines in session.calls.values() for line in lines if line.timestamp]
+    if not times:
+        return None, None
+    started, ended = moment(min(times)), moment(max(times))
+    if started is not None and ended is not None and ended < started:
+        return started, None
+    return started, ended
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="Claude Code session logs, with subagents",
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
+    recognizes=recognizes,
+    read=read,
+)

@@ -1,0 +1,35 @@
+"""The one object that `claude -p --output-format json` prints at the end of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.files import document
+from steelyard.formats._claude import Result, result_fields
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+
+NAME = "claude-json"
+_RESULT = msgspec.json.Decoder(Result)
+
+
+def recognizes(head: Head) -> bool:
+    """A lone object of type `result` with a session."""
+    return head.shape.get("type") == "result" and head.has("session_id", "num_turns") and len(head.records) <= 1
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """The run that the object sums up."""
+    result = document(path, _RESULT)
+    yield RunPart(run=result_fields(result, format=NAME, path=str(path)), path=str(path), role="session")
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="`claude -p --output-format json`",
+    yields=("cost_usd", "usage by kind and model", "iterations", "success"),
+    recognizes=recognizes,
+    read=read,
+)

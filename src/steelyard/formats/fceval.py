@@ -1,0 +1,270 @@
+"""FC-Eval: its results.json (`parser_extra_metrics.agent_metrics_by_agent`) and the blocks in its logs.
+
+These files state speedups over the unchanged code instead of times, for several agents at once, each with the expert's
+speedup beside its own. Keys are `agent:model`; `nop` and `oracle` are the baselines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UnreadableFile
+from steelyard.formats._contradictions import TOLERANCE
+from steelyard.formats._timing_format import (
+    Opened,
+    TimingFile,
+    TimingFormat,
+    amount,
+    count,
+    number,
+    parse_json,
+    text_or_none,
+)
+from steelyard.records import Rejected, Snapshot, TestResults, Timing, place_of
+
+_BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
+_METRICS = "agent_metrics_by_agent"
+NOT_THE_DIFFERENCE = "the stated advantage is not agent/nop - oracle/nop, which is used"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialAgent:
+    """What one agent did in one trial."""
+
+    nop: tuple[Timing, ...]
+    oracle: tuple[Timing, ...]
+    agent: tuple[Timing, ...]
+    tests: TestResults | None
+    snapshot: Snapshot | None
+    cost_usd: float | None
+    trajectory_length: int | None
+    contradicting: tuple[str, ...] = ()
+    """Benchmarks whose stated advantage is not the difference of their speedups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One attempt of several agents at one task."""
+
+    task: str
+    agents: dict[str, TrialAgent]
+    oracle_tests: TestResults | None
+    last_agent: str | None = None
+    """The agent whose tests the log holds; None in results.json, which holds them by agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFile:
+    """All trials of a file, and what of it could not be used."""
+
+    path: str
+    trials: tuple[Trial, ...]
+    rejected: tuple[Rejected, ...]
+
+
+def _recognizes(opened: Opened) -> bool:
+    values = opened.values
+    if values is None:
+        return "FORMULACODE_RESULT_START" in opened.text
+    results = values.get("results") if isinstance(values, dict) else None
+    return isinstance(results, list) and any(_metrics_of(result) is not None for result in results)
+
+
+def _metrics_of(result: Any) -> dict[str, Any] | None:  # Any: JSON values
+    extra = result.get("parser_extra_metrics") if isinstance(result, dict) else None
+    metrics = extra.get(_METRICS) if isinstance(extra, dict) else None
+    return metrics if isinstance(metrics, dict) else None
+
+
+def _refuse(opened: Opened) -> TimingFile:
+    raise UnreadableFile(
+        str(opened.path),
+        "an FC-Eval file holds many agents",
+        hint=f"give it alone: steelyard speedup {opened.path.name}",
+    )
+
+
+def read_trials(opened: Opened) -> TrialFile:
+    """The trials in an FC-Eval results.json or log."""
+    if opened.values is None:
+        return TrialFile(str(opened.path), (_trial_of_log(opened),), ())
+    trials: list[Trial] = []
+    rejected: list[Rejected] = []
+    for position, result in enumerate(opened.values["results"]):
+        metrics = _metrics_of(result)
+        if metrics is None:
+            reason = f"trial {position + 1} has no parser_extra_metrics.{_METRICS}"
+            rejected.append(Rejected(path=str(opened.path), reason=reason, code="trial_without_metrics"))
+            continue
+        task = text_or_none(result.get("task_id")) or text_or_none(result.get("trial_name")) or f"trial-{position + 1}"
+        trials.append(_trial(task, metrics))
+    return TrialFile(str(opened.path), tuple(trials), tuple(rejected))
+
+
+def _trial(task: str, metrics: dict[str, Any]) -> Trial:  # Any: JSON values
+    agents: dict[str, TrialAgent] = {}
+    oracle_tests = None
+    for key in sorted(metrics):
+        payload = metrics[key] if isinstance(metrics[key], dict) else {}
+        tests = tests_of(payload.get("pytest_summary"))
+        if is_baseline(key, "oracle"):
+            oracle_tests = tests
+        elif not is_baseline(key, "nop"):
+            agents[key] = _agent(payload, tests)
+    return Trial(task, agents, oracle_tests)
+
+
+def is_baseline(key: str, which: str) -> bool:
+    """Whether the key names the unchanged code or the expert."""
+    return key.split(":", 1)[0].lower() == which
+
+
+def _agent(payload: dict[str, Any], tests: TestResults | None) -> TrialAgent:  # Any: JSON values
+    nop, oracle, agent = _speedups(payload.get("per_benchmark_speedups"))
+    return TrialAgent(
+        nop=nop,
+        oracle=oracle,
+        agent=agent,
+        tests=tests,
+        snapshot=snapshot_of(payload.get("snapshot_summary")),
+        cost_usd=amount(payload.get("task_cost_usd")),
+        trajectory_length=count(payload.get("trajectory_length")),
+        contradicting=tuple(_contradicting(_table(payload.get("per_benchmark_speedups")))),
+    )
+
+
+def _contradicting(entries: dict[str, Any]) -> Iterator[str]:  # Any: JSON values
+    for name in sorted(entries):
+        entry = _table(entries[name])
+        agent, oracle, stated = (number(entry.get(key)) for key in ("agent/nop", "oracle/nop", "advantage"))
+        if agent is None or oracle is None or stated is None:
+            continue
+        # Rounding is judged by the size of what was subtracted: the difference itself may be next to nothing.
+        if abs(stated - (agent - oracle)) > TOLERANCE * max(abs(agent), abs(oracle)):
+            yield name
+
+
+def _speedups(stated: Any) -> tuple[tuple[Timing, ...], tuple[Timing, ...], tuple[Timing, ...]]:  # Any: JSON values
+    sides: tuple[list[Timing], list[Timing], list[Timing]] = ([], [], [])
+    entries = stated if isinstance(stated, dict) else {}
+    for name in sorted(entries):
+        entry = entries[name] if isinstance(entries[name], dict) else {}
+        for side, value in zip(
+            sides, (1.0, number(entry.get("oracle/nop")), number(entry.get("agent/nop"))), strict=True
+        ):
+            side.append(_stated(name, value))
+    return tuple(sides[0]), tuple(sides[1]), tuple(sides[2])
+
+
+def _stated(name: str, speedup: float | None) -> Timing:
+    place = place_of(name)
+    return Timing(
+        name=name,
+        module=place.module,
+        class_name=place.class_name,
+        function=place.function,
+        status="ok" if speedup is not None and speedup > 0 else "missing",
+        speedup=speedup,
+    )
+
+
+def tests_of(values: Any) -> TestResults | None:  # Any: JSON values
+    """Test results from `{passed, failed, error, ...}`, as counts or as lists of names; None when there are none.
+
+    A block whose only word is that the tests could not be run counts as one error. One that states something else than
+    a count, say -1 or "2", says nothing: leaving that part out would call the tests passed.
+    """
+    if not isinstance(values, dict):
+        return None
+    inner = values.get("results")
+    if isinstance(inner, dict) and isinstance(inner.get("summary"), dict):
+        values = inner["summary"]
+    values = _table(values.get("pytest_summary")) or values
+    errors = _first(values, "errors", "error", "test_error")
+    stated = {
+        "passed": _first(values, "passed", "test_passed"),
+        "failed": _first(values, "failed", "test_failed"),
+        "errors": int(bool(errors)) if isinstance(errors, str) else errors,  # a sentence tells of one
+    }
+    parts = {name: _outcome(value) for name, value in stated.items()}
+    if any(value is not None and parts[name] is None for name, value in stated.items()):
+        return None
+    if all(part is None for part in parts.values()):
+        return TestResults(errors=1) if "error" in values else None
+    return TestResults(**parts)
+
+
+def _first(values: dict[str, Any], *names: str) -> Any:  # Any: JSON values
+    """The value under the first of these names that is there: writers spell them differently."""
+    return next((values[name] for name in names if name in values), None)
+
+
+def _table(values: Any) -> dict[str, Any]:  # Any: JSON values
+    return values if isinstance(values, dict) else {}
+
+
+def _outcome(value: Any) -> tuple[str, ...] | int | None:  # Any: JSON values
+    if isinstance(value, list):
+        return tuple(str(name) for name in value)
+    return count(value)
+
+
+def snapshot_of(values: Any) -> Snapshot | None:  # Any: JSON values
+    """Snapshot result from FC-Eval's summary or block, or from `{status, pass_to_fail}`; None when there is none."""
+    if not isinstance(values, dict) or not values:
+        return None
+    values = _table(values.get("snapshot_summary")) or values
+    broken = count(_first(values, "pass_to_fail", "pass-to-fail", "snapshot_pass_to_fail"))
+    status = text_or_none(_first(values, "status", "snapshot_status"))
+    if status is None:
+        # A block without a status: failures that were there before do not count, so only new ones decide.
+        ran = count(values.get("total")) or 0
+        status = "failed" if "error" in values or (broken or 0) > 0 or (broken is None and ran == 0) else "passed"
+    return Snapshot(status=status, pass_to_fail=broken)
+
+
+def _trial_of_log(opened: Opened) -> Trial:
+    blocks = {block: log_block(opened.text, opened.path, block) for block in _BLOCKS}
+    result = blocks["RESULT"] or {}
+    by_agent = result.get("per_benchmark_speedups_by_agent")
+    last = text_or_none(result.get("last_agent"))
+    if not isinstance(by_agent, dict):
+        by_agent = {last: result.get("per_benchmark_speedups")} if last else {}
+    if not by_agent:
+        reason = text_or_none(result.get("error")) or "its RESULT block names no agent"
+        raise UnreadableFile(str(opened.path), f"nothing to measure: {reason}")
+    agents: dict[str, TrialAgent] = {}
+    for key in sorted(by_agent):
+        if is_baseline(key, "oracle") or is_baseline(key, "nop"):
+            continue
+        payload = {"per_benchmark_speedups": by_agent[key]}
+        if key == last:
+            payload["snapshot_summary"] = blocks["SNAPSHOT"]
+        agents[key] = _agent(payload, tests_of(blocks["TESTS"]) if key == last else None)
+    return Trial(_task_of_log(opened.path), agents, None, last)
+
+
+def _task_of_log(path: Path) -> str:
+    return path.name.split(".", 1)[0] or path.name
+
+
+def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # Any: JSON values
+    """What stands in a block (TESTS, RESULT or SNAPSHOT) of a log's text; None when the text has no such block."""
+    start, end = f"FORMULACODE_{block}_START", f"FORMULACODE_{block}_END"
+    _, opening, rest = text.partition(start)
+    if not opening:
+        return None
+    inner, closed, _ = rest.partition(end)
+    if not closed:
+        raise UnreadableFile(str(path), f"the {block} block is cut off: no {end}")
+    try:
+        values = parse_json(inner.strip(), path)
+    except UnreadableFile as error:
+        raise UnreadableFile(str(path), f"the {block} block is {error.message}") from error
+    return values if isinstance(values, dict) else None
+
+
+FCEVAL = FORMAT = TimingFormat("fceval", "FC-Eval results.json or log", _recognizes, _refuse)

@@ -1,0 +1,70 @@
+"""Run records as CSV: one row a run, columns as `sources/_flat.py` names them; commas, semicolons or tabs between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import SHORT_OR_LONG, Row, csv_rows, separator_of
+from steelyard.formats._log_format import Head, LogFormat, PlacedRun
+from steelyard.formats._table_rows import column_problem, run_of_row
+from steelyard.records import Finding, Refused, Rejected
+
+
+def recognizes(head: Head) -> bool:
+    """A first line of names with `task` among them, separated by one of the separators."""
+    first = head.start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if first.startswith((b"{", b"[", b"from ", b"import ")):  # code may import a task
+        return False
+    return separator_of(head.start, "task") is not None
+
+
+def read(path: Path) -> Iterator[PlacedRun | Rejected | Finding]:
+    """Each row's Run, or why it was set aside."""
+    name = str(path)
+    rows = csv_rows(path, column="task")
+    header = next(rows)
+    assert isinstance(header, Row)  # a broken header is an error
+    problem = column_problem(header.cells)
+    if problem:
+        raise UnreadableFile(name, problem.reason, hint=problem.hint)
+    last = header.line
+    for row in rows:
+        if isinstance(row, Rejected):
+            yield row
+            return
+        last = row.line
+        yield _entry(header, row, name)
+    if not _ends_with_line_end(path):
+        message = "the last row has no line end: if the file was cut off, its last cell is short"
+        yield Finding(code="no_line_end", severity="info", message=message, where=f"{name}:{last}")
+
+
+def _ends_with_line_end(path: Path) -> bool:
+    with path.open("rb") as file:
+        if file.seek(0, 2) == 0:
+            return True
+        file.seek(-1, 2)
+        return file.read() in (b"\n", b"\r")
+
+
+def _entry(header: Row, row: Row, path: str) -> PlacedRun | Rejected:
+    problem = row.problem(header)
+    if problem is not None:
+        return Rejected(path=path, line=row.line, reason=problem, hint=SHORT_OR_LONG)
+    try:
+        run = run_of_row(dict(zip(header.cells, row.cells, strict=True)), from_text=True)
+    except Refused as refused:
+        return Rejected(path=path, line=row.line, reason=refused.reason, hint=refused.hint)
+    return PlacedRun(run, path, row.line)
+
+
+FORMAT = LogFormat(
+    name="runs-csv",
+    title="Steelyard run records (CSV)",
+    yields=("every field of a run record; lists as JSON in a cell",),
+    recognizes=recognizes,
+    read=read,
+    priority="last",
+)

@@ -1,0 +1,45 @@
+"""Our own run records as one JSON array; past some size, one record a line is the form that can be streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import JSON_ERRORS, problem, whole_file
+from steelyard.formats._log_format import Head, LogFormat, PlacedRun
+from steelyard.records import Refused, Rejected, decode_run
+
+_RECORDS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def recognizes(head: Head) -> bool:
+    """An array that opens with an object; asked last, since many tools write such files."""
+    return head.text[:1] == b"[" and head.text[1:].lstrip()[:1] == b"{"
+
+
+def read(path: Path) -> Iterator[PlacedRun | Rejected]:
+    """Each element's Run, or why it was set aside; the line is the element's number from 1."""
+    name = str(path)
+    try:
+        elements = _RECORDS.decode(whole_file(path))
+    except JSON_ERRORS as error:
+        hint = "mend the file, or write one record a line: then the good lines of a broken file are read"
+        raise UnreadableFile(name, problem(error), hint=hint) from error
+    for number, element in enumerate(elements, 1):
+        try:
+            yield PlacedRun(decode_run(bytes(element)), name, number)
+        except Refused as refused:
+            yield Rejected(path=name, line=number, reason=refused.reason, hint=refused.hint)
+
+
+FORMAT = LogFormat(
+    name="runs-json",
+    title="Steelyard run records (a JSON array)",
+    yields=("everything a run record holds",),
+    recognizes=recognizes,
+    read=read,
+    priority="last",
+)

@@ -1,0 +1,49 @@
+"""A Run record of ours with `benchmarks`: it brings tests, snapshot, cost and turns along with the times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.errors import UnreadableFile
+from steelyard.formats._timing_format import Opened, TimingFile, TimingFormat, amount, collected
+from steelyard.records import Refused, Run, Timing, TimingSummary, decode_run, place_of
+
+
+def _recognizes(opened: Opened) -> bool:
+    values = opened.values
+    return isinstance(values, dict) and "task" in values and isinstance(values.get("benchmarks"), list)
+
+
+def _read(opened: Opened) -> TimingFile:
+    try:
+        run = decode_run(opened.text.strip().encode())
+    except Refused as error:
+        raise UnreadableFile(str(opened.path), error.reason, hint=error.hint) from error
+    return collected(
+        opened.path,
+        "native",
+        _timings(run),
+        tests=run.tests,
+        snapshot=run.snapshot,
+        cost_usd=amount(run.cost_usd),
+        trajectory_length=run.iterations,
+        run=run,
+    )
+
+
+def _timings(run: Run) -> Iterator[Timing]:
+    for benchmark in run.benchmarks or ():
+        place = place_of(benchmark.name)
+        known = benchmark.samples or benchmark.seconds is not None
+        yield Timing(
+            name=benchmark.name,
+            module=place.module,
+            class_name=place.class_name,
+            function=place.function,
+            status="ok" if known else "missing",
+            samples=benchmark.samples or None,
+            summary=None if benchmark.seconds is None else TimingSummary(median=benchmark.seconds),
+        )
+
+
+FORMAT = TimingFormat("native", "Steelyard run record with benchmarks", _recognizes, _read)

@@ -1,0 +1,236 @@
+"""OpenHands: rows of output.jsonl, and event lists. A cost of 0 beside tokens means that no price was known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.files import document, label, moment, records
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._token_counts import contradiction, disjoint, run_from, stated_cost, total_of
+from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected
+
+NAME = "openhands"
+
+
+class Tokens(msgspec.Struct):
+    """Tokens of one answer or of all; the prompt includes cached ones."""
+
+    model: str | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
+    response_id: str | None = None
+
+    def disjoint(self) -> Any:  # Any: a Usage
+        """Disjoint kinds."""
+        return disjoint(
+            input_with_cache=self.prompt_tokens,
+            cache_read=self.cache_read_tokens,
+            cache_write=self.cache_write_tokens,
+            output_with_reasoning=self.completion_tokens,
+            reasoning=self.reasoning_tokens or None,  # 0 is also what is written where nobody counted
+        )
+
+
+class Metrics(msgspec.Struct):
+    """What the run used."""
+
+    accumulated_cost: Amount | None = None
+    accumulated_token_usage: Tokens | None = None
+    token_usages: list[Tokens] | None = None
+
+
+class ToolCall(msgspec.Struct):
+    """Which tool call an event belongs to."""
+
+    tool_call_id: str | None = None
+
+
+class Event(ToolCall):
+    """Something that happened; version 1 names kinds of event and writes actions as objects."""
+
+    timestamp: Any = None  # Any: ISO text, or seconds
+    source: str | None = None
+    kind: str | None = None
+    action: Any = None  # Any: a word, or an object
+    llm_response_id: str | None = None
+    tool: ToolCall | None = msgspec.field(name="tool_call_metadata", default=None)
+    llm_metrics: Metrics | None = None
+
+    @property
+    def call(self) -> str | None:
+        """The tool call that it belongs to."""
+        return self.tool.tool_call_id if self.tool else self.tool_call_id
+
+    @property
+    def acts(self) -> bool:
+        """Whether the agent does something with a tool here."""
+        return self.source == "agent" and (
+            self.kind == "ActionEvent"
+            or (isinstance(self.action, str) and bool(self.action) and self.action not in IDLE)
+        )
+
+
+class Llm(msgspec.Struct):
+    """The model."""
+
+    model: str | None = None
+
+
+class Metadata(msgspec.Struct):
+    """What was evaluated."""
+
+    llm_config: Llm | None = None
+    llm: Llm | None = None
+    dataset: str | None = None
+
+
+class Report(msgspec.Struct):
+    """The harness's verdict."""
+
+    resolved: bool | None = None
+
+
+class TestResult(msgspec.Struct):
+    """What the run left."""
+
+    __test__ = False
+
+    report: Report | None = None
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One instance of an evaluation."""
+
+    instance_id: str
+    attempt: int | None = None
+    metadata: Metadata | None = None
+    history: list[Event | list[Event | msgspec.Raw]] | None = None
+    metrics: Metrics | None = None
+    test_result: TestResult | None = None
+    error: Any = None  # Any: text, or null
+
+
+_ROW = msgspec.json.Decoder(Row)
+_EVENTS = msgspec.json.Decoder(list[Event])
+IDLE = frozenset({"message", "system", "change_agent_state", "recall", "null", "think", "finish"})
+"""Actions that call no tool."""
+
+
+def recognizes(head: Head) -> bool:
+    """Rows with an instance, a history and metrics, or a list of events with their sources."""
+    if head.has("instance_id", "instruction") and (head.has("metadata") or head.has("history")):
+        return True
+    return head.has("[].source", "[].timestamp") and (head.has("[].action") or head.has("[].observation"))
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per row, or the one that a list of events tells of."""
+    with path.open("rb") as file:
+        listed = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    if listed:
+        events = document(path, _EVENTS)
+        metrics = next((event.llm_metrics for event in reversed(events) if event.llm_metrics), None)
+        task = path.name.removesuffix(".json")
+        yield _part(Row(instance_id=task or NAME, history=list(events), metrics=metrics), path, 1)
+        return
+    for item in records(path, _ROW):
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        try:
+            yield _part(item[1], path, item[0])
+        except Refused as refused:
+            yield Rejected(path=str(path), line=item[0], reason=refused.reason, hint=refused.hint)
+
+
+def _part(row: Row, path: Path, line: int) -> RunPart:
+    metrics = row.metrics or Metrics()
+    about = (row.metadata.llm_config or row.metadata.llm) if row.metadata else None
+    model = about.model if about else None
+    calls = tuple(
+        Call(id=label(used.response_id), model=label(used.model) or label(model), usage=used.disjoint())
+        for used in metrics.token_usages or ()
+    )
+    total = metrics.accumulated_token_usage
+    usage = total.disjoint() if total else total_of(calls)
+    where = f"{path}:{line}"
+    notes = contradiction(where, usage, stated_input=total.prompt_tokens) if total and usage else ()
+    cost, sure = stated_cost(metrics.accumulated_cost, usage)
+    events = [event for item in row.history or () for event in _flat(item)]
+    times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
+    tools = {event.call for event in events if event.call}
+    acts = [event for event in events if event.acts]
+    answers = {event.llm_response_id for event in events if event.llm_response_id}
+    resolved = row.test_result.report.resolved if row.test_result and row.test_result.report else None
+    run = run_from(
+        format=NAME,
+        path=str(path),
+        how={
+            "usage": "lower_bound" if notes else "reported" if usage else "unknown",
+            "cost_usd": sure,
+            "tool_calls": "counted" if events else None,
+            "passed": "unknown" if resolved is None else "reported",
+        },
+        task=label(row.instance_id),
+        experiment=label(row.metadata.dataset) if row.metadata else None,
+        agent=NAME,
+        model=label(model),
+        attempt=row.attempt if row.attempt is not None and row.attempt >= 0 else None,
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times and times[-1] > times[0] else None,
+        passed=resolved,
+        outcome=_outcome(row.error, resolved),
+        failure=_failure(row.error),
+        usage=usage,
+        calls=calls,
+        cost_usd=cost,
+        tool_calls=(len(tools) or len(acts)) if events else None,
+        iterations=len(calls) or len(answers) or len(acts) or None,
+    )
+    return RunPart(run=run, path=str(path), line=line, role="session", notes=notes)
+
+
+def _flat(item: Event | list[Event | msgspec.Raw]) -> Iterator[Event]:
+    """Older histories hold pairs of action and observation."""
+    if isinstance(item, Event):
+        yield item
+    else:
+        yield from (event for event in item if isinstance(event, Event))
+
+
+def _outcome(error: Any, resolved: bool | None) -> str:  # Any: text, or null
+    if resolved is not None:
+        return "passed" if resolved else "failed"
+    return "errored" if error else "not_scored"
+
+
+def _failure(error: Any) -> Failure | None:  # Any: text, or null
+    if not error:
+        return None
+    said = str(error)
+    return Failure(cause="agent" if "maximum iteration" in said or "Stuck" in said else "unknown", message=said[:500])
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="OpenHands evaluation output.jsonl and event lists",
+    yields=(
+        "calls",
+        "usage by kind",
+        "cost_usd",
+        "tool_calls",
+        "iterations",
+        "times",
+        "failure",
+        "passed where reported",
+    ),
+    recognizes=recognizes,
+    read=read,
+)

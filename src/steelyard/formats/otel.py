@@ -1,0 +1,221 @@
+"""OpenTelemetry spans of generative AI as OTLP JSON, one document or one a line; OpenInference's names are known too.
+
+A conversation (or, without one, a trace) is a run. Spans of models count; spans of agents around them repeat the same
+tokens and count only where there are no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.files import document, label, records
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._token_counts import disjoint, run_from
+from steelyard.records import Call, Failure, Refused, Rejected, Usage
+
+NAME = "otel"
+AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
+TOOLS = frozenset({"execute_tool", "TOOL"})
+
+
+class Value(msgspec.Struct, rename="camel"):
+    """An attribute's value; whole numbers may be written as text."""
+
+    string_value: str | None = None
+    int_value: int | str | None = None
+    double_value: float | None = None
+    bool_value: bool | None = None
+
+    @property
+    def plain(self) -> Any:  # Any: a JSON scalar
+        """The value itself."""
+        if self.int_value is not None:
+            text = str(self.int_value)
+            return int(text) if text.lstrip("-").isdigit() and len(text) < 20 else None
+        return next((v for v in (self.string_value, self.double_value, self.bool_value) if v is not None), None)
+
+
+class Attribute(msgspec.Struct):
+    """A name and a value."""
+
+    key: str
+    value: Value | None = None
+
+
+class Status(msgspec.Struct):
+    """How a span ended; 2 is an error."""
+
+    code: int | str | None = None
+    message: str | None = None
+
+
+class Span(msgspec.Struct, rename="camel"):
+    """One span."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None = None
+    start_time_unix_nano: int | str | None = None
+    end_time_unix_nano: int | str | None = None
+    attributes: list[Attribute] = []
+    status: Status | None = None
+
+    def facts(self) -> dict[str, Any]:  # Any: JSON scalars
+        """The attributes by name."""
+        return {attribute.key: attribute.value.plain for attribute in self.attributes if attribute.value is not None}
+
+
+class ScopeSpans(msgspec.Struct):
+    """Spans of one library."""
+
+    spans: list[Span] = []
+
+
+class ResourceSpans(msgspec.Struct, rename="camel"):
+    """Spans of one service."""
+
+    scope_spans: list[ScopeSpans] = []
+
+
+class Export(msgspec.Struct, rename="camel"):
+    """The file, or a line of it."""
+
+    resource_spans: list[ResourceSpans] = []
+
+
+_EXPORT = msgspec.json.Decoder(Export)
+
+
+def recognizes(head: Head) -> bool:
+    """Spans as OTLP writes them in JSON."""
+    return head.has("resourceSpans")
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per conversation."""
+    spans: dict[str, Span] = {}
+    for export in _exports(path):
+        if isinstance(export, Rejected):
+            yield export
+            continue
+        for resource in export.resource_spans:
+            for scope in resource.scope_spans:
+                spans |= {span.span_id: span for span in scope.spans}
+    facts = {id_: span.facts() for id_, span in spans.items()}
+    groups: dict[str, list[Span]] = {}
+    names = {span.trace_id: name for id_, span in spans.items() if (name := _conversation(facts[id_]))}
+    for id_, span in spans.items():
+        if any(key.startswith(("gen_ai.", "llm.", "openinference.")) for key in facts[id_]):
+            groups.setdefault(names.get(span.trace_id, span.trace_id), []).append(span)
+    for name, group in groups.items():
+        try:
+            yield _part(name, group, facts, str(path))
+        except Refused as refused:
+            yield Rejected(path=str(path), reason=refused.reason, hint=refused.hint)
+
+
+def _exports(path: Path) -> Iterator[Export | Rejected]:
+    with path.open("rb") as file:
+        first = file.readline(1 << 26)
+    try:
+        _EXPORT.decode(first)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        yield document(path, _EXPORT)
+        return
+    for item in records(path, _EXPORT):
+        yield item if isinstance(item, Rejected) else item[1]
+
+
+def _conversation(facts: dict[str, Any]) -> str | None:  # Any: JSON scalars
+    return label(facts.get("gen_ai.conversation.id")) or label(facts.get("session.id"))
+
+
+def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: str) -> RunPart:  # Any: JSON scalars
+    used = [span for span in group if _usage(facts[span.span_id]) is not None]
+    inner = [span for span in used if _kind(facts[span.span_id]) not in AROUND]
+    calls = tuple(
+        Call(
+            id=label(facts[span.span_id].get("gen_ai.response.id")) or span.span_id,
+            model=_model(facts[span.span_id]),
+            at=_time(span.start_time_unix_nano),
+            usage=_usage(facts[span.span_id]),
+        )
+        for span in inner or used
+    )
+    tools = [span for span in group if _kind(facts[span.span_id]) in TOOLS]
+    ids = [label(facts[span.span_id].get("gen_ai.tool.call.id")) or span.span_id for span in tools]
+    starts = sorted(t for span in group if (t := _time(span.start_time_unix_nano)) is not None)
+    ends = sorted(t for span in group if (t := _time(span.end_time_unix_nano)) is not None)
+    root = next((span for span in group if not span.parent_span_id), None)
+    failed = root is not None and root.status is not None and root.status.code in (2, "STATUS_CODE_ERROR")
+    agent = next((a for span in group if (a := label(facts[span.span_id].get("gen_ai.agent.name")))), None)
+    costs = [
+        cost for span in inner or used if isinstance(cost := facts[span.span_id].get("llm.cost.total"), int | float)
+    ]
+    run = run_from(
+        format=NAME,
+        path=path,
+        how={"cost_usd": "unknown" if not costs else "reported" if len(costs) == len(calls) else "lower_bound"},
+        id=label(name),
+        task=label(name),
+        agent=agent,
+        started_at=starts[0] if starts else None,
+        ended_at=ends[-1] if starts and ends and ends[-1] >= starts[0] else None,
+        outcome="errored" if failed else "not_scored",
+        failure=Failure(cause="unknown", message=(root.status.message or "")[:500] or None)
+        if failed and root and root.status
+        else None,
+        calls=calls,
+        cost_usd=sum(costs) if costs else None,
+        iterations=len(calls) or None,
+    )
+    return RunPart(run=run, path=path, role="session", tool_ids=tuple(ids))
+
+
+def _kind(facts: dict[str, Any]) -> Any:  # Any: JSON scalars
+    return facts.get("gen_ai.operation.name") or facts.get("openinference.span.kind")
+
+
+def _model(facts: dict[str, Any]) -> str | None:  # Any: JSON scalars
+    names = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+    return next((model for name in names if (model := label(facts.get(name)))), None)
+
+
+def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
+    def count(*names: str) -> int | None:
+        value = next((facts[name] for name in names if name in facts), None)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+    stated = count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
+    written = count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+    if stated is None and written is None:
+        return None
+    return disjoint(
+        input_with_cache=stated,
+        cache_read=count("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read"),
+        cache_write=count("gen_ai.usage.cache_creation.input_tokens", "llm.token_count.prompt_details.cache_write"),
+        output_with_reasoning=written,
+        reasoning=count("gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning"),
+    )
+
+
+def _time(nanoseconds: int | str | None) -> datetime | None:
+    try:
+        value = int(nanoseconds or 0)
+        return datetime.fromtimestamp(value / 1e9, UTC) if value > 0 else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="OpenTelemetry GenAI spans (OTLP JSON)",
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "cost_usd where spans carry it"),
+    recognizes=recognizes,
+    read=read,
+)

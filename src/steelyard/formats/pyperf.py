@@ -1,0 +1,85 @@
+"""pyperf JSON, plain or gzip: runs are processes, and the values of one process belong together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from steelyard.formats._timing_format import Opened, TimingFile, TimingFormat, collected, number, text_or_none
+from steelyard.records import SECONDS, Rejected, Timing, place_of
+
+_UNITS = {"second": SECONDS, "byte": "bytes", "integer": "unit"}
+_ENVIRONMENT = ("hostname", "python_implementation", "python_version", "cpu_model_name")
+
+
+def _recognizes(opened: Opened) -> bool:
+    values = opened.values
+    if not isinstance(values, dict) or not isinstance(values.get("benchmarks"), list) or "machine_info" in values:
+        return False
+    return (
+        all(isinstance(benchmark, dict) and "runs" in benchmark for benchmark in values["benchmarks"])
+        and "version" in values
+    )
+
+
+def _read(opened: Opened) -> TimingFile:
+    values, path = opened.values, opened.path
+    common = _table(values.get("metadata"))
+
+    def read_timings() -> Iterator[Timing | Rejected]:
+        for position, benchmark in enumerate(values["benchmarks"]):
+            try:
+                yield _timing(benchmark, common)
+            except ValueError as error:
+                yield Rejected(path=str(path), reason=f"benchmark {position + 1}: {error}")
+
+    return collected(path, "pyperf", read_timings())
+
+
+def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any: JSON values
+    runs = benchmark["runs"]
+    if not isinstance(runs, list):
+        raise ValueError("its runs are not a list")  # noqa: TRY004 - a fault of the file, not of a caller
+    metadata = common | _run_metadata(runs) | _table(benchmark.get("metadata"))
+    name = text_or_none(metadata.get("name"))
+    if name is None:
+        raise ValueError("it has no name")
+    processes = [_values(run) for run in runs]
+    processes = [values for values in processes if values]
+    samples = tuple(value for values in processes for value in values)
+    place = place_of(name)
+    return Timing(
+        name=name,
+        module=place.module,
+        class_name=place.class_name,
+        function=place.function,
+        unit=_UNITS.get(str(metadata.get("unit", "second")), str(metadata.get("unit"))),
+        status="ok" if samples else "missing",
+        samples=samples or None,
+        process_sizes=tuple(len(values) for values in processes) if samples else None,
+        environment=_environment(metadata),
+    )
+
+
+def _run_metadata(runs: list[Any]) -> dict[str, Any]:  # Any: JSON values
+    """What the first run says of itself: pyperf keeps at the top only what all runs share."""
+    return _table(runs[0].get("metadata")) if runs and isinstance(runs[0], dict) else {}
+
+
+def _values(run: Any) -> list[float]:  # Any: JSON values
+    """Measured values of one process; a calibration run has none."""
+    values = run.get("values") if isinstance(run, dict) else None
+    numbers = [number(value) for value in values] if isinstance(values, list) else []
+    return [value for value in numbers if value is not None and math.isfinite(value)]
+
+
+def _environment(metadata: dict[str, Any]) -> str | None:  # Any: JSON values
+    return ", ".join(text for key in _ENVIRONMENT if (text := text_or_none(metadata.get(key)))) or None
+
+
+def _table(value: Any) -> dict[str, Any]:  # Any: JSON values
+    return value if isinstance(value, dict) else {}
+
+
+FORMAT = TimingFormat("pyperf", "pyperf JSON, plain or gzip", _recognizes, _read)

@@ -1,0 +1,80 @@
+"""pytest-benchmark JSON, with or without samples: `--benchmark-json` keeps them, `--benchmark-save` does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from steelyard.formats._timing_format import Opened, TimingFile, TimingFormat, collected, count, number, text_or_none
+from steelyard.records import BenchmarkPlace, Rejected, Timing, TimingSummary
+
+_ENVIRONMENT = ("node", "python_implementation", "python_version", "machine")
+
+
+def _recognizes(opened: Opened) -> bool:
+    values = opened.values
+    return isinstance(values, dict) and "machine_info" in values and isinstance(values.get("benchmarks"), list)
+
+
+def _read(opened: Opened) -> TimingFile:
+    values, path = opened.values, opened.path
+    machine = values.get("machine_info")
+    environment = _environment(machine if isinstance(machine, dict) else {})
+
+    def read_timings() -> Iterator[Timing | Rejected]:
+        for position, benchmark in enumerate(values["benchmarks"]):
+            try:
+                yield _timing(benchmark, environment)
+            except ValueError as error:
+                yield Rejected(path=str(path), reason=f"benchmark {position + 1}: {error}")
+
+    return collected(path, "pytest_benchmark", read_timings())
+
+
+def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON values
+    name = text_or_none(benchmark.get("fullname")) if isinstance(benchmark, dict) else None
+    if name is None:
+        raise ValueError("it has no fullname")
+    stats = benchmark.get("stats")
+    stats = stats if isinstance(stats, dict) else {}
+    suite, place, params = _place(name)
+    values = stats.get("data")
+    numbers = [number(value) for value in values] if isinstance(values, list) else []
+    samples = tuple(value for value in numbers if value is not None and math.isfinite(value)) or None
+    median = number(stats.get("median"))
+    return Timing(
+        name=name,
+        suite=suite,
+        module=place.module,
+        class_name=place.class_name,
+        function=place.function,
+        params=params,
+        status="ok" if samples or median is not None else "missing",
+        samples=samples,
+        summary=TimingSummary(
+            median=median, q25=number(stats.get("q1")), q75=number(stats.get("q3")), rounds=count(stats.get("rounds"))
+        ),
+        environment=environment,
+    )
+
+
+def _place(name: str) -> tuple[str, BenchmarkPlace, tuple[str, ...]]:
+    """File, place and parameters of a pytest id.
+
+    >>> _place("tests/test_b.py::TestC::test_m[10-a]")
+    ('tests/test_b.py', BenchmarkPlace(module='tests.test_b', class_name='TestC', function='test_m'), ('10-a',))
+    """
+    bare, bracket, params = name.partition("[")
+    file, *inner = bare.split("::")
+    module = file.removesuffix(".py").replace("/", ".") or None
+    function = inner[-1] if inner else None
+    class_name = "::".join(inner[:-1]) or None
+    return file, BenchmarkPlace(module, class_name, function), (params.removesuffix("]"),) if bracket else ()
+
+
+def _environment(machine: dict[str, Any]) -> str | None:  # Any: JSON values
+    return ", ".join(text for key in _ENVIRONMENT if (text := text_or_none(machine.get(key)))) or None
+
+
+FORMAT = TimingFormat("pytest_benchmark", "pytest-benchmark JSON, with or without samples", _recognizes, _read)

@@ -1,0 +1,184 @@
+"""Terminal-Bench's results.json, of a whole run and of one trial."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import document, label, moment
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._token_counts import run_from, stated_accuracy
+from steelyard.records import Amount, Count, Failure, FailureCause, Finding, Outcome, TestResults, Usage
+
+NAME = "terminal-bench"
+CAUSES: dict[str, FailureCause] = {
+    "agent_timeout": "agent",
+    "context_length_exceeded": "agent",
+    "output_length_exceeded": "agent",
+    "fatal_llm_parse_error": "agent",
+    "unknown_agent_error": "unknown",
+    "unknown": "unknown",
+    "test_timeout": "unknown",
+    "parse_error": "infrastructure",
+    "agent_installation_failed": "infrastructure",
+    "setup_timeout": "infrastructure",
+}
+_ATTEMPT = re.compile(r"\.(\d+)-of-\d+")
+
+
+class Trial(msgspec.Struct, kw_only=True):
+    """One attempt at one task."""
+
+    id: str | None = None
+    uuid: str | None = None
+    trial_name: str
+    task_id: str
+    is_resolved: bool | None
+    failure_mode: str | None = None
+    parser_results: dict[str, str] | None = None
+    total_input_tokens: Count | None = None
+    total_output_tokens: Count | None = None
+    total_cost: Amount | None = None
+    trial_started_at: str | None = None
+    trial_ended_at: str | None = None
+    agent_started_at: str | None = None
+    agent_ended_at: str | None = None
+
+
+class Results(msgspec.Struct, kw_only=True):
+    """All trials of a run, with the accuracy that it states itself."""
+
+    id: str | None = None
+    results: list[Trial]
+    accuracy: float | None = None
+
+
+class Metadata(msgspec.Struct):
+    """What the run was: agent and model, where they were recorded."""
+
+    run_id: str | None = None
+    agent_name: str | None = None
+    model_name: str | None = None
+
+
+_RESULTS = msgspec.json.Decoder(Results)
+_TRIAL = msgspec.json.Decoder(Trial)
+_METADATA = msgspec.json.Decoder(Metadata)
+
+
+def recognizes(head: Head) -> bool:
+    """A trial with a task, a verdict and a failure mode, alone or in a list of results."""
+    trial = ("trial_name", "task_id", "is_resolved")
+    return head.has(*trial) or head.has(*(f"results[].{name}" for name in trial))
+
+
+def read(path: Path) -> Iterator[ReadItem]:
+    """One part per trial; for a whole run also its stated accuracy beside ours."""
+    with path.open("rb") as file:
+        whole = "results" in Head(path, file.read(65_536)).shape
+    if not whole:
+        trial = document(path, _TRIAL)
+        yield _part(trial, path, owns=path.parent, about=_metadata(path.parent.parent.parent))
+        return
+    results = document(path, _RESULTS)
+    about = _metadata(path.parent)
+    for trial in results.results:
+        yield _part(trial, path, owns=path.parent / trial.task_id / trial.trial_name, about=about)
+    yield from _accuracy(results, path)
+
+
+def _metadata(folder: Path) -> Metadata:
+    """What run_metadata.json says; a run without one, or with a broken one, is still a run."""
+    path = folder / "run_metadata.json"
+    try:
+        metadata = document(path, _METADATA)
+    except (OSError, UnreadableFile):
+        return Metadata(run_id=folder.name)
+    return metadata
+
+
+def _part(trial: Trial, path: Path, *, owns: Path, about: Metadata) -> RunPart:
+    usage, sure = _usage(trial)
+    attempt = _ATTEMPT.search(trial.trial_name)
+    times = (trial.agent_started_at, trial.agent_ended_at)
+    started, ended = map(moment, times if all(times) else (trial.trial_started_at, trial.trial_ended_at))
+    cost = trial.total_cost or None  # a cost of 0 is what the harness writes when it has no price
+    failure = _failure(trial)
+    run = run_from(
+        format=NAME,
+        path=str(path),
+        how={
+            "usage": sure,
+            "cost_usd": "reported" if cost is not None else "unknown",
+            "passed": "unknown" if trial.is_resolved is None else "reported",
+            "tests": "reported" if trial.parser_results else None,
+        },
+        id=label(trial.id) or label(trial.uuid) or f"{about.run_id}/{trial.trial_name}"[:1024],
+        experiment=label(about.run_id),
+        task=label(trial.task_id),
+        agent=label(about.agent_name),
+        model=label(about.model_name),
+        attempt=int(attempt[1][:9]) if attempt else None,
+        started_at=started,
+        ended_at=ended,
+        passed=trial.is_resolved,
+        outcome=_outcome(trial, failure),
+        failure=failure,
+        usage=usage,
+        cost_usd=cost,
+        tests=_tests(trial.parser_results),
+    )
+    return RunPart(run=run, path=str(path), role="owner", owns=str(owns))
+
+
+def _usage(trial: Trial) -> tuple[Usage | None, Literal["reported", "unknown"]]:
+    """Tokens as stated; 0 and 0 is what agents leave that do not count."""
+    if not trial.total_input_tokens and not trial.total_output_tokens:
+        return None, "unknown"
+    return Usage(input_tokens=trial.total_input_tokens, output_tokens=trial.total_output_tokens), "reported"
+
+
+def _failure(trial: Trial) -> Failure | None:
+    mode = trial.failure_mode
+    if mode in (None, "unset", "none"):
+        return None
+    return Failure(cause=CAUSES.get(str(mode), "unknown"), message=mode)
+
+
+def _outcome(trial: Trial, failure: Failure | None) -> Outcome:
+    if trial.is_resolved is not None:
+        return "passed" if trial.is_resolved else "failed"
+    return "errored" if failure else "not_scored"
+
+
+def _tests(results: dict[str, str] | None) -> TestResults | None:
+    if not results:
+        return None
+    passed = tuple(name for name, word in results.items() if word == "passed")
+    return TestResults(passed=passed, failed=tuple(name for name in results if results[name] != "passed"))
+
+
+def _accuracy(results: Results, path: Path) -> Iterator[Finding]:
+    verdicts: list[Any] = [trial.is_resolved for trial in results.results]
+    if results.accuracy is not None and verdicts:
+        yield stated_accuracy(
+            str(path),
+            stated=results.accuracy,
+            of=len(verdicts),
+            how="a trial without a verdict counts as not resolved",
+            verdicts=verdicts,
+        )
+
+
+FORMAT = LogFormat(
+    name=NAME,
+    title="Terminal-Bench results.json, of runs and of trials",
+    yields=("passed", "outcome", "failure", "tests", "usage where the agent counts", "times", "stated accuracy"),
+    recognizes=recognizes,
+    read=read,
+)

@@ -1,0 +1,149 @@
+"""Profiles: the versioned constants of a specification. A shipped one is never edited; a new one gets a new name."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from steelyard.errors import BadProfile, UnknownName
+from steelyard.records import endless_number
+
+DEFAULT = "outcome-1"
+
+
+class Grade(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A letter, the score from which it is given, and what it means."""
+
+    grade: str
+    at_least: float
+    meaning: str
+
+
+class FindingLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From where on a difference is worth a finding."""
+
+    judge_pass_threshold: float = 0.6
+    """A judge's pass below this score, or fail from it on, contradicts itself."""
+    judge_score_tolerance: float = 0.01
+    """Largest difference between a judge's stated and recomputed score that goes unmentioned."""
+    cost_tolerance: float = 0.01
+    """Largest relative difference between reported and priced cost that goes unmentioned."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The constants that made a result."""
+
+    name: str
+    """The name a result carries."""
+    spec: str
+    """The specification whose constants it holds."""
+    title: str = ""
+    """One line for people."""
+    extends: str | None = None
+    """A profile whose values hold where this one has none."""
+    expected_runs: int | None = None
+    """Runs a task should have in a group; another number is a finding. None expects nothing."""
+    base_tier: str = "T0"
+    """The tier that uplift is measured against."""
+    std_dev: Literal["population", "sample"] = "population"
+    """Which standard deviation is shown."""
+    constants: dict[str, Any] = {}  # Any: numbers, or tables of numbers that a specification names itself
+    """Constants of metric formulas, by the name of the parameter."""
+    findings: FindingLimits = FindingLimits()
+    """From where on a difference is mentioned."""
+    grades: tuple[Grade, ...] = ()
+    """Letters from the highest threshold down."""
+
+    def __post_init__(self) -> None:
+        _refuse_endless(self, self.name)
+
+    def constant(self, name: str, default: float) -> float:
+        """The profile's value of a constant, else the declared default."""
+        value = self.constants.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise BadProfile(f"constant {name!r} must be a number", where=self.name)
+        return value
+
+    def grade_of(self, score: float) -> Grade:
+        """The grade of a score; the lowest one below all thresholds.
+
+        >>> load_profile("outcome-1").grade_of(0.925).grade
+        'B'
+        """
+        if not self.grades:
+            raise BadProfile("the profile has no grades", where=self.name)
+        return next((grade for grade in self.grades if score >= grade.at_least), self.grades[-1])
+
+
+@cache
+def shipped_profiles() -> tuple[str, ...]:
+    """Names of the profiles that come with the package."""
+    folder = files("steelyard.profiles")
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def profile_text(name: str) -> str:
+    """A shipped profile's file, to be copied and changed."""
+    if name not in shipped_profiles():
+        raise UnknownName("profile", name, shipped_profiles())
+    return files("steelyard.profiles").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+
+
+def load_profile(name_or_path: str) -> Profile:
+    """The profile of that name, or the one in that TOML file."""
+    if name_or_path in shipped_profiles():
+        return _parse(profile_text(name_or_path), name_or_path)
+    path = Path(name_or_path)
+    if path.suffix != ".toml":
+        raise UnknownName("profile", name_or_path, shipped_profiles())
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadProfile(f"the profile cannot be read: {error}", where=name_or_path) from error
+    profile = _parse(text, name_or_path)
+    if profile.name in shipped_profiles() and profile != _parse(profile_text(profile.name), profile.name):
+        hint = 'a result names the profile that made it: write name = "mine"'
+        raise BadProfile(
+            f"the name {profile.name!r} belongs to a shipped profile with other values", where=name_or_path, hint=hint
+        )
+    return profile
+
+
+def _parse(text: str, where: str) -> Profile:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadProfile(f"not TOML: {error}", where=where) from error
+    parent = values.get("extends")
+    if parent is not None:
+        if parent not in shipped_profiles():
+            raise UnknownName("profile to extend", str(parent), shipped_profiles(), where=where)
+        values = _merged(tomllib.loads(profile_text(parent)), values)
+    _refuse_endless(values, where)
+    try:
+        profile = msgspec.convert(values, Profile)
+    except msgspec.ValidationError as error:
+        raise BadProfile(str(error).replace("`", "'"), where=where, hint="steelyard profiles show outcome-1") from error
+    thresholds = [grade.at_least for grade in profile.grades]
+    if thresholds != sorted(thresholds, reverse=True):
+        raise BadProfile("grades must stand from the highest threshold down", where=where)
+    return profile
+
+
+def _refuse_endless(values: Any, where: str) -> None:  # Any: TOML values, or a profile
+    endless = endless_number(values)
+    if endless is not None:
+        raise BadProfile(f"{endless[0]} is {endless[1]}, not a finite number", where=where, hint="write a number")
+
+
+def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:  # Any: TOML values
+    merged = dict(base)
+    for key, value in own.items():
+        inherited = merged.get(key)
+        merged[key] = _merged(inherited, value) if isinstance(inherited, dict) and isinstance(value, dict) else value
+    return merged

@@ -1,0 +1,163 @@
+"""From bytes or plain values to a Run, strictly: unknown keys, values out of range and broken lines are refused."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records._finite_numbers import endless_number
+from steelyard.records._known_fields import fields_at
+from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run
+
+_DECODER = msgspec.json.Decoder(Run)
+_UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
+_MISSING_FIELD = re.compile(r"missing required field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
+_AT_PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
+
+
+_WRONG_VALUE = re.compile(r"[Ii]nvalid enum value '(?P<value>.*?)'")
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "outcome": get_args(Outcome),
+    "failure.cause": get_args(FailureCause),
+    "].type": tuple(ComponentType),
+    "provenance[...]": get_args(Provenance),
+}
+"""The closed choices of a record, by the end of the place where they stand."""
+
+
+class Refused(ValueError):
+    """A record that cannot be a Run: what is wrong and what to do. The reader adds file and line."""
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def decode_run(line: bytes) -> Run:
+    """The Run in one line of JSON."""
+    try:
+        run = _DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        if "`x_" not in str(error):
+            raise _explained(error) from error
+        return convert_run(msgspec.json.decode(line))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Refused(_json_problem(error), "each line must be one JSON object") from error
+    if run.extra is not None:
+        raise _nameless_key()
+    return run
+
+
+def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # Any: JSON values
+    """The Run in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
+    if "x_" in values:
+        raise _nameless_key()
+    own = {key: value for key, value in values.items() if key.startswith("x_")}
+    known = {key: value for key, value in values.items() if key not in own}
+    if own:
+        known["x_"] = own
+    try:
+        return msgspec.convert(known, Run, strict=not from_text)
+    except msgspec.ValidationError as error:
+        raise _explained(error) from error
+
+
+def checked_run(given: Run | Mapping[str, Any]) -> Run:  # Any: values of a record's fields
+    """The run, held to the same types and ranges as one that is read: Python itself checks neither."""
+    run = given if isinstance(given, Run) else convert_run(dict(given))
+    try:
+        again = decode_run(encode_run(run))
+    except Refused:
+        _refuse_infinite(run)
+        raise
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise Refused(f"a value cannot stand in a record: {error}", "steelyard schema run shows the fields") from error
+    if again != run:
+        _refuse_infinite(run)
+    return again
+
+
+def _refuse_infinite(run: Run) -> None:
+    """Refuse numbers that JSON cannot hold; it would write null for them."""
+    endless = endless_number(msgspec.to_builtins(run))
+    if endless is not None:
+        raise Refused(f"{endless[0]}: the number {endless[1]} is not finite", "leave out what is not known")
+
+
+def encode_run(run: Run) -> bytes:
+    """The run as one line of JSON without a line end; `decode_run` gives the same run back."""
+    if run.extra is None:
+        return msgspec.json.encode(run, order="deterministic")
+    values = msgspec.to_builtins(run)
+    own = values.pop("x_")
+    return msgspec.json.encode(values | own, order="deterministic")
+
+
+def content_digest(run: Run) -> bytes:
+    """SHA-256 of what the record says, whatever its id and the file it stood in."""
+    bare = run if run.source is None else msgspec.structs.replace(run, source=None)
+    said = msgspec.json.encode(bare, order="deterministic")
+    if run.id is not None:
+        # The id is the first field; cutting it off is four times cheaper than making the record again without it.
+        said = b"{" + said[len(b'{"id":') + len(msgspec.json.encode(run.id)) + 1 :]
+    return hashlib.sha256(said).digest()
+
+
+def content_id(digest: bytes, occurrence: int) -> str:
+    """The id of a record that has none. The second of two equal records is another attempt and gets another id."""
+    if occurrence == 0:
+        return digest.hex()
+    return hashlib.sha256(digest + occurrence.to_bytes(8, "big")).hexdigest()
+
+
+def _nameless_key() -> Refused:
+    return Refused("key 'x_' has no name after the underscore", "write x_name")
+
+
+def _json_problem(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the JSON is nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return "not JSON: the text is not UTF-8"
+    text = str(error)
+    return f"not JSON: {text.removeprefix('JSON is malformed: ')}"
+
+
+def _explained(error: msgspec.ValidationError) -> Refused:
+    text = str(error)
+    unknown = _UNKNOWN_FIELD.search(text)
+    if unknown:
+        return _unknown_key(unknown["name"], unknown["path"])
+    absent = _MISSING_FIELD.search(text)
+    if absent:
+        place = f" in {absent['path'].removeprefix('$.')}" if absent["path"] else ""
+        return Refused(f"key {absent['name']!r} is missing{place}", f"add {absent['name']!r}")
+    at = _AT_PATH.search(text)
+    place = f"{at['path']}: " if at and at["path"] else ""
+    reason = _AT_PATH.sub("", text).replace("`", "")
+    hint = _known_values(place, text) or "steelyard schema run shows what each field may hold"
+    return Refused(place + reason[:1].lower() + reason[1:], hint)
+
+
+def _known_values(place: str, text: str) -> str | None:
+    """The nearest of the values that a closed choice allows, or all of them."""
+    wrong = _WRONG_VALUE.search(text)
+    choices = next((known for end, known in _CHOICES.items() if place.rstrip(": ").endswith(end)), None)
+    if wrong is None or choices is None:
+        return None
+    close = nearest(wrong["value"], choices)
+    return f"did you mean {close!r}?" if close else f"known: {', '.join(choices)}"
+
+
+def _unknown_key(name: str, path: str | None) -> Refused:
+    place = (path or "$").removeprefix("$").strip(".")
+    close = nearest(name, fields_at(Run, place) - {"x_"})
+    within = f" in {place}" if place else ""
+    own = "keys of your own begin with x_" + (" and stand at the top of the record" if place else "")
+    return Refused(f"unknown key {name!r}{within}", f"did you mean {close!r}?" if close else own)

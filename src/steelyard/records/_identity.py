@@ -1,0 +1,82 @@
+"""Which run a record tells of: an id given or made from the content, the same run read again, an id with other content.
+
+Tables find the same over whole columns (`tables/_duplicates.py`); both speak of it in the words below.
+"""
+
+from __future__ import annotations
+
+from steelyard.records._decoding import content_digest, content_id
+from steelyard.records._findings import Finding, Rejected
+from steelyard.records._run import Run
+
+
+class RunIds:
+    """Names records one after another and tells those that were read before.
+
+    >>> ids = RunIds()
+    >>> [ids.admit(Run(id="a", task="t"), path="f", line=line) for line in (1, 2)]
+    ['a', None]
+    """
+
+    def __init__(self) -> None:
+        self._content: dict[str, bytes | Run] = {}
+        """The digest of what was read under each id, or the record itself where it is held anyway."""
+        self._nameless: dict[bytes, int] = {}
+        self.repeated = 0
+        self.alike = 0
+
+    def admit(self, run: Run, *, path: str, line: int | None, in_memory: bool = False) -> str | Rejected | None:
+        """The run's id; None when it was read before, and the refusal when its id was read with other content.
+
+        A record that is `in_memory` anyway is looked at closely only when its id comes again.
+        """
+        if in_memory and run.id is not None and self._content.setdefault(run.id, run) is run:
+            return run.id
+        digest = content_digest(run)
+        id_, again = (run.id, 0) if run.id is not None else self._next_name(digest)
+        before = self._content.setdefault(id_, digest)
+        if before is digest:
+            self.alike += again > 0
+            return id_
+        if digest == (content_digest(before) if isinstance(before, Run) else before):
+            self.repeated += 1
+            return None
+        return id_conflict(id_, path=path, line=line)
+
+    def _next_name(self, digest: bytes) -> tuple[str, int]:
+        """The name of a record without one: the second of two equal records is another attempt."""
+        occurrence = self._nameless.get(digest, 0)
+        self._nameless[digest] = occurrence + 1
+        return content_id(digest, occurrence), occurrence
+
+    def findings(self) -> list[Finding]:
+        """How many records were counted once, and how many equal ones each for itself."""
+        return repeat_findings(self.repeated, self.alike)
+
+
+def id_conflict(id_: str, *, path: str, line: int | None) -> Rejected:
+    """The refusal of a record whose id was read with other content."""
+    return Rejected(
+        path=path,
+        line=line,
+        reason=f"id {id_!r} was seen before with other content",
+        hint="an id names one run: give this one its own",
+        code="id_conflict",
+    )
+
+
+def repeat_findings(repeated: int, alike: int) -> list[Finding]:
+    """What a reader should know of records that are the same."""
+    findings = []
+    if repeated:
+        message = f"{_records(repeated, 'was', 'were')} read again with the same id and content, and counted once"
+        findings.append(Finding(code="repeated", severity="info", message=message))
+    if alike:
+        have = _records(alike, "has", "have")
+        message = f"{have} no id and the same content as another: each counts as an attempt of its own"
+        findings.append(Finding(code="alike", severity="info", message=message))
+    return findings
+
+
+def _records(count: int, singular: str, many: str) -> str:
+    return f"1 record {singular}" if count == 1 else f"{count:,} records {many}"

@@ -1,0 +1,51 @@
+"""Which fields a record knows at a place inside it, so that a wrong name is answered with the right one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records._run import Record
+
+_UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `\$\.?(?P<place>.*)`)?$", re.DOTALL)
+LONGEST_NAME = 100
+
+
+def unknown_field(error: msgspec.ValidationError, record: type[Record]) -> tuple[str, str] | None:
+    """What the error says of a field that the record does not know, and the nearest it knows there; None for others."""
+    match = _UNKNOWN_FIELD.search(str(error))
+    if match is None:
+        return None
+    name, place = match["name"][:LONGEST_NAME], match["place"] or ""
+    known = fields_at(record, place)
+    close = nearest(name, known)
+    within = f" in {place}" if place else ""
+    hint = f"did you mean {close!r}?" if close else f"known: {', '.join(sorted(known))}"
+    return f"unknown field {name!r}{within}", hint
+
+
+def fields_at(record: type[Record], place: str) -> set[str]:
+    """The names of the fields at a place such as `judgments[0].criteria[...]`; of all records that may stand there.
+
+    >>> from steelyard.records._run import Run
+    >>> sorted(fields_at(Run, "failure"))
+    ['cause', 'message']
+    """
+    here = [record]
+    for name in re.sub(r"\[.*?\]", "", place).split(".") if place else ():
+        here = [inner for record_type in here for inner in _records_under(record_type, name)]
+    return {name for record_type in here for name in record_type.__struct_encode_fields__}
+
+
+def _records_under(record: type[Record], name: str) -> list[type[Record]]:
+    fields = [field for field in msgspec.structs.fields(record) if field.encode_name == name]
+    return [inner for field in fields for inner in _records_in(field.type)]
+
+
+def _records_in(hint: Any) -> list[type[Record]]:  # Any: a type annotation
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return [hint] if issubclass(hint, Record) else []
+    return [record for inner in get_args(hint) for record in _records_in(inner)]

@@ -1,0 +1,313 @@
+"""A submission to an arena, under the arena specification's field names."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from steelyard.records._decoding import Refused
+from steelyard.records._finite_numbers import MOST
+from steelyard.records._known_fields import unknown_field
+from steelyard.records._moments import as_utc
+from steelyard.records._run import Judgment, Name, Record, Run
+from steelyard.records._storable_text import MOST_NAME_BYTES, is_storable, is_too_long
+
+BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+Countable = Literal["total_tokens", "tool_calls", "iterations"]
+FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
+
+
+class Submission(Record, frozen=True, kw_only=True, gc=False):
+    """One entry for one task of an arena."""
+
+    id: Name
+    """A unique name; it is accepted once. A record without one gets it from its content."""
+    task_id: Name
+    """The task it is for."""
+    total_tokens: BoundedCount
+    """All tokens of the run, cache included."""
+    tool_calls: BoundedCount
+    """How many tools were called."""
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=MOST)] | None = None
+    """How many turns were taken; None is scored as one and listed as defaulted."""
+    execution_time: BoundedAmount | None = None
+    """Seconds; None and 0 are unknown, scored 50 and listed as defaulted."""
+    estimated_cost: BoundedAmount | None = None
+    """US dollars; None and 0 are unknown, scored 50 and listed as defaulted."""
+    success: bool | None = None
+    """The submitter's claim; None counts as true and is listed as defaulted."""
+    files_created: Annotated[tuple[FilePath, ...], msgspec.Meta(max_length=10_000)] | None = None
+    """Paths the submitter says were created."""
+    agent: Name | None = None
+    """The tool that did the work."""
+    model: Name | None = None
+    """The model it used."""
+    submitter: Name | None = None
+    """Who submits."""
+    submitted_at: datetime | None = None
+    """When; a time without a zone is read as UTC, a day alone as its midnight, None is the moment of acceptance."""
+    artifacts: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)] | None = None
+    """A folder or archive (tar, zip) with what was made; None leaves only claims to go by."""
+    judgments: Annotated[tuple[Judgment, ...], msgspec.Meta(max_length=1000)] | None = None
+    """Judges' scores, for criteria of type `judge`."""
+    lower_bounds: Annotated[tuple[Countable, ...], msgspec.Meta(max_length=3)] | None = None
+    """Counts of which only a part is known: they are scored as stated, and marked wherever the score is shown."""
+
+    def __post_init__(self) -> None:
+        # Written out, since this is the only Python that runs for each of a batch's submissions while they are read.
+        # What says the same is made the same, so that it has the same digest however a program wrote it.
+        if self.execution_time is not None:
+            if not math.isfinite(self.execution_time):
+                raise ValueError("execution_time is not a finite number")
+            if type(self.execution_time) is int:
+                msgspec.structs.force_setattr(self, "execution_time", float(self.execution_time))
+        if self.estimated_cost is not None:
+            if not math.isfinite(self.estimated_cost):
+                raise ValueError("estimated_cost is not a finite number")
+            if type(self.estimated_cost) is int:
+                msgspec.structs.force_setattr(self, "estimated_cost", float(self.estimated_cost))
+        if self.submitted_at is not None:
+            try:
+                moment = as_utc(self.submitted_at).astimezone(UTC)
+            except OverflowError as error:
+                raise ValueError("submitted_at lies outside the years 1 to 9999 of UTC") from error
+            if self.submitted_at.tzinfo is not UTC:
+                msgspec.structs.force_setattr(self, "submitted_at", moment)
+
+    @property
+    def defaulted(self) -> tuple[str, ...]:
+        """Fields that were absent, or 0 where 0 means unknown, and are scored by a default."""
+        unknown = [name for name in ("execution_time", "estimated_cost") if not getattr(self, name)]
+        return tuple(unknown + [name for name in ("iterations", "success") if getattr(self, name) is None])
+
+
+ONE_OBJECT = "each line must be one JSON object"
+_NAMELESS = "-"
+"""What stands for the id while the content of a submission without one is read."""
+_COUNTS = get_args(Countable)
+_TO_COMPLETE = {
+    "Object missing required field `id`",
+    "Expected `str`, got `null` - at `$.id`",
+    "Invalid RFC3339 encoded datetime - at `$.submitted_at`",
+    *(f"Expected `{kind}`, got `float` - at `$.{name}`" for kind in ("int", "int | null") for name in _COUNTS),
+}
+"""What msgspec says of a submission that may lack only what can be made out: its name, the time of a day, or that a
+count is whole although it is written with a decimal point."""
+_A_TIME = "2026-11-15 or 2026-11-15T12:00:00Z"
+_DECODER = msgspec.json.Decoder(Submission)
+_LINES = msgspec.json.Encoder()
+
+
+class _Incomplete(Refused):
+    """A submission that is sound so far, but for what can be made out."""
+
+
+def decode_submission(line: bytes) -> Submission:
+    """The submission in one JSON object, named by its content if it has no id; Refused says what is wrong with it."""
+    try:
+        return _decoded(line)
+    except _Incomplete:
+        try:
+            return convert_submission(msgspec.json.decode(line))
+        except RecursionError as error:
+            raise Refused("not JSON: nested too deeply", ONE_OBJECT) from error
+
+
+def _decoded(line: bytes) -> Submission:
+    try:
+        submission = _DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        refusal = _not_json(line) or _explained(error)
+        if str(error) in _TO_COMPLETE and not refusal.reason.startswith("not JSON"):
+            raise _Incomplete(refusal.reason, refusal.hint) from error
+        raise refusal from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Refused(f"not JSON: {problem}", ONE_OBJECT) from error
+    # JSON has NUL only as an escape, and ASCII as many bytes as characters: most records need no second look.
+    if b"\\u" in line:
+        return _checked(submission)
+    return submission if line.isascii() else _briefly_named(submission)
+
+
+def _not_json(line: bytes) -> Refused | None:
+    """The refusal of a line that is no JSON further on: a field that looks wrong may be all that was left of it."""
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except RecursionError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Refused(f"not JSON: {error}", ONE_OBJECT)
+    return None
+
+
+def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  # Any: JSON or CSV values
+    """The submission in plain values; with `from_text`, numbers and flags may be given as text, as in CSV.
+
+    One without `id` is named by its content, so the same submission has the same name whenever and wherever it is read.
+    A day alone is its midnight in UTC.
+    """
+    nameless = _states_no_id(values)
+    try:
+        whole = _at_midnight({**values, "id": _NAMELESS} if nameless else values)
+        submission = msgspec.convert(_with_whole_counts(whole), Submission, strict=not from_text)
+        return _named_by_content(_checked(submission)) if nameless else _checked(submission)
+    except msgspec.ValidationError as error:
+        raise _explained(error) from error
+    except RecursionError as error:
+        raise Refused("the values are nested too deeply") from error
+
+
+def _states_no_id(values: Any) -> bool:  # Any: JSON or CSV values
+    return isinstance(values, dict) and values.get("id") is None
+
+
+def _at_midnight(values: Any) -> Any:  # Any: as above
+    stated = values.get("submitted_at") if isinstance(values, dict) else None
+    if type(stated) is date:
+        return {**values, "submitted_at": datetime(stated.year, stated.month, stated.day, tzinfo=UTC)}
+    is_day = isinstance(stated, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", stated, re.ASCII)
+    return {**values, "submitted_at": f"{stated}T00:00:00Z"} if is_day else values
+
+
+def _with_whole_counts(values: Any) -> Any:  # Any: as above
+    """The values with counts as integers where they are whole: tables with gaps keep theirs as 3.0."""
+    if not isinstance(values, dict):
+        return values
+    whole = {name for name in _COUNTS if type(values.get(name)) is float and values[name].is_integer()}
+    return {name: int(value) if name in whole else value for name, value in values.items()} if whole else values
+
+
+def _named_by_content(submission: Submission) -> Submission:
+    """The submission under the SHA-256 of all it says."""
+    return msgspec.structs.replace(submission, id=hashlib.sha256(msgspec.json.encode(submission)).hexdigest())
+
+
+def check_submission(submission: Submission) -> bytes:
+    """The submission as JSON; one made by a program is held against all the rules that a read one has met."""
+    try:
+        encoded = msgspec.json.encode(submission)
+    except (TypeError, OverflowError, UnicodeEncodeError) as error:
+        raise Refused(f"not a submission: {error}") from error
+    _decoded(encoded)
+    return encoded
+
+
+def check_submissions(given: Sequence[Submission]) -> list[bytes | Refused]:
+    """`check_submission` of each; where all are sound, as they mostly are, in one go."""
+    try:
+        lines = _LINES.encode_lines(given)
+        _DECODER.decode_lines(lines)
+    except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError):
+        return [_checked_or_refused(submission) for submission in given]
+    # As in `_decoded`.
+    if b"\\u" in lines or (not lines.isascii() and any(is_too_long(submission.id) for submission in given)):
+        return [_checked_or_refused(submission) for submission in given]
+    return list(lines.splitlines())
+
+
+def _checked_or_refused(submission: Submission) -> bytes | Refused:
+    try:
+        return check_submission(submission)
+    except Refused as error:
+        return error
+
+
+def submission_digest(submission: Submission, artifacts_digest: str | None) -> str:
+    """SHA-256 of what the submission says, its artifacts by their content and not by where they lie."""
+    said = msgspec.structs.replace(submission, artifacts=artifacts_digest)
+    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+
+
+def submission_from_run(
+    run: Run, *, task_id: str, estimated_cost: float | None, submitter: str | None = None
+) -> Submission:
+    """The run as a submission; Refused where it lacks what a submission must state."""
+    usage = run.total_usage
+    tokens = [count for name in usage.__struct_fields__ if (count := getattr(usage, name)) is not None] if usage else []
+    if usage is not None and (usage.input_tokens is None or usage.output_tokens is None):
+        tokens = []  # a sum without one of the two would pass for the whole
+    values: dict[str, Any] = {  # Any: the fields' own types
+        "id": run.id,
+        "task_id": task_id,
+        "total_tokens": sum(tokens) if tokens else None,
+        "tool_calls": run.tool_calls,
+        "iterations": run.iterations,
+        "execution_time": run.elapsed_seconds,
+        "estimated_cost": estimated_cost,
+        "success": _success(run),
+        "files_created": run.files_created,
+        "agent": run.agent,
+        "model": run.model,
+        "submitter": submitter,
+        "submitted_at": run.ended_at,
+        "judgments": run.judgments,
+        "lower_bounds": _lower_bounds(run) or None,
+    }
+    for name in ("id", "total_tokens", "tool_calls"):
+        if values[name] is None:
+            raise Refused(f"the run does not state {name}", "an arena scores only what is known")
+    return convert_submission(msgspec.to_builtins({key: value for key, value in values.items() if value is not None}))
+
+
+def _success(run: Run) -> bool | None:
+    """The agent's claim, else the verdict as stated; a run that broke off without either did not succeed."""
+    if run.success is not None:
+        return run.success
+    broke_off = run.outcome == "errored" or run.failure is not None
+    return run.stated_pass if run.stated_pass is not None or not broke_off else False
+
+
+def _lower_bounds(run: Run) -> list[Countable]:
+    """The counts of which the run had more than it states."""
+    marked = {name.partition(".")[0] for name, how in (run.provenance or {}).items() if how == "lower_bound"}
+    if run.usage is None and any(
+        call.usage is None or call.usage.input_tokens is None or call.usage.output_tokens is None
+        for call in run.calls or ()
+    ):
+        marked.add("usage")
+    told: dict[str, Countable] = {"usage": "total_tokens", "tool_calls": "tool_calls", "iterations": "iterations"}
+    return [field for name, field in told.items() if name in marked]
+
+
+def _checked(submission: Submission) -> Submission:
+    for name in submission.__struct_fields__:
+        if _holds_forbidden(getattr(submission, name)):
+            raise Refused(f"{name} holds a NUL byte or half a character", "use plain text")
+    return _briefly_named(submission)
+
+
+def _briefly_named(submission: Submission) -> Submission:
+    if is_too_long(submission.id):
+        raise Refused(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8", "give it a shorter one")
+    return submission
+
+
+def _holds_forbidden(value: object) -> bool:
+    if isinstance(value, str):
+        return not is_storable(value)
+    if isinstance(value, Judgment):
+        return _holds_forbidden(value.judge) or _holds_forbidden(tuple(line.name for line in value.criteria or ()))
+    return isinstance(value, tuple) and any(_holds_forbidden(item) for item in value)
+
+
+def _explained(error: msgspec.ValidationError) -> Refused:
+    text = str(error)
+    unknown = unknown_field(error, Submission)
+    if unknown is not None:
+        return Refused(*unknown)
+    absent = re.search(r"missing required field `(.*?)`", text)
+    if absent:
+        return Refused(f"{absent[1]} is missing", f"add {absent[1]!r}")
+    at = re.search(r" - at `\$\.?(.*)`$", text)
+    place = f"{at[1]}: " if at and at[1] else ""
+    reason = (text[: at.start()] if at else text).replace("`", "")
+    hint = _A_TIME if "datetime" in reason else None
+    return Refused(place + reason[:1].lower() + reason[1:], hint)

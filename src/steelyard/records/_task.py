@@ -1,0 +1,218 @@
+"""What agents are asked to do, and how a submission is checked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from steelyard.errors import nearest
+from steelyard.records._finite_numbers import MOST, endless_number
+from steelyard.records._known_fields import unknown_field
+from steelyard.records._run import Name, Record, Share, Step
+from steelyard.records._storable_text import MOST_NAME_BYTES, forbidden_text, is_too_long
+
+Argument = Annotated[str, msgspec.Meta(max_length=4096)]
+CommandLine = Annotated[tuple[Argument, ...], msgspec.Meta(min_length=1, max_length=256)]
+RelativePath = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+Bound = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
+
+
+class FileExists(Record, frozen=True, kw_only=True, tag_field="type", tag="file_exists"):
+    """A file that must be among the artifacts."""
+
+    file_path: RelativePath
+    """Path inside the artifacts, as the submission's `files_created` would name it."""
+
+
+class NoErrors(Record, frozen=True, kw_only=True, tag_field="type", tag="no_errors"):
+    """The workflow ended without an error: `success` is not false, and the error log, if named, is there and empty."""
+
+    error_log: RelativePath | None = None
+    """A file that holds something only when there were errors; None when the task has none."""
+
+
+class TestsPass(Record, frozen=True, kw_only=True, tag_field="type", tag="tests_pass"):
+    """The tests pass on the artifacts."""
+
+    __test__ = False  # pytest must not take this for a test class
+
+    command: CommandLine | None = None
+    """What runs the tests; None discovers Python's unittest cases and wants at least one."""
+    tests: str | None = None
+    """A folder of the task's own tests, laid over the artifacts so that a submission cannot bring its own."""
+    seconds: Seconds = 60.0
+    """Time after which they have failed."""
+
+
+class CodeCompiles(Record, frozen=True, kw_only=True, tag_field="type", tag="code_compiles"):
+    """The code compiles."""
+
+    command: CommandLine | None = None
+    """What compiles it; None compiles every Python file and wants at least one."""
+    files: str | None = None
+    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
+    seconds: Seconds = 60.0
+    """Time after which it has failed."""
+
+
+class CommandSucceeds(Record, frozen=True, kw_only=True, tag_field="type", tag="command"):
+    """A command run in a copy of the artifacts ends with the expected status."""
+
+    command: CommandLine
+    """Program and arguments; no shell."""
+    exit_status: Annotated[int, msgspec.Meta(ge=0, le=255)] = 0
+    """The status that counts as met."""
+    files: str | None = None
+    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
+    seconds: Seconds = 60.0
+    """Time after which it has failed."""
+
+
+class MinFunctionality(CommandSucceeds, frozen=True, kw_only=True, tag_field="type", tag="min_functionality"):
+    """Another name for `command`."""
+
+
+class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="judge"):
+    """A judge's score reaches a threshold."""
+
+    threshold: Share
+    """The least score that counts as met."""
+    judge: Name | None = None
+    """Whose score counts; None takes the mean of all judges."""
+    command: CommandLine | None = None
+    """A judge of the task's own, run on the artifacts: the last line it prints is the score, 0 to 1."""
+    files: str | None = None
+    """A folder of the task's own files, laid over the artifacts so that a submission cannot bring its own."""
+    seconds: Seconds = 60.0
+    """Time after which the judge has given no score."""
+
+
+SuccessCriterion = (
+    FileExists | NoErrors | TestsPass | CodeCompiles | CommandSucceeds | MinFunctionality | JudgeThreshold
+)
+CRITERION_TYPES = tuple(
+    str(kind.__struct_config__.tag)
+    for kind in (FileExists, NoErrors, TestsPass, CodeCompiles, CommandSucceeds, MinFunctionality, JudgeThreshold)
+)
+
+
+WEIGHTS_TOLERANCE = 1e-9
+"""How far weights may add up to something else than 1: thirds are written with a few digits."""
+
+
+class ScoreWeights(Record, frozen=True, kw_only=True):
+    """A task's own weights of the four scores; they must add up to 1, so that scores stay within 0 and 100."""
+
+    efficiency: Share
+    """Weight of the efficiency score."""
+    speed: Share
+    """Weight of the speed score."""
+    cost: Share
+    """Weight of the cost score."""
+    correctness: Share
+    """Weight of the correctness score."""
+
+    def __post_init__(self) -> None:
+        total = self.efficiency + self.speed + self.cost + self.correctness
+        if abs(total - 1) > WEIGHTS_TOLERANCE:
+            raise ValueError(f"the four weights add up to {total:g}, not to 1")
+
+
+class BaselineDefaults(Record, frozen=True, kw_only=True):
+    """A task's own numbers in place of the profile's default baseline; None keeps the profile's."""
+
+    median_tokens: Bound | None = None
+    min_tokens: Bound | None = None
+    max_tokens: Bound | None = None
+    median_tool_calls: Bound | None = None
+    min_tool_calls: Bound | None = None
+    max_tool_calls: Bound | None = None
+    median_execution_time: Bound | None = None
+    min_execution_time: Bound | None = None
+    max_execution_time: Bound | None = None
+    median_cost: Bound | None = None
+    min_cost: Bound | None = None
+    max_cost: Bound | None = None
+    median_iterations: Bound | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "tool_calls", "execution_time", "cost"):
+            low, high = getattr(self, f"min_{name}"), getattr(self, f"max_{name}")
+            if low is not None and high is not None and low > high:
+                raise ValueError(f"min_{name} is above max_{name}")
+
+
+class Task(Record, frozen=True, kw_only=True):
+    """What agents are asked to do."""
+
+    id: Name
+    """The name that a Run's `task` and a submission's `task_id` hold."""
+    title: str | None = None
+    """A line for people."""
+    category: str | None = None
+    """The kind of work, where tasks are weighed by it."""
+    difficulty: str | None = None
+    """How hard it is, in the profile's words; None adjusts nothing."""
+    success_criteria: tuple[SuccessCriterion, ...] = ()
+    """What a submission must meet; none means that correctness is 100."""
+    tools: tuple[Name, ...] | None = None
+    """Agents that may take part; None admits all."""
+    models: tuple[Name, ...] | None = None
+    """Models that may take part; None admits all."""
+    weights: ScoreWeights | None = None
+    """The task's own weights; None takes those of its category, else the profile's."""
+    baseline: BaselineDefaults | None = None
+    """The task's own default baseline; None takes the profile's."""
+    expected_steps: tuple[Step, ...] | None = None
+    """Steps on the way; runs of this task that state none of their own are measured against these."""
+
+    def __post_init__(self) -> None:
+        if "\0" in self.id:
+            raise ValueError("the task's id holds a NUL byte")
+
+
+def convert_task(values: Any) -> Task:  # Any: JSON or TOML values
+    """The task in plain values; ValueError says what is wrong, with the nearest right word."""
+    criteria = values.get("success_criteria") if isinstance(values, dict) else None
+    for number, criterion in enumerate(criteria if isinstance(criteria, list) else []):
+        kind = criterion.get("type") if isinstance(criterion, dict) else None
+        if kind not in CRITERION_TYPES:
+            close = nearest(str(kind), CRITERION_TYPES)
+            advice = f"did you mean {close!r}?" if close else f"known: {', '.join(CRITERION_TYPES)}"
+            raise ValueError(f"success criterion {number + 1} has the unknown type {kind!r} ({advice})")
+        if kind == "min_functionality" and "command" not in criterion:
+            raise ValueError(f"success criterion {number + 1} (min_functionality) needs a command")
+    endless = endless_number(values)
+    if endless is not None:
+        raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
+    try:
+        return msgspec.convert(values, Task)
+    except msgspec.ValidationError as error:
+        unknown = unknown_field(error, Task)
+        reason = f"{unknown[0]} ({unknown[1]})" if unknown is not None else str(error).replace("`", "'")
+        raise ValueError(reason) from error
+
+
+def check_task(task: Task) -> str:
+    """The task as JSON; one made by a program is held against all the rules that a read one has met."""
+    endless = endless_number(task)
+    if endless is not None:
+        raise ValueError(f"{endless[0]} is {endless[1]}, not a finite number")
+    # Not asked when a task is read from a store: an older version may have kept one that such a database took.
+    place = forbidden_text(task)
+    if place is not None:
+        raise ValueError(f"{place} holds a NUL byte or half a character (use plain text)")
+    for name in ("tools", "models"):
+        admitted = getattr(task, name)
+        if admitted is not None and not admitted:
+            raise ValueError(f"{name} is empty, so that nobody could take part (leave it out to admit all)")
+    try:
+        definition = msgspec.json.encode(task, order="deterministic")
+    except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
+        raise ValueError(f"a value cannot stand in a task: {error}") from error
+    convert_task(msgspec.json.decode(definition))
+    if is_too_long(task.id):
+        raise ValueError(f"the id is longer than {MOST_NAME_BYTES} bytes of UTF-8 (give the task a shorter one)")
+    return definition.decode()

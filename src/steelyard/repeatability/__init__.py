@@ -1,0 +1,55 @@
+"""The same prompt many times: contract, oracle, canon, normalization, distance, repair."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard._doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.repeatability._canon_choice import (
+        CanonShelf as CanonShelf,
+        ChosenCanon as ChosenCanon,
+        canon_of_experiment as canon_of_experiment,
+        choose_canon as choose_canon,
+    )
+    from steelyard.repeatability._distance import (
+        DISTANCE_VERSION as DISTANCE_VERSION,
+        signature as signature,
+    )
+    from steelyard.repeatability._extraction import (
+        EXTRACTION_VERSION as EXTRACTION_VERSION,
+    )
+    from steelyard.repeatability._languages import (
+        language_named as language_named,
+        language_of as language_of,
+    )
+    from steelyard.repeatability._normalization import (
+        Level as Level,
+        default_level as default_level,
+        level_named as level_named,
+    )
+    from steelyard.repeatability._oracle import (
+        Oracle as Oracle,
+        Verdict as Verdict,
+        oracle_version as oracle_version,
+    )
+    from steelyard.repeatability._prompts import (
+        KEYS as KEYS,
+        Contracts as Contracts,
+        Prompt as Prompt,
+        read_prompts as read_prompts,
+    )
+    from steelyard.repeatability._repair import (
+        REPAIR_VERSION as REPAIR_VERSION,
+        Repaired as Repaired,
+        repair as repair,
+    )
+    from steelyard.repeatability._workbench import (
+        Compared as Compared,
+        Workbench as Workbench,
+        prompt_intervals as prompt_intervals,
+        prompt_metrics as prompt_metrics,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

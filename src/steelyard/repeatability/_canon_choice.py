@@ -1,0 +1,123 @@
+"""Finding, setting and checking the canon of a prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from steelyard.errors import CanonExists, CanonPrompt, CanonVersions
+from steelyard.records import Canon, Finding
+from steelyard.repeatability._distance import DISTANCE_VERSION, signature
+from steelyard.repeatability._oracle import Verdict, oracle_version
+from steelyard.repeatability._prompts import Prompt
+from steelyard.repeatability._workbench import Workbench
+
+if TYPE_CHECKING:
+    from steelyard.store import Store
+
+
+@dataclass
+class CanonShelf:
+    """Canons by prompt: in a store, or for this call only."""
+
+    store: Store | None
+    _held: dict[str, Canon] = field(default_factory=dict)
+
+    def get(self, prompt: str) -> Canon | None:
+        """The canon in force."""
+        if self.store is None:
+            return self._held.get(prompt)
+        from steelyard.store import canon_of  # brings SQLAlchemy
+
+        return canon_of(self.store, prompt)
+
+    def set(self, canon: Canon) -> Canon:
+        """Set it; the one that another process set in the same moment wins."""
+        if self.store is None:
+            return self._held.setdefault(canon.prompt, canon)
+        from steelyard.store import set_canon  # brings SQLAlchemy
+
+        try:
+            return set_canon(self.store, canon)
+        except CanonExists:
+            in_force = self.get(canon.prompt)
+            if in_force is None:
+                raise
+            return in_force
+
+
+@dataclass(frozen=True)
+class ChosenCanon:
+    """The canon that a prompt's outputs are compared with."""
+
+    code: str
+    normalized: str
+    signature: str
+    origin: str
+    from_run: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def canon_of_experiment(prompt: Prompt, bench: Workbench) -> ChosenCanon | None:
+    """The canon that came with an experiment file."""
+    if prompt.canon is None:
+        return None
+    text = bench.form(prompt.canon).text
+    return ChosenCanon(prompt.canon, text, signature(text), "experiment file")
+
+
+def choose_canon(
+    prompt: Prompt, verdicts: Sequence[Verdict], bench: Workbench, shelf: CanonShelf
+) -> ChosenCanon | None:
+    """The canon in force, or the first output that the oracle passes, which becomes it; None when none passes."""
+    contract = prompt.contract
+    if contract is None:
+        return None
+    in_force = shelf.get(contract.id)
+    if in_force is not None:
+        return _checked(in_force, prompt, bench, "stored" if shelf.store is not None else "not kept")
+    for answer, verdict in zip(prompt.answers, verdicts, strict=True):
+        if verdict.passed:
+            text = bench.form(answer.code).text
+            canon = shelf.set(
+                Canon(
+                    prompt=contract.id,
+                    code=answer.code,
+                    normalized=text,
+                    signature=signature(text),
+                    contract=contract.snapshot(),
+                    normalization_version=bench.version,
+                    oracle_version=oracle_version(),
+                    distance_version=DISTANCE_VERSION,
+                    origin=answer.run,
+                )
+            )
+            return _checked(canon, prompt, bench, "set now" if shelf.store is not None else "not kept")
+    return None
+
+
+def _checked(canon: Canon, prompt: Prompt, bench: Workbench, origin: str) -> ChosenCanon:
+    ours = (
+        ("normalization", canon.normalization_version, bench.version),
+        ("oracle", canon.oracle_version, oracle_version()),
+        ("distance", canon.distance_version, DISTANCE_VERSION),
+    )
+    differing = [(what, theirs, mine) for what, theirs, mine in ours if theirs != mine]
+    if differing:
+        raise CanonVersions(canon.prompt, differing)
+    _check_question(canon, prompt)
+    findings: tuple[Finding, ...] = ()
+    if prompt.contract is not None and canon.contract != prompt.contract.snapshot():
+        message = f"the contract is not the one that the canon of {canon.prompt!r} was set under"
+        findings = (Finding(code="contract_changed", message=message, where=canon.prompt),)
+    return ChosenCanon(canon.code, canon.normalized, canon.signature, origin, canon.origin, findings)
+
+
+def _check_question(canon: Canon, prompt: Prompt) -> None:
+    """Refuse a canon whose contract asked something else under the same id; spaces and line ends do not count."""
+    ours = prompt.contract.prompt if prompt.contract is not None else ""
+    theirs = str(json.loads(canon.contract).get("prompt", ""))
+    if ours.split() and theirs.split() and ours.split() != theirs.split():
+        raise CanonPrompt(canon.prompt, theirs=theirs, ours=ours)

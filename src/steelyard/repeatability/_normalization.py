@@ -1,0 +1,141 @@
+"""Normalization: what two programs must agree on to count as the same. Each level has a versioned name."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import msgspec
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.repeatability._languages import PYTHON, language_named
+from steelyard.repeatability._python_source import parse_python, unparse_python
+from steelyard.repeatability._scopes import rename_locals_in_order
+from steelyard.repeatability._token_streams import SEPARATOR, token_stream, tokens_version
+
+Level = Literal["text", "ast", "tree", "names"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_INTERPRETER = f"cpython{sys.version_info.major}.{sys.version_info.minor}"
+_FENCE = re.compile(r"\A[ \t]*(`{3,}|~{3,})[^\n]*\n(.*\n)?[ \t]*\1[`~]*[ \t]*\Z", re.DOTALL)
+
+
+class Normalized(msgspec.Struct, frozen=True, kw_only=True):
+    """Source text in normal form."""
+
+    text: str
+    """What signatures and distances are made of."""
+    version: str
+    """Level, its version and what else it depends on; texts of two versions are never compared."""
+    fell_back: str | None = None
+    """Why the text level had to do instead; None when the level itself was used."""
+
+
+def level_named(name: str) -> Level:
+    """The level of that name; UnknownName with the nearest otherwise."""
+    for level in LEVELS:
+        if level == name:
+            return level
+    raise UnknownName("normalization level", name, LEVELS)
+
+
+def default_level(language: str | None) -> Level:
+    """`ast` for Python, `tree` for the other languages with a grammar, `text` for an unknown one."""
+    if language is None:
+        return "text"
+    return "ast" if language_named(language) == PYTHON else "tree"
+
+
+def normalization_version(level: Level, language: str | None = PYTHON) -> str:
+    """The versioned name of a level. What unparse or a grammar writes depends on its release, which is part of it."""
+    if level == "text":
+        return "text-1"
+    if level == "tree":
+        return f"tree-1+{tokens_version(language_named(language or ''))}"
+    return f"{level}-1+{_INTERPRETER}"
+
+
+def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON) -> Normalized:
+    r"""The code in normal form; normalizing it again changes nothing.
+
+    >>> normalize('def f( a ):\n  "Adds."\n  return a+1 # one more').text
+    'def f(a):\n    return a + 1\n'
+    """
+    version = normalization_version(level, language)
+    plain = _text(code)
+    if level == "text":
+        return Normalized(text=plain, version=version)
+    if level == "tree" and SEPARATOR in code:  # a token stream already, or a text no grammar was made for
+        return Normalized(text=code, version=version, fell_back=f"holds the separator U+{ord(SEPARATOR):04X}")
+    normal_form = _FORMS[level]
+    if level != "tree" and language is not None and language_named(language) != PYTHON:
+        raise UsageError(f"the level {level!r} is for Python, and this is {language}", hint="use --level tree")
+    # The plain text is the second try: taking off a fence or a blank after a backslash can make text parse.
+    for candidate in (code, plain):
+        normal = normal_form(candidate, language)
+        if normal is not None:
+            return Normalized(text=f"{normal}\n" if normal else "", version=version)
+    return Normalized(text=plain, version=version, fell_back=f"does not parse as {language or 'code'}")
+
+
+def _text(code: str) -> str:
+    text = code.replace("\r\n", "\n").replace("\r", "\n")
+    while True:
+        lines = [line.rstrip() for line in text.lstrip("\ufeff").split("\n")]
+        while lines and not lines[0]:
+            lines.pop(0)
+        while lines and not lines[-1]:
+            lines.pop()
+        text = "\n".join(lines)
+        fenced = _FENCE.match(text)
+        if fenced is None:
+            return f"{text}\n" if text else ""
+        text = fenced[2] or ""
+
+
+def _ast(code: str, _language: str | None) -> str | None:
+    tree = parse_python(code)
+    if tree is None:
+        return None
+    drop_docstrings(tree)
+    return unparse_python(tree)
+
+
+def _names(code: str, _language: str | None) -> str | None:
+    tree = parse_python(code)
+    if tree is None:
+        return None
+    drop_docstrings(tree)
+    rename_locals_in_order(tree)
+    return unparse_python(tree)
+
+
+def _tree(code: str, language: str | None) -> str | None:
+    if language is None:
+        raise UsageError("the level 'tree' needs to know the language", hint="say --language")
+    return token_stream(code, language_named(language))
+
+
+_FORMS: dict[str, Callable[[str, str | None], str | None]] = {"ast": _ast, "names": _names, "tree": _tree}
+
+
+def drop_docstrings(tree: ast.Module) -> None:
+    """Take out docstrings until none is left; an emptied body becomes `pass`."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = 0
+            while first < len(node.body) and _is_text(node.body[first]):
+                first += 1
+            if first:
+                node.body = node.body[first:] or [ast.Pass()]
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

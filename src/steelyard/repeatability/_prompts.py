@@ -1,0 +1,310 @@
+"""From inputs to prompts: what was asked, and the answers in order."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import BadContract, SteelyardError, UnreadableFile, nearest
+from steelyard.formats import PlacedRun
+from steelyard.records import Finding, Rejected, Run, RunIds
+from steelyard.repeatability._contract import Contract, read_contract
+from steelyard.repeatability._extraction import extract_code
+from steelyard.repeatability._languages import PYTHON, language_of
+from steelyard.repeatability._skyt_files import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
+from steelyard.settings import is_stdin
+from steelyard.tables import gather
+
+_CONTRACT_ENDINGS = (".toml", ".json")
+MOST_ANSWER_BYTES = 16 * 1024 * 1024
+"""A larger file is no answer of a model."""
+_ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
+_RECORD_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
+KEYS = ("task", "agent", "model", "tier", "experiment")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One output of the prompt."""
+
+    code: str
+    """The program, extracted from the answer."""
+    run: str
+    """The run or file it came from."""
+    repaired: str | None = None
+    """Another tool's repaired version."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt with its answers in order."""
+
+    name: str
+    answers: tuple[Answer, ...]
+    language: str | None = PYTHON
+    key: dict[str, str | None] = field(default_factory=dict)
+    canon: str | None = None
+    """The canon that came with the input."""
+    contract: Contract | None = None
+    is_experiment: bool = False
+    """Whether it came as an experiment file with a canon of its own, which never enters the store."""
+    findings: tuple[Finding, ...] = ()
+
+
+class Contracts:
+    """The contracts that the user named: one file, or a folder of them."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._by_id: dict[str, Contract] = {}
+        self._path = path
+        if path is None:
+            return
+        if not path.exists():
+            raise BadContract("there is no such file or folder", where=str(path))
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        for file in files:
+            if path.is_dir() and file.suffix.lower() not in _CONTRACT_ENDINGS:
+                continue
+            contract = read_contract(file)
+            if contract.id in self._by_id:
+                raise BadContract(f"the id {contract.id!r} is taken by another contract too", where=str(file))
+            self._by_id[contract.id] = contract
+        if not self._by_id:
+            hint = f"a contract is a file that ends in {' or '.join(_CONTRACT_ENDINGS)}"
+            raise BadContract("the folder holds no contract", where=str(path), hint=hint)
+
+    def unused(self, prompts: Sequence[Prompt]) -> list[Finding]:
+        """A finding when contracts were named and none belongs to a prompt."""
+        if not self._by_id or any(prompt.contract is not None for prompt in prompts):
+            return []
+        tasks = list(dict.fromkeys(prompt.key.get("task") or prompt.name for prompt in prompts))
+        alike = next(((id_, close) for id_ in self._by_id if (close := nearest(id_, tasks))), None)
+        message = f"no prompt has the id of a contract ({_some(self._by_id)}; prompts: {_some(tasks)})"
+        if alike is not None:
+            message += f"; is {alike[0]!r} meant for {alike[1]!r}?"
+        return [Finding(code="contract_unused", message=message, where=str(self._path))]
+
+    def came_from(self, path: Path) -> bool:
+        """Whether the file is the contract itself."""
+        return self._path is not None and path.resolve() == self._path.resolve()
+
+    def only(self) -> Contract | None:
+        """The contract when exactly one was given."""
+        return next(iter(self._by_id.values())) if len(self._by_id) == 1 else None
+
+    def named(self, task: str, *, tasks: int) -> Contract | None:
+        """The contract of that id. A single contract is also that of a single task, whatever its name."""
+        return self._by_id.get(task) or (self.only() if tasks == 1 else None)
+
+
+def read_prompts(
+    inputs: Sequence[Path | Run],
+    *,
+    by: Sequence[str],
+    contracts: Contracts,
+    language: str | None,
+    needs_contract: bool,
+) -> tuple[list[Prompt], list[Rejected]]:
+    """All prompts of the inputs, in the order given; files that cannot be used are set aside."""
+    reader = _Reader(by, contracts, language, needs_contract)
+    for given in inputs:
+        if isinstance(given, Run):
+            reader.add_run(given, "records", None)
+        else:
+            reader.add_path(given)
+    return reader.finish(), reader.rejected
+
+
+class _Reader:
+    def __init__(self, by: Sequence[str], contracts: Contracts, language: str | None, needs_contract: bool) -> None:
+        self.by = by
+        self.contracts = contracts
+        self.language = language
+        self.needs_contract = needs_contract
+        self.rejected: list[Rejected] = []
+        self._prompts: list[Prompt | str] = []
+        self._runs: dict[str, list[Run]] = {}
+        self._ids = RunIds()
+        self._loose: list[Path] = []
+
+    def add_path(self, path: Path) -> None:
+        try:
+            if is_stdin(path):
+                self._add_records(path)
+            elif path.is_dir():
+                self._add_folder(path)
+            elif not path.exists():
+                raise UnreadableFile(str(path), "there is no such file")
+            elif looks_like_experiment(path):
+                self._prompts += [self._experiment(experiment) for experiment in read_experiments(path)]
+            elif path.suffix.lower() in _RECORD_ENDINGS:
+                self._add_records(path)
+            else:
+                self._loose.append(path)
+                if len(self._loose) == 1:
+                    self._prompts.append("loose files")
+        except UnreadableFile as error:
+            code = "unreadable_file"
+            self.rejected.append(
+                Rejected(path=error.where or str(path), reason=error.message, hint=error.hint, code=code)
+            )
+        except OSError as error:
+            self.rejected.append(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
+
+    def _add_folder(self, folder: Path) -> None:
+        answers, left_out = [], []
+        for path in sorted(folder.iterdir(), key=_natural):
+            if path.name.startswith("."):
+                continue
+            if path.is_dir() or (path.suffix.lower() in _RECORD_ENDINGS and not self.contracts.came_from(path)):
+                self.add_path(path)
+            elif path.suffix.lower() in _ANSWER_ENDINGS or language_of(path.suffix) is not None:
+                answers.append(path)
+            else:
+                left_out.append(path.name)
+        if answers:
+            prompt = self._folder(folder.resolve().name, answers)
+            if left_out:
+                message = f"{len(left_out)} files are neither programs nor answers: {', '.join(left_out[:5])}"
+                prompt = replace(
+                    prompt, findings=(Finding(code="left_out", severity="info", message=message, where=str(folder)),)
+                )
+            self._prompts.append(prompt)
+
+    def _folder(self, name: str, paths: list[Path]) -> Prompt:
+        contract = self.contracts.named(name, tasks=1)
+        endings = Counter(language_of(path.suffix) for path in paths if language_of(path.suffix))
+        common = endings.most_common(1)[0][0] if endings else None
+        language = self.language or (contract.language if contract else None) or common or PYTHON
+        answers = []
+        for path in paths:
+            answer = self._answer(path, language)
+            if answer is not None:
+                answers.append(answer)
+        return Prompt(contract.id if contract else name, tuple(answers), language=language, contract=contract)
+
+    def _answer(self, path: Path, language: str) -> Answer | None:
+        try:
+            if path.stat().st_size > MOST_ANSWER_BYTES:
+                raise UnreadableFile(str(path), f"larger than {MOST_ANSWER_BYTES} bytes")
+            text = path.read_bytes().decode("utf-8")
+        except (UnreadableFile, OSError, UnicodeDecodeError) as error:
+            reason = error.message if isinstance(error, SteelyardError) else str(error)
+            self.rejected.append(Rejected(path=str(path), reason=f"not an answer: {reason}", code="unreadable_file"))
+            return None
+        # A file with the ending of a language is a program; any other is an answer with a program in it.
+        is_code = language_of(path.suffix) is not None
+        return Answer(text if is_code else extract_code(text, language=language_of(language)).code, path.name)
+
+    def _add_records(self, path: Path) -> None:
+        for entry in gather([path], workers=1):
+            if isinstance(entry, Rejected):
+                self.rejected.append(entry)
+            elif isinstance(entry, PlacedRun):
+                self.add_run(entry.run, entry.path, entry.line)
+
+    def add_run(self, run: Run, path: str, line: int | None) -> None:
+        id_ = self._ids.admit(run, path=path, line=line)
+        if isinstance(id_, Rejected):
+            self.rejected.append(id_)
+        if not isinstance(id_, str):
+            return
+        if run.output is None:
+            reason = "the record has no output.text, which repeatability compares"
+            self.rejected.append(Rejected(path=path, line=line, reason=reason))
+            return
+        group = self._group(run)
+        if group not in self._runs:
+            self._runs[group] = []
+            self._prompts.append(group)
+        self._runs[group].append(run)
+
+    def _group(self, run: Run) -> str:
+        return "\0".join(f"{key}={getattr(run, key) or ''}" for key in self.by)
+
+    def finish(self) -> list[Prompt]:
+        """The prompts, records grouped and loose files together."""
+        tasks = len({run.task for runs in self._runs.values() for run in runs})
+        return [
+            prompt_or_group if isinstance(prompt_or_group, Prompt) else self._late(prompt_or_group, tasks)
+            for prompt_or_group in self._prompts
+        ]
+
+    def _late(self, group: str, tasks: int) -> Prompt:
+        if group not in self._runs:
+            return self._folder("outputs", self._loose)
+        runs = self._runs[group]
+        contract = self.contracts.named(runs[0].task, tasks=tasks)
+        named = Counter(run.output.language for run in runs if run.output and run.output.language)
+        stated = named.most_common(1)[0][0] if named else PYTHON
+        language = self.language or (contract.language if contract else None) or stated
+        findings = []
+        if len(named) > 1:
+            message = f"outputs are in {len(named)} languages ({', '.join(sorted(named))}); all are read as {language}"
+            findings.append(Finding(code="mixed_languages", message=message))
+        key = {name: getattr(runs[0], name) for name in self.by}
+        answers = [self._answer_of(run, number, language_of(language)) for number, run in enumerate(runs, 1)]
+        shown = " / ".join(str(value) for value in key.values() if value is not None) or "all runs"
+        return Prompt(shown, tuple(answers), language=language, key=key, contract=contract, findings=tuple(findings))
+
+    @staticmethod
+    def _answer_of(run: Run, number: int, language: str | None) -> Answer:
+        assert run.output is not None  # add_run sets aside runs without one
+        repaired = run.output.repaired
+        return Answer(
+            extract_code(run.output.text, language=language).code,
+            run.id or f"run {number}",
+            None if repaired is None else extract_code(repaired, language=language).code,
+        )
+
+    def _experiment(self, experiment: Experiment) -> Prompt:
+        findings = []
+        repaired: Iterable[str | None] = experiment.repaired or ()
+        if experiment.repaired is not None and len(experiment.repaired) != len(experiment.raw):
+            message = (
+                f"{len(experiment.raw)} outputs but {len(experiment.repaired)} repaired ones:"
+                " those without stay as they were"
+            )
+            findings.append(Finding(code="repaired_count", message=message, where=experiment.path))
+        padded = [*repaired, *([None] * len(experiment.raw))]
+        answers = tuple(
+            Answer(code, f"output {number}", fixed)
+            for number, (code, fixed) in enumerate(zip(experiment.raw, padded, strict=False), 1)
+        )
+        contract = self.contracts.only()
+        if contract is None and self.needs_contract and experiment.contract is not None:
+            try:
+                read = contract_from_skyt(experiment.contract, where=experiment.path)
+            except BadContract as error:
+                message = f"the contract cannot be used, so nothing is repaired: {error.message}"
+                findings.append(
+                    Finding(code="bad_contract", severity="warning", message=message, where=experiment.path)
+                )
+            else:
+                contract = read.contract
+                findings += [note for note in (read.finding(experiment.path),) if note is not None]
+        key: dict[str, Any] = {"model": experiment.model} if experiment.model else {}
+        return Prompt(
+            experiment.prompt,
+            answers,
+            key=key,
+            canon=experiment.canon,
+            contract=contract,
+            is_experiment=True,
+            findings=tuple(findings),
+        )
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
+
+
+def _natural(path: Path) -> tuple[tuple[int, int, str], ...]:
+    """The order in which people number files: output_2 before output_10."""
+    parts: Iterator[str] = iter(re.split(r"(\d+)", path.name))
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)

@@ -1,0 +1,136 @@
+"""Normal forms, signatures and distances, each computed once for each distinct text."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from steelyard.metrics import catalog
+from steelyard.records import Missing
+from steelyard.repeatability._distance import Distance, distance, pairs_within, signature
+from steelyard.repeatability._normalization import Level, Normalized, normalization_version, normalize
+
+PAIR_CELLS = 100_000_000_000
+"""Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
+_NO_CANON = Missing("there is no canon, so what repair did cannot be measured")
+_NEEDS_CANON = (
+    "rescue_rate",
+    "rescue_rate_noncanonical",
+    "delta_r_anchor",
+    "delta_r_anchor_measured",
+    "delta_mu",
+    "delta_p_tau",
+)
+SHARES = ("r_anchor", "r_anchor_pre", "p_tau_pre", "p_tau_post", "rescue_rate")
+"""Metrics that count successes among N outputs, which Wilson's interval is for."""
+
+
+@dataclass
+class Workbench:
+    """What is known of texts at one level in one language."""
+
+    level: Level
+    language: str | None
+    _forms: dict[str, Normalized] = field(default_factory=dict)
+    _distances: dict[tuple[str, str], Distance] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """The version of the normal form."""
+        return normalization_version(self.level, self.language)
+
+    def form(self, code: str) -> Normalized:
+        """The code in normal form."""
+        if code not in self._forms:
+            self._forms[code] = normalize(code, level=self.level, language=self.language)
+        return self._forms[code]
+
+    def signature(self, code: str) -> str:
+        """The signature of the code's normal form."""
+        return signature(self.form(code).text)
+
+    def distance(self, code: str, canon: str | None) -> Distance:
+        """Distance of the code to a canon in normal form; 1 without a canon."""
+        if canon is None:
+            return Distance(value=1.0)
+        text = self.form(code).text
+        if (text, canon) not in self._distances:
+            self._distances[text, canon] = distance(text, canon)
+        return self._distances[text, canon]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the metrics of a prompt are made of: they depend on nothing else."""
+
+    signatures: Sequence[str]
+    digests: Sequence[str]
+    d_pre: Sequence[float]
+    d_post: Sequence[float]
+    texts: Sequence[str]
+    """Normal forms before repair."""
+    has_canon: bool
+
+
+def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missing]:
+    """Every repeatability metric of one prompt, by name."""
+    known: dict[str, object] = {
+        "signatures": list(compared.signatures),
+        "digests": list(compared.digests),
+        "d_pre": list(compared.d_pre),
+        "d_post": list(compared.d_post),
+        **_pairs(compared.texts, tau),
+    }
+    metrics: dict[str, float | Missing] = {}
+    for declared in catalog().at("prompt"):  # each comes after those it needs
+        constants = {"tau": tau} if "tau" in declared.constants else {}
+        value = declared(**{name: known[name] for name in declared.inputs}, **constants)
+        if not compared.has_canon and declared.name in _NEEDS_CANON and compared.signatures:
+            value = _NO_CANON
+        metrics[declared.name] = known[declared.name] = value
+    return {name: metrics[name] for name in sorted(metrics)}
+
+
+def _pairs(texts: Sequence[str], tau: float) -> dict[str, object]:
+    """Sums over all pairs of outputs, from distinct texts and their counts."""
+    counts = sorted(Counter(texts).items())
+    distinct, weights = [text for text, _ in counts], [count for _, count in counts]
+    outputs = len(texts)
+    pairs = outputs * (outputs - 1) // 2
+    if pairs == 0:
+        nothing = Missing("there is no pair of outputs")
+        return {"pair_distance_sum": nothing, "output_pairs": nothing, "near_pairs": nothing}
+    known: dict[str, object] = {"output_pairs": pairs, "near_pairs": pairs_within(distinct, weights, tau=tau)}
+    lengths = [len(text) for text in distinct]
+    cells = (sum(lengths) ** 2 - sum(length**2 for length in lengths)) // 2
+    if cells > PAIR_CELLS:
+        known["pair_distance_sum"] = Missing(
+            "there are too many long outputs to compare every pair; see pairs_within_tau"
+        )
+    else:
+        known["pair_distance_sum"] = math.fsum(
+            distance(distinct[row], distinct[column]).value * weights[row] * weights[column]
+            for row in range(len(distinct))
+            for column in range(row)
+        )
+    return known
+
+
+def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) -> dict[str, dict[str, object]]:
+    """Intervals: Wilson's for shares of outputs, a bootstrap for the modal mass."""
+    from steelyard.statistics import (
+        modal_mass,  # brings numpy
+        wilson,  # brings numpy and scipy
+    )
+
+    n = len(compared.signatures)
+    intervals: dict[str, dict[str, object]] = {}
+    for name in SHARES:
+        value = metrics[name]
+        if not isinstance(value, Missing):
+            intervals[name] = wilson(round(value * n), n).as_dict()
+    if n:
+        intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
+    return intervals

@@ -1,0 +1,212 @@
+"""Comparisons, ranks, gates and judges as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from steelyard.metrics import catalog
+from steelyard.records import key_text
+from steelyard.reports._measurement_tables import ARROWS, DASH
+from steelyard.reports._plain_text import clean
+from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.standings import (
+    Comparison,
+    Flip,
+    Interval,
+    Judged,
+    Pair,
+    Ranking,
+    RankPlace,
+    amount,
+    level_of,
+    tasks_text,
+)
+
+FLIPS_SHOWN = 8
+
+
+def comparison_lines(result: Comparison) -> Iterator[str]:
+    """The sentences, and before them what each pair has in common."""
+    for pair in result.pairs:
+        yield clean(coverage_text(result.a.label, pair))
+        for judged in pair.metrics:
+            yield f"  {clean(judged.sentence)}"
+
+
+def coverage_text(a: str, pair: Pair) -> str:
+    """Which tasks a comparison stands on."""
+    cover = pair.coverage
+    left_out = [f"{len(cover.only_a):,} only {a} tried"] if cover.only_a else []
+    left_out += [f"{len(cover.only_b):,} only {pair.b.label} tried"] if cover.only_b else []
+    rest = f" (left out: {', '.join(left_out)})" if left_out else ""
+    return f"{pair.b.label} against {a}: {tasks_text(cover.common)} in common{rest}"
+
+
+def comparison_tables(result: Comparison) -> Iterator[Table]:
+    """One table a pair: both figures, the difference with its interval, p, effect size and verdict."""
+    for pair in result.pairs:
+        title = f"{_lettered(pair.b.label, 'B')} against {_lettered(result.a.label, 'A')}"
+        table = plain_table(title)
+        table.add_column("metric")
+        p_title = "p" if result.correction == "none" else f"p, {result.correction}"
+        for title in ("A", "B", "B - A", "interval", p_title, "Cliff's δ", "tasks"):
+            table.add_column(title, justify="right")
+        table.add_column("B is")
+        for judged in pair.metrics:
+            add_row(table, *_cells(judged))
+        yield table
+        yield from _flip_table(pair, a=result.a.label)
+
+
+def _lettered(label: str, letter: str) -> str:
+    """The label with the letter that stands for it in the table, unless it carries one."""
+    return label if label.endswith(f"({letter})") else f"{label} ({letter})"
+
+
+def _cells(judged: Judged) -> list[str]:
+    difference = judged.found
+    declared = catalog()[difference.metric]
+    p_value = DASH if judged.adjusted_p is None else f"{judged.adjusted_p:.3g}"
+    return [
+        declared.title,
+        DASH if difference.a is None else level_of(difference.a, declared.unit),
+        DASH if difference.b is None else level_of(difference.b, declared.unit),
+        DASH if difference.value is None else amount(difference.value, declared.unit, signed=True),
+        range_text(difference.interval, declared.unit),
+        p_value,
+        DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
+        f"{difference.tasks:,}",
+        judged.verdict,
+    ]
+
+
+def range_text(interval: Interval, unit: str) -> str:
+    """The limits, without the unit."""
+    if interval.low is None or interval.high is None:
+        return DASH
+    return f"{amount(interval.low, unit, bare=True)} to {amount(interval.high, unit, bare=True)}"
+
+
+def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
+    judged = next((candidate for candidate in pair.metrics if candidate.found.metric == "pass_rate"), None)
+    if judged is None or not (judged.found.gained or judged.found.lost):
+        return
+    difference = judged.found
+    same = difference.tasks - len(difference.gained) - len(difference.lost)
+    counts = f"{len(difference.gained):,} gained, {len(difference.lost):,} lost, {same:,} as before"
+    table = plain_table(f"Tasks that flip from {a} to {pair.b.label}: {counts}")
+    table.add_column("task")
+    table.add_column("A", justify="right")
+    table.add_column("B", justify="right")
+    for flips in (difference.gained, difference.lost):
+        for flip in flips[:FLIPS_SHOWN]:
+            add_row(table, clean(flip.task), level_of(flip.a, "share"), level_of(flip.b, "share"))
+        if len(flips) > FLIPS_SHOWN:
+            add_row(table, _more(flips), "", "")
+    yield table
+
+
+def _more(flips: Sequence[Flip]) -> str:
+    word = "gained" if flips[0].b > flips[0].a else "lost"
+    return f"... {len(flips) - FLIPS_SHOWN:,} more {word}"
+
+
+def ranking_tables(result: Ranking) -> Iterator[Table]:
+    """The places with bands, the score with its interval, cost beside it; then pass@k where tasks were tried again."""
+    declared = catalog()[result.on]
+    arrow = ARROWS[declared.better]
+    table = plain_table(
+        f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks, by {result.order}"
+    )
+    table.add_column("place", justify="right")
+    for name in result.by:
+        table.add_column(name)
+    if result.order == "bradley-terry":
+        table.add_column("strength", justify="right")
+    table.add_column(declared.title.lower(), justify="right")
+    table.add_column(f"{result.options.level * 100:g} % interval", justify="right")
+    for title in ("cost a run", "cost of pass", "Pareto"):
+        table.add_column(title, justify="right")
+    table.add_column("runs", justify="right")
+    for place in result.places:
+        add_row(
+            table,
+            place.band,
+            *(clean(key_text(value)) for value in place.key.values()),
+            *([] if place.strength is None else [f"{place.strength:+.2f}"]),
+            DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
+            range_text(place.score, declared.unit),
+            _cost_text(place),
+            DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
+            _front_text(place),
+            f"{place.runs:,}",
+        )
+    yield table
+    yield from _passes_table(result)
+
+
+def _cost_text(place: RankPlace) -> str:
+    """The mean cost, with how many runs it is over where that is not all of them."""
+    if place.cost_usd is None:
+        return DASH
+    cost = level_of(place.cost_usd, "USD")
+    return cost if place.cost_runs == place.runs else f"{cost} ({place.cost_runs:,} of {place.runs:,})"
+
+
+def _front_text(place: RankPlace) -> str:
+    if place.on_front is None or place.front_share is None:
+        return DASH
+    return f"{'*' if place.on_front else ' '} {place.front_share:.0%}"
+
+
+def _passes_table(result: Ranking) -> Iterator[Table]:
+    tried = [k for k in (1, 2, 3, 4, 5, 10) if any(k in place.passes for place in result.places)]
+    if not tried:
+        return
+    table = plain_table("At least one of k attempts passes (pass@k) / all of them pass (pass^k), in percent")
+    for name in result.by:
+        table.add_column(name)
+    for k in tried:
+        table.add_column(f"k = {k}", justify="right")
+    for place in result.places:
+        cells = [DASH if value is None else clean(str(value)) for value in place.key.values()]
+        cells += [_passes_text(place, k) for k in tried]
+        add_row(table, *cells)
+    yield table
+
+
+def _passes_text(place: RankPlace, k: int) -> str:
+    """Both figures, with the tasks that have k scored attempts where that is not all of them."""
+    if k not in place.passes:
+        return DASH
+    some, every = place.passes[k]
+    if some.estimate is None or every.estimate is None:
+        return DASH
+    figures = f"{100 * some.estimate:.1f} / {100 * every.estimate:.1f}"
+    return figures if some.n == place.tasks else f"{figures} ({some.n:,} of {place.tasks:,} tasks)"
+
+
+def ranking_lines(result: Ranking) -> Iterator[str]:
+    """Who leads, in a sentence, and what the marks mean."""
+    leaders = [place for place in result.places if place.best == 1]
+    names = [
+        clean(" ".join(key_text(value) for value in place.key.values() if value is not None) or DASH)
+        for place in leaders
+    ]
+    if len(result.places) == 1:
+        yield f"{names[0]} is the only one, so there is nobody to lead."
+    elif len(leaders) == 1 and result.order == "ranked-pairs":
+        yield f"{names[0]} wins against everybody by the majority of tasks; how surely is not told by this order."
+    elif len(leaders) == 1:
+        yield f"{names[0]} leads on {result.on}, surely."
+    else:
+        yield f"Nobody leads surely on {result.on}: {_listed(names)} cannot be told from the best."
+    yield "A band such as 2-4 holds the places that the data leave open."
+    yield "Pareto: * nobody scores as much for less money; behind it, how often that is so when tasks are drawn anew."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:6]) + ([f"{len(names) - 6} more"] if len(names) > 6 else [])
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]

@@ -1,0 +1,68 @@
+"""A gate's result for a build: a table for the log and a Markdown summary for the page of the build."""
+
+from __future__ import annotations
+
+import re
+
+from rich.table import Table
+
+from steelyard.metrics import catalog
+from steelyard.reports._comparisons import range_text
+from steelyard.reports._measurement_tables import DASH
+from steelyard.reports._plain_text import clean
+from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.standings import Gate, RuleCheck, amount, level_of, tasks_text
+
+MARKS = {"holds": "✅", "fails": "❌", "cannot be told": "❔"}
+HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", "result")
+
+
+def gate_table(result: Gate) -> Table:
+    """One row a rule, for a log."""
+    table = plain_table(f"Gate over {tasks_text(result.tasks, 'common ')}: {result.result}")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("rule", "result") else "right")
+    for check in result.checks:
+        add_row(table, *_cells(check))
+    return table
+
+
+def _cells(check: RuleCheck) -> list[str]:
+    unit = catalog()[check.rule.metric].unit
+    known = check.baseline is not None and check.candidate is not None
+    gap = (check.candidate or 0.0) - (check.baseline or 0.0)
+    return [
+        check.rule.text,
+        DASH if check.baseline is None else level_of(check.baseline, unit),
+        DASH if check.candidate is None else level_of(check.candidate, unit),
+        amount(gap, unit, signed=True) if known else DASH,
+        range_text(check.found.interval, unit) + (" (from the limit)" if check.rule.relative else ""),
+        f"{check.found.tasks:,}",
+        check.result,
+    ]
+
+
+def gate_markdown(result: Gate) -> str:
+    """The summary for a build's page; every text that comes from data is escaped."""
+    lines = [f"## {MARKS[result.result]} Steelyard gate: {result.result}", ""]
+    lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    for check in result.checks:
+        cells = [_escaped(cell) for cell in _cells(check)]
+        cells[-1] = f"{MARKS[check.result]} {cells[-1]}"
+        lines.append("| " + " | ".join(cells) + " |")
+    lines.append("")
+    lines += [f"- {_escaped(check.sentence)}" for check in result.checks]
+    warnings = [finding for finding in result.findings if finding.severity != "info"]
+    if warnings:
+        lines += ["", f"<details><summary>{len(warnings)} findings</summary>", ""]
+        lines += [f"- {_escaped(finding.message)}" for finding in warnings[:50]]
+        lines += ["", "</details>"]
+    level = f"{result.options.level * 100:g} %"
+    lines += ["", f"Intervals at {level}, profile {_escaped(result.profile)}, seed {result.options.seed}.", ""]
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown and HTML leave alone."""
+    plain = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_|\[\]#!~@])", r"\\\1", plain)

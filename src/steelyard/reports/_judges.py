@@ -1,0 +1,139 @@
+"""What was found of judges, as sentences and tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from steelyard.reports._measurement_tables import DASH
+from steelyard.reports._plain_text import clean
+from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.standings import Agreement, Interval, JudgeRecord, Judges
+
+TASKS_SHOWN = 30
+WORDS = ((0.8, "agree well"), (0.667, "agree enough for tentative conclusions"), (0.0, "agree too little to rely on"))
+"""What an alpha means (Krippendorff 2004): from 0.8 reliable, from 0.667 tentative, below neither."""
+
+
+def judge_lines(result: Judges) -> Iterator[str]:
+    """Agreement, strictness, sums and contradictions, a sentence each."""
+    yield from (clean(line) for line in _lines(result))
+
+
+def _lines(result: Judges) -> Iterator[str]:
+    yield _agreement_sentence(result)
+    for record in result.judges:
+        text = _strictness(record)
+        if text:
+            yield text
+    for record in result.judges:
+        if record.differing:
+            yield (
+                f"{record.judge} states another score than its criteria give (by more than {result.tolerance:g}) in "
+                f"{record.differing:,} of {record.checked:,} judgments, {record.mean_error:+.3f} on average."
+            )
+    contradictions = sum(record.contradictions for record in result.judges)
+    if contradictions:
+        votes = "1 vote goes" if contradictions == 1 else f"{contradictions:,} votes go"
+        yield f"{votes} against the judge's own score (pass from {result.threshold:g} on)."
+
+
+def _agreement_sentence(result: Judges) -> str:
+    alpha = result.overall.scores
+    count = len(result.judges)
+    if count < 2:
+        return f"There is one judge, {result.judges[0].judge}, so agreement cannot be told."
+    if alpha.estimate is None:
+        return f"Whether the {count} judges agree cannot be told: {alpha.reason}."
+    words = next((word for least, word in WORDS if alpha.estimate >= least), "disagree more than chance would")
+    limits = f", {alpha.level * 100:g} % interval {_range(alpha)}" if alpha.known else f"; no interval: {alpha.reason}"
+    return f"The {count} judges {words}: alpha {alpha.estimate:.3f} on {_count(result.overall.runs, 'run')}{limits}."
+
+
+def _strictness(record: JudgeRecord) -> str | None:
+    severity = record.severity
+    if severity.estimate is None or not severity.excludes(0.0):
+        return None
+    side = "below" if severity.estimate < 0 else "above"
+    kind = "strict" if severity.estimate < 0 else "lenient"
+    return (
+        f"{record.judge} is {kind}: {abs(severity.estimate):.3f} {side} the others on the same runs"
+        f" ({_range(severity)})."
+    )
+
+
+def _range(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return DASH
+    return f"{interval.low:.3f} to {interval.high:.3f}"
+
+
+def _number(value: float | None) -> str:
+    return DASH if value is None else f"{value:.3f}"
+
+
+def _signed(value: float | None) -> str:
+    return DASH if value is None else f"{round(value, 3) + 0.0:+.3f}"  # adding 0 turns -0.0 into 0.0
+
+
+def judge_tables(result: Judges) -> Iterator[Table]:
+    """Judges, pairs of judges, and tasks."""
+    table = plain_table(f"{_count(len(result.judges), 'judge')} of {_count(result.runs, 'run')}")
+    table.add_column("judge")
+    for title in ("runs", "mean score", "severity", "interval", "stated - recomputed", "differing", "contradictions"):
+        table.add_column(title, justify="right")
+    for record in result.judges:
+        add_row(
+            table,
+            clean(record.judge),
+            f"{record.runs:,}",
+            _number(record.mean),
+            _signed(record.severity.estimate),
+            _range(record.severity),
+            _signed(record.mean_error),
+            f"{record.differing:,} of {record.checked:,}" if record.checked else DASH,
+            f"{record.contradictions:,}",
+        )
+    yield table
+    if result.kappas:
+        yield _pairs(result)
+    yield _tasks(result)
+
+
+def _pairs(result: Judges) -> Table:
+    table = plain_table("Pass or fail: Cohen's kappa of each pair")
+    table.add_column("judges")
+    table.add_column("kappa", justify="right")
+    table.add_column("runs", justify="right")
+    for (first, second), (kappa, n) in result.kappas.items():
+        add_row(table, clean(f"{first}, {second}"), _number(kappa), f"{n:,}")
+    return table
+
+
+def _tasks(result: Judges) -> Table:
+    table = plain_table("Agreement by task")
+    table.add_column("task")
+    for title in ("runs", "alpha of scores", "interval", "alpha of votes", "Fleiss' kappa", "split votes"):
+        table.add_column(title, justify="right")
+    shown = list(result.tasks.items())[:TASKS_SHOWN]
+    for task, agreement in [*shown, ("all", result.overall)]:
+        add_row(table, clean(task), *_agreement_cells(agreement))
+    if len(result.tasks) > TASKS_SHOWN:
+        add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
+    return table
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _agreement_cells(agreement: Agreement) -> list[str]:
+    return [
+        f"{agreement.runs:,}",
+        _number(agreement.scores.estimate),
+        _range(agreement.scores),
+        _number(agreement.votes.estimate),
+        _number(agreement.fleiss),
+        f"{agreement.split:,} of {agreement.voted:,}",
+    ]

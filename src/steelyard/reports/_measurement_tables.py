@@ -1,0 +1,185 @@
+"""Measurements as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from steelyard.metrics import catalog
+from steelyard.records import key_text, tier_meaning
+from steelyard.results import STATISTICS, Group, GroupValue, Measurement, Statistics
+
+if TYPE_CHECKING:
+    from steelyard.standings import Interval
+from steelyard.reports._plain_text import clean
+from steelyard.reports._terminal_tables import add_row, plain_table
+
+ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
+DASH = "-"
+
+OVERVIEW: tuple[tuple[str, str], ...] = (
+    ("pass_rate", "mean"),
+    ("impl_rate", "median"),
+    ("composite_score", "median"),
+    ("cost_usd", "median"),
+    ("cost_of_pass", "value"),
+    ("duration_seconds", "median"),
+)
+"""The metrics of the first table and the statistic of each that is shown."""
+
+
+def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[Table]:
+    """The overview by group, then tiers and token components where there are any; with `every`, all statistics too."""
+    yield _overview(result)
+    if result.across:
+        yield _tiers(result)
+    if any(group.components for group in result.groups):
+        yield _components(result)
+    if every:
+        for group in result.groups:
+            yield _all_statistics(group)
+
+
+def number_text(value: float | None, unit: str) -> str:
+    """A number as people read it: dollars to the hundredth of a cent, shares to three places, counts with commas."""
+    if value is None:
+        return DASH
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if unit == "tokens":
+        return f"{value:,.0f}"
+    if unit == "USD":
+        return f"{value:,.4f}"
+    if unit == "s":
+        return f"{value:,.1f}"
+    return f"{value:.3f}"
+
+
+def heading(name: str, statistic: str | None = None) -> str:
+    """A metric's title with its unit and the direction that is better."""
+    declared = catalog()[name]
+    arrow = ARROWS[declared.better]
+    second = "" if statistic in (None, "value") else f"{statistic} "
+    unit = "" if declared.unit in ("share", "ratio") else f"{declared.unit} "
+    return f"{declared.title}\n{second}{unit}{arrow}".rstrip()
+
+
+def _overview(result: Measurement) -> Table:
+    runs = "1 run" if result.n == 1 else f"{result.n:,} runs"
+    table = plain_table(f"{runs}, profile {result.profile}, prices {result.prices}")
+    for name in result.by:
+        table.add_column(name)
+    if not result.by:
+        table.add_column("")
+    table.add_column("runs", justify="right")
+    shown = [(name, statistic) for name, statistic in OVERVIEW if all(name in group.metrics for group in result.groups)]
+    for name, statistic in shown:
+        table.add_column(heading(name, statistic), justify="right")
+    table.add_column("grade")
+    for group in result.groups:
+        cells = [group_key_text(group, name) for name in result.by] or ["all"]
+        cells.append(f"{group.n:,}")
+        cells += [cell_text(group.metrics[name], statistic, catalog()[name].unit, group.n) for name, statistic in shown]
+        cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
+        add_row(table, *cells)
+    return table
+
+
+def group_key_text(group: Group, name: str) -> str:
+    """The value of a group's key; a tier with what it means."""
+    value = group.key[name]
+    scheme = group.key.get("tier_scheme", "seed")
+    meaning = tier_meaning(str(value), str(scheme)) if name == "tier" else None
+    return clean(f"{value} {meaning}" if meaning else key_text(value))
+
+
+def cell_text(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
+    """The number, with "count of N" behind it when not all runs have one."""
+    if isinstance(value, GroupValue):
+        text = number_text(value.value, unit) + _range_text(value.interval, unit)
+        return f"{text} ({value.count:,} of {n:,})" if value.value is not None and value.missing else text
+    text = number_text(getattr(value, statistic), unit) + _range_text(value.intervals.get(statistic), unit)
+    return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
+
+
+def _range_text(interval: Interval | None, unit: str) -> str:
+    """The limits behind a figure; a new line, so that columns stay narrow."""
+    if interval is None or interval.low is None:
+        return ""
+    return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
+
+
+def _tiers(result: Measurement) -> Table:
+    table = plain_table("Across tiers")
+    rest = [name for name in result.by if name != "tier"]
+    tiers = list(dict.fromkeys(tier for across in result.across for tier in across.uplift))
+    for name in rest:
+        table.add_column(name)
+    base = result.across[0].base
+    for tier in tiers:
+        table.add_column(f"{tier} uplift\nover {base} ↑", justify="right")
+    names = list(result.across[0].values)
+    for name in names:
+        table.add_column(heading(name), justify="right")
+    for across in result.across:
+        cells = [key_text(across.key[name]) for name in rest]
+        for tier in tiers:
+            uplift = across.uplift[tier].value if tier in across.uplift else None
+            cells.append(DASH if uplift is None else f"{uplift:+.1%}")
+        cells += [_significant(across.values[name].value) for name in names]
+        add_row(table, *cells)
+    return table
+
+
+def _significant(value: float | None) -> str:
+    return DASH if value is None else f"{value:.4g}"
+
+
+def _components(result: Measurement) -> Table:
+    table = plain_table("Tokens by component: share of tokens / share of cost")
+    for name in result.by:
+        table.add_column(name)
+    if not result.by:
+        table.add_column("")
+    types = [
+        name
+        for name in next(group.components for group in result.groups if group.components)
+        if any(group.components and (group.components[name].tokens or 0) > 0 for group in result.groups)
+    ]
+    table.add_column("tokens", justify="right")
+    for name in types:
+        table.add_column(name.replace("_", "\n"), justify="right")
+    for group in result.groups:
+        cells = [group_key_text(group, name) for name in result.by] or ["all"]
+        tokens = [part.tokens for part in group.components.values() if part.tokens is not None]
+        cells.append(f"{sum(tokens):,.0f}" if tokens else DASH)
+        for name in types:
+            part = group.components.get(name)
+            cells.append(f"{_percent(part.token_share)} / {_percent(part.cost_share)}" if part else DASH)
+        add_row(table, *cells)
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return DASH if share is None else f"{share:.0%}"
+
+
+def _all_statistics(group: Group) -> Table:
+    table = plain_table(f"{group.label}: {group.n:,} runs")
+    table.add_column("metric")
+    for name in ("value", *STATISTICS, "n of N"):
+        table.add_column(name, justify="right")
+    table.add_column("why missing")
+    for name, value in group.metrics.items():
+        unit = catalog()[name].unit
+        label = f"{name} {ARROWS[catalog()[name].better]}".rstrip()
+        if isinstance(value, GroupValue):
+            cells = [number_text(value.value, unit), *[""] * (len(STATISTICS) + 1)]
+        else:
+            numbers = [number_text(getattr(value, statistic), unit) for statistic in STATISTICS]
+            cells = ["", *numbers, f"{value.count:,} of {group.n:,}"]
+        add_row(table, label, *cells, value.reason or "")
+    return table

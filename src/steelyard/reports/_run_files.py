@@ -1,0 +1,130 @@
+"""Runs as files: JSON lines, CSV and Parquet, in the shape that the native readers read back."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.records import Record, Run, encode_run, own_cell, plain_type
+from steelyard.reports._output_places import check_file, writing
+
+RUN_FILE_ENDINGS = (".jsonl", ".csv", ".parquet")
+FLAT_PARTS = ("usage", "failure", "source")
+"""Parts whose fields stand in columns of their own; other parts are JSON in a cell."""
+
+
+def write_runs(runs: Iterable[Run], path: Path) -> int:
+    """Writes the runs and gives their number; the ending says how. A half-written file is not left behind."""
+    check_file(path, endings=RUN_FILE_ENDINGS)
+    writers: dict[str, Callable[[Iterable[Run], Path], int]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with writing(path):
+            count = writers[path.suffix.lower()](runs, partial)
+            partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
+
+
+def _jsonl(runs: Iterable[Run], path: Path) -> int:
+    count = 0
+    with path.open("wb") as file:
+        for run in runs:
+            file.write(encode_run(run) + b"\n")
+            count += 1
+    return count
+
+
+Row = dict[str, Any]  # Any: cells of any type
+
+
+def flat_row(run: Run) -> Row:
+    """The run as columns: text, numbers, flags and times as they are, lists and objects as JSON.
+
+    Keys of the user's own are kept as they are: what a cell can hold depends on the format.
+    """
+    row: Row = {}
+    for name in Run.__struct_fields__:
+        value = getattr(run, name)
+        if value is None:
+            continue
+        if name in FLAT_PARTS:
+            row |= _part_cells(name, value)
+        elif name == "extra":
+            row |= value
+        else:
+            row[name] = value if isinstance(value, str | int | float | bool | datetime) else _json(value)
+    return row
+
+
+def _part_cells(name: str, part: Record) -> Row:
+    """A column for each field; a part that columns could not give back, since nothing would stand in them, is JSON."""
+    cells = {f"{name}.{leaf}": cell for leaf in part.__struct_fields__ if (cell := getattr(part, leaf)) is not None}
+    return cells if cells and "" not in cells.values() else {name: _json(part)}
+
+
+def _json(value: Any) -> str:  # Any: a part of a run
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _columns(rows: Iterable[Row]) -> list[str]:
+    seen = {name for row in rows for name in row}
+    known = [name for name in Run.__struct_fields__ if name in seen]
+    parts = sorted(name for name in seen if name.partition(".")[0] in FLAT_PARTS and name not in known)
+    own = sorted(name for name in seen if name.startswith("x_"))
+    return [*known, *parts, *own]
+
+
+def _csv(runs: Iterable[Run], path: Path) -> int:
+    rows = [flat_row(run) for run in runs]
+    columns = _columns(rows) or ["task"]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        bare = csv.writer(file, lineterminator="\n")
+        # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
+        quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for cells in chain([columns], ([_text(name, row) for name in columns] for row in rows)):
+            (quoted if any("\r" in cell for cell in cells) else bare).writerow(cells)
+    return len(rows)
+
+
+def _text(name: str, row: Row) -> str:
+    if name not in row:
+        return ""
+    cell = row[name]
+    if name.startswith("x_"):
+        return own_cell(cell)
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return cell.isoformat() if isinstance(cell, datetime) else repr(cell) if isinstance(cell, float) else str(cell)
+
+
+def _parquet(runs: Iterable[Run], path: Path) -> int:
+    import polars as pl  # heavy: not needed by those who write JSON lines
+
+    rows = [flat_row(run) for run in runs]
+    columns = _columns(rows) or ["task"]
+    frame = pl.DataFrame({name: _typed(name, rows) for name in columns}, strict=False)
+    with path.open("wb") as file:  # Polars itself does not take every name that a file may have
+        frame.write_parquet(file)
+    return len(rows)
+
+
+def _typed(name: str, rows: Sequence[Row]) -> list[Any]:  # Any: cells that a column of one type holds
+    """The column's cells, all of one type.
+
+    Own values of several types are bytes of JSON, which no reader takes for text; times not all in UTC are text.
+    """
+    cells = [row[name] for row in rows if name in row]
+    if name.startswith("x_"):
+        if plain_type(cells) is None:
+            return [own_cell(row[name]).encode() if name in row else None for row in rows]
+    elif any(isinstance(cell, datetime) and cell.tzinfo is not UTC for cell in cells):
+        return [row[name].isoformat() if name in row else None for row in rows]
+    return [row.get(name) for row in rows]

@@ -1,0 +1,258 @@
+"""What `measure` gives: numbers with their counts, ready to be shown, written or read by a script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import MissingExtra
+from steelyard.records import Finding, Rejected, finding_dict, key_label, set_aside_findings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from steelyard.standings import Interval
+
+STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Statistics of a per-run metric over the runs of a group; None where there is no value."""
+
+    median: float | None
+    mean: float | None
+    mode: float | None
+    min: float | None
+    max: float | None
+    std_dev: float | None
+    count: int
+    missing: int
+    reason: str | None = None
+    """Why no run has a value, where none has."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """The range of the mean and of the median, where asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupValue:
+    """A metric of the group as a whole."""
+
+    value: float | None
+    reason: str | None = None
+    """Why there is no value."""
+    interval: Interval | None = None
+    """Its range, where asked for."""
+    count: int | None = None
+    """How many runs (or tiers) the scarcest input is known for."""
+    missing: int = 0
+    """How many it is not known for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentShare:
+    """One component type's tokens and cost in a group."""
+
+    tokens: float | None
+    token_share: float | None
+    cost_usd: float | None
+    cost_share: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The runs that share a key, weighed."""
+
+    key: Mapping[str, str | int | None]
+    n: int
+    grade: str | None
+    grade_meaning: str | None
+    metrics: Mapping[str, Statistics | GroupValue]
+    components: Mapping[str, ComponentShare]
+
+    @property
+    def label(self) -> str:
+        """The key in one line, for findings and messages."""
+        return key_label(self.key, self.key.values()) or "all runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """What differs across the tiers that share the rest of the key."""
+
+    key: Mapping[str, str | int | None]
+    base: str
+    uplift: Mapping[str, GroupValue]
+    values: Mapping[str, GroupValue]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The result of measuring runs. In a notebook it shows itself as a table."""
+
+    profile: str
+    prices: str
+    by: tuple[str, ...]
+    groups: tuple[Group, ...]
+    across: tuple[Across, ...]
+    findings: tuple[Finding, ...]
+    n: int
+    rejected: tuple[Rejected, ...] = field(default=(), repr=False)
+    rejected_count: int = 0
+    interval: str = "none"
+    """How ranges were asked for."""
+    level: float = 0.95
+    """The level of the ranges."""
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape; infinity is the string "Infinity"."""
+        return {
+            "profile": self.profile,
+            "prices": self.prices,
+            "by": list(self.by),
+            "n": self.n,
+            **({"interval": self.interval, "level": self.level} if self.interval != "none" else {}),
+            "groups": [_group_dict(group) for group in self.groups],
+            "across": _across_dict(self.across),
+            "findings": [finding_dict(finding) for finding in self.all_findings],
+        }
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Findings, with the records that were set aside among them."""
+        return (*set_aside_findings(self.rejected, self.rejected_count), *self.findings)
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a group and metric."""
+        rows: list[dict[str, Any]] = []
+        for group in self.groups:
+            for name, value in group.metrics.items():
+                row: dict[str, Any] = {**group.key, "n": group.n, "grade": group.grade, "metric": name}
+                if isinstance(value, GroupValue):
+                    row |= {"value": value.value, **dict.fromkeys(STATISTICS)}
+                else:
+                    row |= {"value": None, **{name_: getattr(value, name_) for name_ in STATISTICS}}
+                stated = value.count is not None
+                row |= {"count": value.count, "missing": value.missing if stated else None}
+                if self.interval != "none":
+                    row |= _limits(value)
+                rows.append(row | {"reason": value.reason, "profile": self.profile})
+        return rows
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row a group and metric, as a Polars frame."""
+        import polars as pl  # heavy: not every caller wants a frame
+
+        numbers = dict.fromkeys(("value", *STATISTICS), pl.Float64)
+        counts = dict.fromkeys(("n", "count", "missing"), pl.Int64)
+        texts = dict.fromkeys(("grade", "metric", "reason", "profile"), pl.String)
+        if self.interval != "none":
+            figures = ("value", "mean", "median")
+            numbers |= {f"{figure}_{end}": pl.Float64 for figure in figures for end in ("low", "high")}
+            texts |= {f"{figure}_method": pl.String for figure in figures}
+        return pl.DataFrame(self.to_dicts(), schema_overrides={**numbers, **counts, **texts}, infer_schema_length=None)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a group and metric, as a pandas frame."""
+        try:
+            import pandas as pd  # heavy and optional
+        except ImportError as error:
+            raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
+        return pd.DataFrame(self.to_dicts())
+
+    def _repr_html_(self) -> str:
+        from steelyard.reports import measurement_html  # only a notebook needs it
+
+        return measurement_html(self)
+
+
+def json_number(value: float | None) -> float | str | None:
+    """A number as strict JSON holds it."""
+    if value is None or math.isfinite(value):
+        return value
+    assert not math.isnan(value), "a missing value is None, never NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _group_dict(group: Group) -> dict[str, Any]:  # Any: JSON values
+    shown: dict[str, Any] = {"key": dict(group.key), "n": group.n, "grade": group.grade}
+    shown["grade_meaning"] = group.grade_meaning
+    shown["metrics"] = {name: _metric_dict(value) for name, value in group.metrics.items()}
+    shown["components"] = {
+        name: {
+            "tokens": json_number(part.tokens),
+            "token_share": json_number(part.token_share),
+            "cost_usd": json_number(part.cost_usd),
+            "cost_share": json_number(part.cost_share),
+            **({"reason": part.reason} if part.reason else {}),
+        }
+        for name, part in group.components.items()
+    }
+    return shown
+
+
+def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON values
+    if isinstance(value, GroupValue):
+        shape: dict[str, Any] = {"value": json_number(value.value)}
+        if value.missing:
+            shape |= {"count": value.count, "missing": value.missing}
+    else:
+        shape = {name: json_number(getattr(value, name)) for name in STATISTICS}
+        shape |= {"count": value.count, "missing": value.missing}
+    if isinstance(value, Statistics) and value.intervals:
+        shape["intervals"] = {name: _interval_dict(interval) for name, interval in value.intervals.items()}
+    if isinstance(value, GroupValue) and value.interval:
+        shape["interval"] = _interval_dict(value.interval)
+    reason = value.reason or (_why_no_deviation(value) if isinstance(value, Statistics) else None)
+    return shape | ({"reason": reason} if reason else {})
+
+
+def _why_no_deviation(value: Statistics) -> str | None:
+    """The only statistic that can be missing where there are values."""
+    if value.std_dev is not None or value.count == 0:
+        return None
+    infinite = value.max is not None and math.isinf(value.max)
+    return "std_dev is missing: " + ("a value is infinite" if infinite else "one value has no sample deviation")
+
+
+def _interval_dict(interval: Interval) -> dict[str, Any]:  # Any: JSON values
+    return {
+        name: json_number(value) if isinstance(value, float) else value for name, value in interval.as_dict().items()
+    }
+
+
+def _limits(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: cells of any type
+    """The limits of each figure as flat cells."""
+    intervals = {"value": value.interval} if isinstance(value, GroupValue) else dict(value.intervals)
+    row: dict[str, Any] = {}
+    for figure in ("value", "mean", "median"):
+        interval = intervals.get(figure)
+        row |= {
+            f"{figure}_low": interval.low if interval else None,
+            f"{figure}_high": interval.high if interval else None,
+        }
+        row[f"{figure}_method"] = interval.method if interval and interval.known else None
+    return row
+
+
+def _across_dict(across: tuple[Across, ...]) -> dict[str, Any]:  # Any: JSON values
+    """Flat when tiers are all there is to the key; else one entry for each rest of the key under "within"."""
+    if len(across) == 1 and not across[0].key:
+        return _one_across(across[0])
+    return {"within": [{"key": dict(entry.key), **_one_across(entry)} for entry in across]} if across else {}
+
+
+def _one_across(across: Across) -> dict[str, Any]:  # Any: JSON values
+    named = {"tier_uplift": {tier: value.value for tier, value in across.uplift.items()}}
+    reasons = {f"tier_uplift.{tier}": value.reason for tier, value in across.uplift.items() if value.reason}
+    reasons |= {name: value.reason for name, value in across.values.items() if value.reason}
+    values = {name: json_number(value.value) for name, value in across.values.items()}
+    partial = {
+        name: {"count": value.count, "missing": value.missing} for name, value in across.values.items() if value.missing
+    }
+    beside = {"reasons": reasons, "tiers_used": partial}
+    return {"base": across.base, **named, **values, **{name: notes for name, notes in beside.items() if notes}}

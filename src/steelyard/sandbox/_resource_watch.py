@@ -1,0 +1,248 @@
+"""How much a running command uses, seen from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.sandbox._sandbox_records import LimitName, Limits
+
+MOST_FILES = 20_000
+"""More files and folders than this beyond those put there are a full disk: endless empty ones fill it too."""
+_LONGEST_PATH = 2_000
+"""So are folders further down than this: beyond twice as much the system takes no path, and nobody could look."""
+_MOST_MAPPINGS_BYTES = 8 << 20
+"""More lines about mapped memory than this are taken for too much memory: reading them must not hold up the clock."""
+_NAMED_SHARED = b" [anon_shmem:"
+"""How the kernel shows shared memory to which a process gave a name."""
+_REST = 8
+"""How much longer than a look the time until the next is: most of the processor is the command's."""
+
+
+class ResourceUsage(NamedTuple):
+    """What lies in a folder."""
+
+    space: int
+    """Bytes on the disk."""
+    entries: int
+    """Files and folders."""
+
+
+def measured(folder: Path, most: ResourceUsage | None = None) -> ResourceUsage | None:
+    """What the folder holds; None when that is more than `most`, or cannot be told. Without `most` all is counted."""
+    space = entries = 0
+    waiting = [str(folder)]
+    longest = len(waiting[0]) + _LONGEST_PATH
+    while waiting:
+        here = waiting.pop()
+        listed = None if most and len(here) > longest else _entries(here, most.entries - entries if most else None)
+        if listed is None and most is not None:
+            return None
+        for entry in listed or ():
+            entries += 1
+            with contextlib.suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    space += entry.stat(follow_symlinks=False).st_blocks * 512
+        if most is not None and (space > most.space or entries > most.entries):
+            return None
+    return ResourceUsage(space, entries)
+
+
+def _entries(folder: str, most: int | None) -> list[os.DirEntry[str]] | None:
+    """What lies in the folder, up to one past `most`, nothing when it is gone; None when nobody may look into it."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(itertools.islice(entries, None if most is None else most + 1))
+    except FileNotFoundError:
+        return []
+    except OSError:
+        return None
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """The process and all it started, as far as they live."""
+    waiting = [pid]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{current}/task"):
+                with contextlib.suppress(OSError), open(f"/proc/{current}/task/{task}/children", "rb") as listed:
+                    waiting += [int(child) for child in listed.read().split()]
+
+
+def memory_bytes(pid: int, *, shared: bool = True) -> int:
+    """Resident memory of the process and all it started that is not a file's; 0 when it has ended."""
+    total = 0
+    kinds = (b"RssAnon:", b"RssShmem:") if shared else (b"RssAnon:",)
+    for process in descendants(pid):
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/status", "rb") as status:
+            total += sum(int(line.split()[1]) * 1024 for line in status if line.startswith(kinds))
+    return total
+
+
+@dataclass
+class Holdings:
+    """What processes hold that no folder shows: unlinked files, open or mapped, and memory shared without a file.
+
+    A file system keeps them until the last holder lets go. What is mapped can be measured by root alone; otherwise
+    shared memory counts with the most that was ever mapped of it, and a file with the most that a file may be.
+    """
+
+    file_bytes: int
+    inside: tuple[str, ...]
+    """Where the command's own files are, as the kernel shows their paths."""
+    is_ours: bool
+    """Whether the processes are of our own uid, so that only those that close themselves are closed to us."""
+    files: dict[str, int] = field(default_factory=dict)
+    """Bytes of each unlinked file, by device and number."""
+    memory: dict[str, int] = field(default_factory=dict)
+    """Bytes of each shared memory, likewise."""
+    mappings_bytes: int = 0
+
+    def add(self, process: int) -> None:
+        """Look into one process."""
+        with contextlib.suppress(OSError):  # it may end at any moment
+            # Threads share what is open and mapped, but the first may have ended before the others.
+            for task in os.listdir(f"/proc/{process}/task"):
+                place = f"/proc/{process}/task/{task}"
+                if not _has_ended(place):
+                    self._look_into(place, process)
+                    return
+
+    def _look_into(self, place: str, process: int) -> None:
+        with contextlib.suppress(PermissionError):
+            self._add_open(place)
+        try:
+            self._add_mapped(place, process)
+        except PermissionError:
+            # An honest process may close itself to others, to keep a secret. All that could be shared counts then.
+            if self.is_ours:
+                self.memory[f"of {process}"] = _unexplained_bytes(place)
+
+    def _add_open(self, place: str) -> None:
+        for number in os.listdir(f"{place}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                status = os.stat(f"{place}/fd/{number}")
+                if status.st_nlink == 0 and stat.S_ISREG(status.st_mode):
+                    name = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x} {status.st_ino}"
+                    self.files[name] = status.st_blocks * 512
+
+    def _add_mapped(self, place: str, process: int) -> None:
+        with open(f"{place}/maps", "rb") as listed:
+            text = listed.read(_MOST_MAPPINGS_BYTES)
+        self.mappings_bytes += len(text)
+        if b" (deleted)\n" not in text and _NAMED_SHARED not in text:
+            return
+        for line in text.splitlines():
+            if line.endswith(b" (deleted)") or _NAMED_SHARED in line:
+                self._add_mapping(process, line.decode(errors="replace"))
+
+    def _add_mapping(self, process: int, line: str) -> None:
+        where, access, offset, device, number, path = line.split(maxsplit=5)
+        name = f"{device} {number}"
+        start, end = (int(side, 16) for side in where.split("-"))
+        exact = None
+        with contextlib.suppress(OSError):
+            exact = os.stat(f"/proc/{process}/map_files/{start:x}-{end:x}").st_blocks * 512
+        if access.endswith("s") and path.startswith(("/dev/zero (deleted)", "[anon_shmem:")):
+            reach = int(offset, 16) + end - start
+            self.memory[name] = max(self.memory.get(name, 0), reach) if exact is None else exact
+        elif path.startswith(self.inside) and name not in self.files:
+            self.files[name] = self.file_bytes if exact is None else exact
+
+
+def _unexplained_bytes(place: str) -> int:
+    """Mapped memory that is neither private data, which has a limit of its own, nor a program or library."""
+    with open(f"{place}/status", "rb") as status:
+        sizes = {line.split()[0]: int(line.split()[1]) * 1024 for line in status if line.startswith(b"Vm")}
+    explained = sum(sizes.get(kind, 0) for kind in (b"VmData:", b"VmStk:", b"VmExe:", b"VmLib:"))
+    return max(0, sizes.get(b"VmSize:", 0) - explained)
+
+
+def _has_ended(place: str) -> bool:
+    """Whether a thread is only waiting for someone to ask how it ended."""
+    with open(f"{place}/stat", "rb") as facts:
+        return facts.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+
+
+@dataclass
+class Pace:
+    """When it is time to look again: often, and seldom enough that looking costs little."""
+
+    every: float
+    due: float = 0.0
+
+    @contextlib.contextmanager
+    def look(self) -> Iterator[None]:
+        """A look, whose time sets the time of the next."""
+        started = time.monotonic()
+        yield
+        ended = time.monotonic()
+        self.due = ended + max(self.every, _REST * (ended - started))
+
+    def is_time(self) -> bool:
+        """Whether the next look is due."""
+        return time.monotonic() >= self.due
+
+
+@dataclass
+class Watcher:
+    """Looks at a command that runs, and says which limit it is over."""
+
+    box: Path
+    limits: Limits
+    inside: tuple[str, ...]
+    launchers: int
+    """How many processes, each the only child of the one before, come before the command's first."""
+    is_ours: bool
+    """Whether the command has our own uid."""
+    _put_there: ResourceUsage = field(init=False)
+    _known_memory: dict[str, int] = field(default_factory=dict)
+    _quick: Pace = field(default_factory=lambda: Pace(0.02))
+    _thorough: Pace = field(default_factory=lambda: Pace(0.05))
+
+    def __post_init__(self) -> None:
+        usage = measured(self.box)
+        assert usage is not None  # without a bound all is counted
+        self._put_there = usage
+
+    def limit_hit(self, pid: int) -> LimitName | None:
+        """The limit that the process and all it started are over, if it is time to look."""
+        if self._quick.is_time():
+            with self._quick.look():
+                if memory_bytes(pid) > self.limits.memory_bytes:
+                    return "memory"
+        if self._thorough.is_time():
+            with self._thorough.look():
+                return self._looked_into(pid)
+        return None
+
+    def disk_is_full(self, elsewhere: int = 0) -> bool:
+        """Whether more lies in the folder, and `elsewhere`, than the limit allows beyond what was put there."""
+        space = self._put_there.space + self.limits.disk_bytes - elsewhere
+        return measured(self.box, ResourceUsage(space, self._put_there.entries + MOST_FILES)) is None
+
+    def _looked_into(self, pid: int) -> LimitName | None:
+        holdings = Holdings(self.limits.file_bytes, self.inside, self.is_ours)
+        for process in itertools.islice(descendants(pid), self.launchers, None):
+            holdings.add(process)
+            if holdings.mappings_bytes >= _MOST_MAPPINGS_BYTES:
+                return "memory"
+        # Of what is still there, the most that was ever mapped: letting go of a part frees nothing of it.
+        self._known_memory = {
+            name: max(size, self._known_memory.get(name, 0)) for name, size in holdings.memory.items()
+        }
+        shared = sum(self._known_memory.values())
+        if shared and memory_bytes(pid, shared=False) + shared > self.limits.memory_bytes:
+            return "memory"
+        return "disk" if self.disk_is_full(sum(holdings.files.values())) else None

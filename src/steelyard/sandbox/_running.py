@@ -1,0 +1,307 @@
+"""Running a command that is not trusted: on a copy, within limits, away from everything else."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from steelyard.errors import Interrupted, NoIsolation
+from steelyard.sandbox._box import HOME, TEMPORARY, WORK, filled
+from steelyard.sandbox._filter import filter_for
+from steelyard.sandbox._isolation import (
+    BOX_IN_BUBBLEWRAP,
+    LAUNCHER,
+    LAUNCHER_IN_BUBBLEWRAP,
+    SYSTEM_FOLDERS,
+    active_isolation,
+    base_python,
+    bubblewrap_command,
+    landlock_abi,
+    python_folders,
+    system_files,
+)
+from steelyard.sandbox._launch import STARTED
+from steelyard.sandbox._output_streams import Streams
+from steelyard.sandbox._resource_watch import Watcher
+from steelyard.sandbox._sandbox_records import Isolation, LimitName, Limits, SandboxResult, printable
+
+_POLL_SECONDS = 0.02
+_GRACE_SECONDS = 3.0
+_MOST_REPORT = 1 << 16
+_INSIDE_BUBBLEWRAP = (f"{BOX_IN_BUBBLEWRAP}/", "/tmp/", "/dev/shm/")  # noqa: S108 - paths inside the sandbox
+_slots = itertools.count()
+
+
+def run(
+    command: Sequence[str],
+    *,
+    files: Mapping[str, bytes] | None = None,
+    copy: Path | None = None,
+    stdin: bytes = b"",
+    limits: Limits | None = None,
+    readable: Sequence[Path] = (),
+    collect: Sequence[str] = (),
+    unsafe: bool = False,
+    isolation: Isolation | None = None,
+    stop: Event | None = None,
+) -> SandboxResult:
+    """How the command ended, run in a folder of its own.
+
+    The folder starts with a copy of the folder `copy` and with `files` (relative path to content), and is gone
+    afterwards save for the files named in `collect`. The command sees the system's programs and `readable`, no network,
+    no environment but PATH, HOME, TMPDIR and LANG, and never runs as root. Where nothing can isolate it is refused
+    (NoIsolation) unless `unsafe` is set; then the limits still hold. Thread-safe: batches may run in parallel, and
+    `stop`, once set, ends the command at once (Interrupted).
+    """
+    chosen = isolation or active_isolation()
+    if chosen.name == "none" and not unsafe:
+        raise NoIsolation(chosen.detail)
+    return attempt(
+        command,
+        files=files,
+        copy=copy,
+        stdin=stdin,
+        limits=limits,
+        readable=readable,
+        collect=collect,
+        isolation=chosen,
+        stop=stop,
+    )
+
+
+def attempt(
+    command: Sequence[str],
+    *,
+    isolation: Isolation,
+    files: Mapping[str, bytes] | None = None,
+    copy: Path | None = None,
+    stdin: bytes = b"",
+    limits: Limits | None = None,
+    readable: Sequence[Path] = (),
+    collect: Sequence[str] = (),
+    stop: Event | None = None,
+) -> SandboxResult:
+    """The same without asking whether the isolation is enough; for `run`, and for trying what this machine can do."""
+    bounds = limits or Limits()
+    uid = _own_uid() if isolation.own_uid else None
+    with filled(files or {}, copy, uid) as box:
+        job = _Job(tuple(command), box.path, bounds, isolation, uid, [os.path.realpath(path) for path in readable])
+        result = _supervise(job, stdin, stop)
+        collected = box.collected(collect, bounds.output_bytes)
+    return _with(result, collected)
+
+
+def _with(result: SandboxResult, collected: dict[str, bytes]) -> SandboxResult:
+    known = {name: getattr(result, name) for name in result.__struct_fields__}
+    return SandboxResult(**{**known, "collected": collected})
+
+
+def _own_uid() -> int:
+    # The uid is this run's alone, so that its process count is too and all it leaves behind can be ended by uid.
+    return (1 << 30) + ((os.getpid() << 6) | (next(_slots) & 63))
+
+
+@dataclass(frozen=True)
+class _Job:
+    command: tuple[str, ...]
+    box: Path
+    limits: Limits
+    isolation: Isolation
+    uid: int | None
+    readable: list[str]
+
+    @property
+    def inside(self) -> str:
+        """The box's path as the command sees it."""
+        return BOX_IN_BUBBLEWRAP if self.isolation.name == "bubblewrap" else str(self.box)
+
+    def rlimits(self) -> dict[str, tuple[int, int]]:
+        limits = self.limits
+        processes = limits.processes + (0 if self._counted_alone else _own_processes())
+        return {
+            "RLIMIT_CPU": (limits.cpu_seconds, limits.cpu_seconds + 1),
+            "RLIMIT_DATA": (limits.memory_bytes, limits.memory_bytes),
+            "RLIMIT_FSIZE": (limits.file_bytes, limits.file_bytes),
+            "RLIMIT_NPROC": (processes, processes),
+            "RLIMIT_NOFILE": (limits.open_files, limits.open_files),
+            "RLIMIT_CORE": (0, 0),
+            "RLIMIT_MEMLOCK": (0, 0),
+            "RLIMIT_MSGQUEUE": (0, 0),
+        }
+
+    @property
+    def _counted_alone(self) -> bool:
+        """Whether the kernel counts only this run's processes, not all of the user's."""
+        return self.uid is not None or self.isolation.name == "bubblewrap"
+
+    def watcher(self) -> Watcher:
+        """Who looks after the limits; to be made before the command runs, to know what was there."""
+        boxed = self.isolation.name == "bubblewrap"
+        return Watcher(
+            self.box,
+            self.limits,
+            inside=_INSIDE_BUBBLEWRAP if boxed else (f"{os.path.realpath(self.box)}/",),
+            # Bubblewrap is two processes, and the launcher a third.
+            launchers=3 if boxed else 1,
+            is_ours=self.uid is None,
+        )
+
+    def line(self, report_fd: int) -> list[str]:
+        inside, name = self.inside, self.isolation.name
+        abi = landlock_abi() if name == "landlock" else 0
+        spec = {
+            "isolation": name,
+            "landlock_abi": abi,
+            "filter": filter_for(name, own_uid=self.uid is not None, abi=abi).hex(),
+            "cwd": f"{inside}/{WORK}",
+            "uid": self.uid,
+            "readable": [*SYSTEM_FOLDERS, *system_files(), *python_folders(), *self.readable, inside],
+            "writable": [f"{inside}/{folder}" for folder in (WORK, TEMPORARY, HOME)],
+            "rlimits": self.rlimits(),
+            "env": {
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "HOME": f"{inside}/{HOME}",
+                "TMPDIR": f"{inside}/{TEMPORARY}",
+                "LANG": "C.UTF-8",
+            },
+            "report_fd": report_fd,
+        }
+        place = LAUNCHER_IN_BUBBLEWRAP if name == "bubblewrap" else LAUNCHER
+        launcher = [base_python(), "-I", "-S", place, json.dumps(spec), *self.command]
+        if name != "bubblewrap":
+            return launcher
+        return [*bubblewrap_command(str(self.box), readable=self.readable), *launcher]
+
+
+def _own_processes() -> int:
+    """Processes and threads of this user that live now: where they share a count, the limit comes on top of them."""
+    mine, total = os.getuid(), 0
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and entry.stat().st_uid == mine:
+                total += len(os.listdir(entry / "task"))
+    return total
+
+
+def _supervise(job: _Job, stdin: bytes, stop: Event | None) -> SandboxResult:
+    watcher = job.watcher()
+    report, report_fd = os.pipe()
+    os.set_blocking(report, False)
+    started = time.monotonic()
+    try:
+        with subprocess.Popen(  # noqa: S603 - the command is run by the launcher, which isolates it
+            job.line(report_fd),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(report_fd,),
+            env={},
+            cwd="/",
+            start_new_session=True,
+        ) as process:
+            os.close(report_fd)
+            report_fd = -1
+            streams = Streams(process, job.limits.output_bytes, stdin)
+            try:
+                limit_hit = _watch(watcher, process, streams, started, stop)
+            finally:
+                _stop(job, process)
+                while not streams.turn(0) and streams.selector.get_map() and streams.selector.select(0):
+                    pass
+                streams.close()
+        said = _read_all_there(report)
+    finally:
+        os.close(report)
+        if report_fd >= 0:
+            os.close(report_fd)
+    wall = time.monotonic() - started
+    if limit_hit is None and watcher.disk_is_full():
+        limit_hit = "disk"  # written faster than anyone looked
+    return _result(job, said, limit_hit, streams, wall)
+
+
+def _read_all_there(pipe: int) -> bytes:
+    """What the launcher said. It has ended, so nothing comes any more."""
+    try:
+        return os.read(pipe, _MOST_REPORT)
+    except BlockingIOError:
+        return b""
+
+
+def _watch(
+    watcher: Watcher, process: subprocess.Popen[bytes], streams: Streams, started: float, stop: Event | None
+) -> LimitName | None:
+    """The limit that was hit while the command ran; None when it ended before."""
+    while True:
+        if streams.turn(_POLL_SECONDS):
+            return "output"
+        if process.poll() is not None:
+            return None
+        if stop is not None and stop.is_set():
+            raise Interrupted("the command was stopped")
+        if time.monotonic() - started > watcher.limits.wall_seconds:
+            return "wall"
+        if limit := watcher.limit_hit(process.pid):
+            return limit
+
+
+def _stop(job: _Job, process: subprocess.Popen[bytes]) -> None:
+    """End the command and all it started. The launcher does it when asked; bubblewrap's group is killed."""
+    if process.poll() is not None:
+        return
+    if job.isolation.name == "bubblewrap":
+        # Its second process, with which the namespace ends, is tied to the first only late in its start
+        # (bubblewrap issue 633): killed alone, the first would leave the command running. Both stay in our group.
+        _kill_group(process)
+    else:
+        process.terminate()
+    try:
+        process.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        _kill_group(process)
+        process.wait()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+
+
+def _result(job: _Job, said: bytes, limit_hit: LimitName | None, streams: Streams, wall: float) -> SandboxResult:
+    has_started = said.startswith(STARTED)
+    told = said.removeprefix(STARTED)
+    facts = json.loads(told) if told else {}
+    ended_by = facts.get("signal")
+    cpu = facts.get("cpu_seconds")
+    if limit_hit is None and (
+        ended_by == signal.SIGXCPU or (ended_by == signal.SIGKILL and cpu is not None and cpu >= job.limits.cpu_seconds)
+    ):
+        limit_hit = "cpu"
+    elif limit_hit is None and ended_by == signal.SIGXFSZ:
+        limit_hit = "disk"
+    start_error = printable(facts.get("start_error", "")) or None
+    # Once the launcher runs, whatever stands there may be the command's own words.
+    if not has_started and limit_hit is None and (isolated := streams.kept["stderr"]).startswith(b"bwrap:"):
+        start_error = printable(isolated.decode(errors="replace").strip())
+    finished = limit_hit is None and start_error is None
+    return SandboxResult(
+        command=job.command,
+        exit_status=facts.get("exit_status") if finished else None,
+        signal=ended_by,
+        limit_hit=limit_hit,
+        start_error=start_error,
+        stdout=bytes(streams.kept["stdout"]),
+        stderr=bytes(streams.kept["stderr"]),
+        wall_seconds=wall,
+        cpu_seconds=cpu,
+        peak_bytes=facts.get("peak_bytes"),
+        isolation=job.isolation.name,
+    )

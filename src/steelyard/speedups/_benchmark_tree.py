@@ -1,0 +1,70 @@
+"""One attempt's benchmarks as a tree: module, class, function, parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.metrics import geometric_mean
+from steelyard.speedups._benchmark_table import BenchmarkTable
+from steelyard.speedups._sides import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A branch or leaf of the tree with its geometric means."""
+
+    label: str
+    agent: float | None
+    """Geometric mean of the agent's speedups below it; None where nothing counts."""
+    oracle: float | None
+    """The expert's."""
+    size: int
+    """Benchmarks below it, valid or not."""
+    valid: int
+    children: tuple[Node, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The node and all below it."""
+        own = {"label": self.label, "agent": self.agent, "oracle": self.oracle, "size": self.size, "valid": self.valid}
+        return own | ({"children": [child.as_dict() for child in self.children]} if self.children else {})
+
+
+def tree_of(table: BenchmarkTable, index: int) -> Node:
+    """The tree of one attempt; its root is the overall level."""
+    attempt, rows = table.attempts[index], table.rows(index)
+    paths: dict[tuple[str, ...], list[int]] = {}
+    for row in range(rows.start, rows.stop):
+        place, name = attempt.nop.places[int(table.local[row])], table.name(row)
+        path = tuple(part for part in place if part is not None)
+        parameters = name[name.index(path[-1]) + len(path[-1]) :] if path and path[-1] in name else name
+        paths.setdefault((*path, parameters), []).append(row)
+    return _node(table, "overall", sorted(paths.items()), depth=0)
+
+
+def _node(table: BenchmarkTable, label: str, paths: list[tuple[tuple[str, ...], list[int]]], *, depth: int) -> Node:
+    rows = [row for _, path_rows in paths for row in path_rows]
+    branches: dict[str, list[tuple[tuple[str, ...], list[int]]]] = {}
+    for path, path_rows in paths:
+        if len(path) > depth:
+            branches.setdefault(path[depth], []).append((path, path_rows))
+    children = tuple(_node(table, name, inside, depth=depth + 1) for name, inside in branches.items())
+    if [child.label for child in children] == [""]:
+        children = ()  # a function without parameters is its own leaf
+    counted = [row for row in rows if table.counted[row]]
+    return Node(
+        label=label,
+        agent=_gmean(table.effective[counted]),
+        oracle=_gmean(table.oracle[counted]),
+        size=len(rows),
+        valid=int(np.count_nonzero(table.valid[rows])),
+        children=children,
+    )
+
+
+def _gmean(values: Floats) -> float | None:
+    if len(values) == 1:
+        return float(values[0])  # a leaf shows its own number to the last digit
+    return geometric_mean(values.tolist()) if len(values) else None

@@ -1,0 +1,69 @@
+"""The constants of a speedup profile, checked once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from steelyard.errors import BadProfile, nearest
+from steelyard.profiles import Profile
+
+AgentOnlyRule = Literal["drop", "baseline", "worst"]
+IntervalMethod = Literal["order", "bootstrap"]
+VerdictRule = Literal["interval", "asv"]
+
+_Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+_Factor = Annotated[float, msgspec.Meta(ge=1)]
+
+
+class SpeedupConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a speedup profile sets."""
+
+    agent_only_failures: AgentOnlyRule = "drop"
+    """What a benchmark that fails only under the agent counts as."""
+    interval_level: _Share = 0.95
+    """Level of every interval."""
+    interval_method: IntervalMethod = "order"
+    """How the interval of a median is made."""
+    verdict: VerdictRule = "interval"
+    """How a benchmark is judged faster or slower."""
+    asv_p: _Share = 0.002
+    """Significance level of asv's rule."""
+    asv_factor: _Factor = 1.1
+    """Smallest factor that asv's rule calls a change."""
+    resamples: Annotated[int, msgspec.Meta(ge=100, le=1_000_000)] = 2000
+    """How often processes or tasks are resampled."""
+    seed: int = 20261115
+    """Where resampling starts."""
+    noise_quantile: _Share = 0.95
+    """The quantile that is called the noise floor."""
+    noisy_factor: _Factor = 1.1
+    """An interval that reaches past this factor on both sides is too noisy to tell."""
+    largest_share_limit: _Share = 0.2
+    """Share of the largest item from which on it is a finding."""
+    fast_p_points: tuple[float, ...] = (0.5, 1.0, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
+    """Where the fast_p curve is taken."""
+    opt_p_points: tuple[float, ...] = (0.5, 0.75, 0.9, 0.95, 1.0, 1.1)
+    """Where the opt_p curve is taken."""
+    opt_p_at: float = 0.95
+    """Share of the expert's speed that counts as reaching it."""
+    opt_min_speedup: float = 1.2
+    """Speedup that counts as clearly faster."""
+
+
+def options_of(profile: Profile) -> SpeedupConstants:
+    """The profile's constants as options; a profile of another specification or with an unknown constant is refused."""
+    if profile.spec != "speedup":
+        raise BadProfile(
+            f"the profile is for {profile.spec!r}, not for speedup", where=profile.name, hint="try speedup-1"
+        )
+    for name in profile.constants:
+        if name not in SpeedupConstants.__struct_fields__:
+            close = nearest(name, SpeedupConstants.__struct_fields__)
+            hint = f"did you mean {close!r}?" if close else None
+            raise BadProfile(f"unknown constant {name!r}", where=profile.name, hint=hint)
+    try:
+        return msgspec.convert(profile.constants, SpeedupConstants)
+    except msgspec.ValidationError as error:
+        raise BadProfile(str(error).replace("`", "'"), where=profile.name) from error

@@ -1,0 +1,337 @@
+"""TimingReading the inputs of speedup: the files of one task, and FC-Eval's files, which hold many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import BadInput, UnreadableFile
+from steelyard.formats import (
+    FCEVAL,
+    LOG_SUFFIXES,
+    NOT_THE_DIFFERENCE,
+    TimingFile,
+    amount,
+    contradiction,
+    contradictions,
+    count,
+    log_block,
+    open_timings,
+    parse_json,
+    read_text,
+    read_timings,
+    read_trials,
+    snapshot_of,
+    tests_of,
+    trajectory_of,
+    usage_of,
+)
+from steelyard.prices import PriceBook, Priced, open_book, price_run
+from steelyard.records import FACT_PARTS, Finding, Missing, Rejected, Run, Snapshot, TestResults
+from steelyard.settings import shown_path
+from steelyard.speedups._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
+from steelyard.speedups._sides import Side, side_of
+from steelyard.speedups._task_files import TaskFiles
+
+_OWN_FIELDS = {
+    "TESTS": ("passed", "failed", "error", "errors", "results", "test_failed", "test_error", "pytest_summary"),
+    "SNAPSHOT": ("status", "pass_to_fail", "pass-to-fail", "total", "snapshot_status", "snapshot_summary"),
+    "RUN": ("cost_usd", "trajectory_length"),
+}
+"""By which fields a file is seen to speak of one agent instead of being keyed by agent."""
+_NOT_RESULTS = frozenset({"benchmarks.json", "machine.json"})
+
+
+@dataclass
+class TimingReading:
+    """What has been read so far."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    errors: list[BadInput] = field(default_factory=list)
+    rejected: int = 0
+    book: PriceBook = field(default_factory=open_book)
+    """The price book; named when it is made, so that an unknown name is an error whether or not a price is needed."""
+
+    def refuse(self, error: BadInput) -> None:
+        """Set a file aside and go on."""
+        self.errors.append(error)
+        self.rejected += 1
+        advice = f" ({error.hint})" if error.hint else ""
+        self.findings.append(
+            Finding(code=error.kind, severity="error", message=error.message + advice, where=error.where)
+        )
+
+    def note(self, rejected: Sequence[Rejected]) -> None:
+        """List records that a source set aside."""
+        self.rejected += len(rejected)
+        self.findings += [rejection.as_finding() for rejection in rejected]
+
+
+@dataclass(frozen=True)
+class _About:
+    """What is known of one agent's attempt besides its times."""
+
+    tests: TestResults | None = None
+    snapshot: Snapshot | None = None
+    cost_usd: float | None = None
+    trajectory_length: int | None = None
+
+
+def read_task(files: TaskFiles, reading: TimingReading) -> None:
+    """Add the attempts of one task. An agent whose file cannot be read is set aside; a baseline must be readable."""
+    nop, oracle = _side(files.nop, reading), _side(files.oracle, reading)
+    again = None if files.nop_again is None else _side(files.nop_again, reading)
+    about, oracle_tests = _about(files, reading)
+    logs = _readable_logs(files, reading)
+    for key, path in sorted(files.agents.items()):
+        try:
+            file = read_timings(one_file(path))
+        except BadInput as error:
+            reading.refuse(error)
+            continue
+        reading.note(file.rejected)
+        reading.findings += contradictions(file)
+        agent, number = attempt_of(key)
+        known = _merged(about.get(key, _About()), file)
+        length, origin = _trajectory(known, logs.get(key, ()), reading)
+        cost, cost_origin = _cost(known, file.run, agent.partition(":")[2], logs.get(key, ()), reading)
+        reading.attempts.append(
+            Attempt(
+                task=files.task,
+                agent=agent,
+                number=number,
+                nop=nop,
+                oracle=oracle,
+                side=side_of(file.timings),
+                nop_again=again,
+                tests=known.tests,
+                oracle_tests=oracle_tests,
+                snapshot=known.snapshot,
+                cost_usd=cost,
+                cost_origin=cost_origin,
+                trajectory_length=length,
+                trajectory_origin=origin,
+            )
+        )
+
+
+def _readable_logs(files: TaskFiles, reading: TimingReading) -> dict[str, list[Path]]:
+    """The logs of each agent that can be read. Looked at even where nothing is asked of them: they were given."""
+    _check_keys(set(files.logs), set(files.agents), None, reading)
+    readable: dict[str, list[Path]] = {}
+    for key, paths in sorted(files.logs.items()):
+        readable[key] = []
+        for path in paths:
+            if path.suffix not in LOG_SUFFIXES:
+                reading.refuse(UnreadableFile(str(path), f"a log of {key} is none", hint="a .json or .cast file"))
+            elif not path.is_file():
+                reading.refuse(UnreadableFile(str(path), f"there is no such log of {key}"))
+            else:
+                readable[key].append(path)
+    return readable
+
+
+def attempt_of(key: str) -> tuple[str, int]:
+    """An agent's key without the number of the attempt, and the number.
+
+    >>> attempt_of("tool:model#2")
+    ('tool:model', 2)
+    """
+    match = re.fullmatch(r"(.+)#([1-9][0-9]{0,5})", key)
+    return (match[1], int(match[2])) if match else (key, 1)
+
+
+def _side(path: Path, reading: TimingReading) -> Side:
+    file = read_timings(one_file(path))
+    reading.note(file.rejected)
+    reading.findings += contradictions(file)
+    return side_of(file.timings)
+
+
+def one_file(path: Path) -> Path:
+    """The file itself, or the one result file in a folder."""
+    if not path.is_dir():
+        return path
+    result_files = sorted(file for file in path.rglob("*.json") if file.name not in _NOT_RESULTS)
+    if len(result_files) != 1:
+        raise UnreadableFile(str(path), f"the folder holds {len(result_files)} result files", hint="name one of them")
+    return result_files[0]
+
+
+def _merged(about: _About, file: TimingFile) -> _About:
+    """What separate files say wins over what stands beside the times."""
+    return _About(
+        tests=about.tests or file.tests,
+        snapshot=about.snapshot or file.snapshot,
+        cost_usd=file.cost_usd if about.cost_usd is None else about.cost_usd,
+        trajectory_length=file.trajectory_length if about.trajectory_length is None else about.trajectory_length,
+    )
+
+
+def _trajectory(about: _About, logs: Sequence[Path], reading: TimingReading) -> tuple[int | Missing, str | None]:
+    if about.trajectory_length is not None:
+        return about.trajectory_length, "stated"
+    if not logs:
+        return NO_TRAJECTORY, None
+    try:
+        trajectory = trajectory_of(logs)
+    except BadInput as error:
+        reading.refuse(error)
+        return Missing(f"the log cannot be read: {error.message}"), None
+    return (trajectory, None) if isinstance(trajectory, Missing) else (trajectory.length, trajectory.origin)
+
+
+def _cost(
+    about: _About, run: Run | None, model: str, logs: Sequence[Path], reading: TimingReading
+) -> tuple[float | Missing, CostOrigin | None]:
+    """The stated cost; else the tokens of the run record, or of the agent's log, under the price book."""
+    if about.cost_usd is not None:
+        too_low = run is not None and run.cost_usd == about.cost_usd and _is_bound(run)
+        return about.cost_usd, "lower_bound" if too_low else "stated"
+    if run is not None and run.total_usage is not None:
+        named = run if run.model else msgspec.structs.replace(run, model=model)
+        cost, origin = _or_least(price_run(named, reading.book), lambda: price_run(named, reading.book, least=True))
+        return cost, "lower_bound" if origin and _is_bound(run) else origin
+    if not logs:
+        return NO_COST, None
+    try:
+        logged = usage_of(logs)
+    except BadInput as error:
+        return Missing(f"the log cannot be read: {error.message}"), None
+    if isinstance(logged, Missing):
+        return logged, None
+    price = partial(reading.book.price, logged.usage, model=model, at=logged.at)
+    return _or_least(price(span="run"), lambda: price(span="least"))
+
+
+def _or_least(cost: Priced, at_least: Callable[[], Priced]) -> tuple[Priced, CostOrigin | None]:
+    """The cost; where it depends on how the tokens fall into calls, the least that was paid (decision 0036)."""
+    if not isinstance(cost, Missing):
+        return cost, "priced"
+    least = at_least()
+    return (cost, None) if isinstance(least, Missing) else (least, "lower_bound")
+
+
+def _is_bound(run: Run) -> bool:
+    """Whether the record itself says that its cost or its tokens are too low."""
+    stated = _BOUND.get(run)
+    return stated is not None and bool(_BOUND.read(stated)[0])
+
+
+_BOUND = FACT_PARTS["cost_is_lower_bound"]
+
+
+def _about(files: TaskFiles, reading: TimingReading) -> tuple[dict[str, _About], TestResults | None]:
+    """What the separate files say of each agent, and the expert's test results."""
+    keys = set(files.agents)
+    tests = _keyed(files.tests, "TESTS", keys, reading)
+    snapshots = _keyed(files.snapshot, "SNAPSHOT", keys, reading)
+    runs = _keyed(files.runs, "RUN", keys, reading)
+    for key in sorted(tests.keys() & (keys | {"oracle"})):
+        if tests_of(tests[key]) is None:
+            reason = f"the entry of {key!r} holds no test results"
+            reading.note([Rejected(path=str(files.tests), reason=reason, hint="passed, failed and errors")])
+    for key in sorted(runs.keys() & keys):
+        if not isinstance(runs[key], dict) or not runs[key].keys() & {*_OWN_FIELDS["RUN"]}:
+            reason = f"the entry of {key!r} states neither cost nor turns"
+            reading.note([Rejected(path=str(files.runs), reason=reason, hint="cost_usd and trajectory_length")])
+    by_agent = {
+        key: _About(
+            tests=tests_of(tests.get(key)),
+            snapshot=snapshot_of(snapshots.get(key)),
+            cost_usd=amount(_stated(files.runs, runs, key, "cost_usd", amount, reading)),
+            trajectory_length=count(_stated(files.runs, runs, key, "trajectory_length", count, reading)),
+        )
+        for key in sorted(keys)
+    }
+    return by_agent, tests_of(tests.get("oracle"))
+
+
+def _stated(
+    path: Path | None,
+    runs: dict[str, Any],
+    key: str,
+    name: str,
+    check: Callable[[object], object],
+    reading: TimingReading,
+) -> Any:  # Any: JSON values
+    """What the runs file states under a name; one that is no such number is set aside."""
+    entry = runs.get(key)
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if value is not None and check(value) is None:
+        reading.note(
+            [Rejected(path=str(path), reason=f"{name} of {key!r} is {value!r}", hint="leave out what is unknown")]
+        )
+    return value
+
+
+def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading) -> dict[str, Any]:  # Any: JSON values
+    """A file's values by agent; a file that speaks of one agent only may leave the key out.
+
+    A key that is none of the agents is an error and never taken for the nearest one.
+    """
+    if path is None:
+        return {}
+    text = read_text(path)
+    path = shown_path(path)
+    values = log_block(text, path, block) or parse_json(text, path)
+    if not isinstance(values, dict):
+        raise UnreadableFile(str(path), "it must be one JSON object, by agent:model")
+    if any(name in values for name in _OWN_FIELDS[block]):
+        if len(keys) != 1:
+            raise UnreadableFile(
+                str(path), f"it speaks of one agent, but {len(keys)} are given", hint="key it by agent:model"
+            )
+        return {next(iter(keys)): values}
+    named = {"oracle" if key in ("oracle", "oracle:oracle") else key: value for key, value in values.items()}
+    _check_keys(set(named) - {"oracle", "nop", "nop:nop"}, keys, str(path), reading)
+    return named
+
+
+def _check_keys(given: set[str], keys: set[str], where: str | None, reading: TimingReading) -> None:
+    for key in sorted(given - keys):
+        reading.rejected += 1
+        message = f"the key {key!r} is none of the agents ({', '.join(sorted(keys))}); keys are matched exactly"
+        reading.findings.append(Finding(code="unmatched_agent_key", severity="error", message=message, where=where))
+
+
+def read_trial_file(path: Path, reading: TimingReading) -> None:
+    """Add the trials of an FC-Eval results.json or log. Trials of one task are its attempts, in the file's order."""
+    opened, source = open_timings(path)
+    if source is not FCEVAL:
+        hint = "give --nop, --oracle and --agent, or a folder of tasks"
+        raise UnreadableFile(str(path), f"a {source.name} file alone says nothing of three sides", hint=hint)
+    file = read_trials(opened)
+    reading.note(file.rejected)
+    numbers: dict[tuple[str, str], int] = {}
+    for trial in file.trials:
+        for key, agent in sorted(trial.agents.items()):
+            numbers[trial.task, key] = numbers.get((trial.task, key), 0) + 1
+            if agent.contradicting:
+                where = f"{path}, {trial.task}, {key}"
+                reading.findings.append(contradiction(NOT_THE_DIFFERENCE, list(agent.contradicting), where=where))
+            length = agent.trajectory_length
+            reading.attempts.append(
+                Attempt(
+                    task=trial.task,
+                    agent=key,
+                    number=numbers[trial.task, key],
+                    nop=side_of(agent.nop),
+                    oracle=side_of(agent.oracle),
+                    side=side_of(agent.agent),
+                    tests=agent.tests,
+                    oracle_tests=trial.oracle_tests,
+                    snapshot=agent.snapshot,
+                    cost_usd=NO_COST if agent.cost_usd is None else agent.cost_usd,
+                    cost_origin=None if agent.cost_usd is None else "stated",
+                    trajectory_length=NO_TRAJECTORY if length is None else length,
+                    trajectory_origin=None if length is None else "stated",
+                )
+            )

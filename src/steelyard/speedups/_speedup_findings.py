@@ -1,0 +1,183 @@
+"""What a reader should know before believing the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from steelyard.records import Finding, Missing
+from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable
+from steelyard.speedups._constants import SpeedupConstants
+from steelyard.speedups._measures import Surety
+from steelyard.speedups._sides import Side
+
+SHOWN = 5
+"""How many names a message lists before it says how many more there are."""
+
+
+def findings_of(
+    table: BenchmarkTable, surety: Surety | None, measured: Mapping[int, dict[str, Any]], options: SpeedupConstants
+) -> list[Finding]:  # Any: JSON values
+    """All findings, attempt by attempt, then over tasks."""
+    findings: list[Finding] = []
+    for index, attempt in enumerate(table.attempts):
+        where = f"{attempt.trial}, {attempt.agent}"
+        findings += _of_attempt(table, index, where)
+        findings += _of_sides(attempt, where)
+        if surety is not None:
+            findings += _noisy(table, index, surety, options, where)
+        share = measured[index]["largest_share"]
+        rows = table.rows(index)
+        findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
+    findings += duplicates(table.attempts)
+    findings += _unpaired(table.attempts)
+    findings += _mixed_trajectories(table.attempts)
+    return findings
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are.
+
+    >>> listed(["a", "b"])
+    'a, b'
+    """
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _counted(names: Sequence[str]) -> str:
+    return "1 benchmark" if len(names) == 1 else f"{len(names):,} benchmarks"
+
+
+def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Finding]:
+    attempt, rows = table.attempts[index], table.rows(index)
+    if not table.valid[rows].any():
+        message = "no benchmark is valid under nop, oracle and agent: there is nothing to measure"
+        yield Finding(code="nothing_valid", message=message, where=where)
+    failing = [table.name(row) for row in range(rows.start, rows.stop) if table.agent_only[row]]
+    if failing:
+        message = f"{_counted(failing)} usable under nop and oracle but not under the agent: {listed(failing)}"
+        yield Finding(code="agent_only_failures", message=message, where=where)
+    if isinstance(attempt.success, Missing):
+        message = f"whether the attempt succeeded is not known: {attempt.success.reason}"
+        yield Finding(code="success_unknown", severity="info", message=message, where=where)
+    if attempt.cost_origin == "lower_bound":
+        message = "the cost is a lower bound: some tokens are not known, or not how they fall into calls"
+        yield Finding(code="cost_lower_bound", message=message, where=where)
+    if attempt.fallback:
+        message = "the attempt failed, so its benchmarks count as unchanged (speedup 1.0)"
+        yield Finding(code="fallback_to_baseline", severity="info", message=message, where=where)
+
+
+def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
+    for name, side in (("oracle", attempt.oracle), ("agent", attempt.side)):
+        other = _other_versions(attempt.nop, side)
+        if other:
+            message = f"the benchmark's own code differs between nop and {name}: {listed(other)}"
+            yield Finding(code="code_version_differs", message=message, where=where)
+        if attempt.nop.environments and side.environments and attempt.nop.environments != side.environments:
+            pair = f"{_joined(attempt.nop.environments)} under nop, {_joined(side.environments)} under {name}"
+            yield Finding(
+                code="environment_differs", message=f"measured in different environments: {pair}", where=where
+            )
+    if attempt.nop.other_units:
+        others = attempt.nop.other_units
+        message = f"{_counted(others)} of something else than time, not compared: {listed(others)}"
+        yield Finding(code="not_a_time", severity="info", message=message, where=where)
+
+
+def _other_versions(nop: Side, side: Side) -> list[str]:
+    versions = dict(zip(side.names, side.versions, strict=False))
+    pairs = zip(nop.names, nop.versions, strict=False)
+    return [name for name, mine in pairs if mine and (theirs := versions.get(name)) and mine != theirs]
+
+
+def _joined(environments: frozenset[str]) -> str:
+    return " and ".join(sorted(environments))
+
+
+def _noisy(
+    table: BenchmarkTable, index: int, surety: Surety, options: SpeedupConstants, where: str
+) -> Iterator[Finding]:
+    rows = table.rows(index)
+    limit = math.log(options.noisy_factor)
+    with np.errstate(invalid="ignore"):
+        noisy = table.valid[rows] & (surety.speedup.low[rows] < -limit) & (surety.speedup.high[rows] > limit)
+    names = [table.name(rows.start + int(row)) for row in np.flatnonzero(noisy)]
+    if names:
+        message = f"{_counted(names)} too noisy to tell faster from slower: {listed(names)}"
+        yield Finding(code="too_noisy", message=message, where=where)
+
+
+def dominant(share: float | None, size: int, what: str, options: SpeedupConstants, where: str) -> Iterator[Finding]:
+    """A finding when one item gives too much of a mean; with few items one always does."""
+    if share is not None and share > options.largest_share_limit and size * options.largest_share_limit > 1:
+        message = f"one {what} of {size} gives {share:.0%} of the mean advantage"
+        yield Finding(code="dominant_item", message=message, where=where)
+
+
+def duplicates(attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    """Agents whose times at a task are the same to the bit, among themselves or with a baseline."""
+    seen: dict[tuple[str, bytes], list[str]] = {}
+    for attempt in attempts:
+        sides = (
+            (f"{attempt.agent} (attempt {attempt.number})", attempt.side),
+            ("nop", attempt.nop),
+            ("oracle", attempt.oracle),
+        )
+        for who, side in sides:
+            vector = _vector(side)
+            holders = seen.setdefault((attempt.task, vector), []) if vector else [who]
+            if who not in holders:
+                holders.append(who)
+    for (task, _), holders in sorted(seen.items(), key=lambda entry: (entry[0][0], entry[1])):
+        if len(holders) > 1 and set(holders) != {"nop", "oracle"}:
+            message = f"the results of {' and '.join(sorted(holders))} are identical to the last bit"
+            yield Finding(code="duplicate_results", message=message, where=task)
+
+
+def _vector(side: Side) -> bytes | None:
+    """The side's numbers as bytes; None when they say too little to be suspicious: stated speedups that are all 1."""
+    if side.values.size:
+        return side.values.tobytes()
+    known = side.medians[np.isfinite(side.medians)]
+    if known.size > 1:
+        return b"medians" + known.tobytes()
+    if side.stated is None:
+        return None
+    stated = side.stated[np.isfinite(side.stated)]
+    return b"stated" + stated.tobytes() if stated.size > 1 and (stated != 1.0).any() else None
+
+
+def coverage(attempts: Sequence[Attempt]) -> dict[str, dict[str, int]]:
+    """How many attempts each agent has at each task."""
+    agents = sorted({attempt.agent for attempt in attempts})
+    table = {task: dict.fromkeys(agents, 0) for task in sorted({attempt.task for attempt in attempts})}
+    for attempt in attempts:
+        table[attempt.task][attempt.agent] += 1
+    return table
+
+
+def _unpaired(attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    table = coverage(attempts)
+    partial = [task for task, row in table.items() if 0 in row.values()]
+    if partial:
+        message = (
+            f"the agents did not attempt the same tasks, so their means are over different sets: {len(partial)} of "
+            f"{len(table)} tasks lack an agent ({listed(partial)})"
+        )
+        yield Finding(code="unpaired_tasks", message=message)
+
+
+def _mixed_trajectories(attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    origins: dict[str, set[str]] = {}
+    for attempt in attempts:
+        if attempt.trajectory_origin:
+            origins.setdefault(attempt.agent, set()).add(attempt.trajectory_origin)
+    for agent, kinds in sorted(origins.items()):
+        if len(kinds) > 1:
+            message = f"trajectory lengths are counted in different ways ({', '.join(sorted(kinds))}) and averaged"
+            yield Finding(code="mixed_trajectory_origins", message=message, where=agent)

@@ -1,0 +1,207 @@
+"""How sure a benchmark's speedup is: the interval of ln(median before) - ln(median after).
+
+`order`: each side's median gets its interval from the order statistics, interpolated to the level asked for
+(Hettmansperger and Sheather 1986); the two are combined by squares and adding (Zou and Donner 2008). No draws, and it
+covers 95 to 97 % for what was tried (docs/decisions/0050).
+`bootstrap`: percentiles of the exact bootstrap distribution of both medians, of all pairs of order statistics at once.
+Samples that came in processes are resampled by process, whatever the method: values of one process hang together.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy import special
+
+from steelyard.speedups._benchmark_rows import ABSENT
+from steelyard.speedups._benchmark_table import BenchmarkTable
+from steelyard.speedups._constants import SpeedupConstants
+from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, blocks
+
+CELLS = 4_000_000
+"""Largest block of pairs of order statistics held at a time."""
+_NEGLIGIBLE = 1e-12
+MIN_PROCESSES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class LogIntervals:
+    """Ends of the interval of the log speedup, row by row; NaN where the samples do not allow one."""
+
+    low: Floats
+    high: Floats
+
+
+def samples_needed(level: float) -> int:
+    """The smallest number of samples whose range holds the median as often as the level asks.
+
+    >>> samples_needed(0.95)  # 1 - 2 / 2^6 = 0.969
+    6
+    """
+    return max(2, math.ceil(1 - math.log2(1 - level)))
+
+
+@cache
+def _order_weights(count: int, level: float) -> tuple[int, float]:
+    """Depth of the order statistic to start from (1 is the smallest), and how far to go toward the next."""
+    depths = np.arange(1, count // 2 + 1)
+    cover = 1 - 2 * special.bdtr(depths - 1, count, 0.5)
+    depth = int(depths[cover >= level][-1])
+    if depth == depths[-1]:
+        return depth, 0.0
+    share = (cover[depth - 1] - level) / (cover[depth - 1] - cover[depth])
+    return depth, float((count - depth) * share / (depth + (count - 2 * depth) * share))
+
+
+def median_limits(pool: Pool, *, level: float) -> tuple[Floats, Floats]:
+    """Interval of the logarithm of each row's median; NaN with too few samples or one that is not above 0."""
+    low = np.full(len(pool.counts), np.nan)
+    high = np.full(len(pool.counts), np.nan)
+    needed = samples_needed(level)
+    for count, rows, block in blocks(pool.values, pool.offsets, pool.counts):
+        if count < needed:
+            continue
+        depth, step = _order_weights(count, level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.log(block[:, [depth - 1, min(depth, count - 1), count - depth, max(count - depth - 1, 0)]])
+            positive = block[:, 0] > 0
+            low[rows] = np.where(positive, (1 - step) * ends[:, 0] + step * ends[:, 1], np.nan)
+            high[rows] = np.where(positive, (1 - step) * ends[:, 2] + step * ends[:, 3], np.nan)
+    return low, high
+
+
+def log_intervals(table: BenchmarkTable, options: SpeedupConstants, *, before: Ints, after: Ints) -> LogIntervals:
+    """Intervals of ln(median of `before`) - ln(median of `after`), both given as rows of the pool."""
+    known = (before != ABSENT) & (after != ABSENT)
+    if options.interval_method == "order":
+        intervals = _combined(table.pool, before, after, level=options.interval_level)
+    else:
+        intervals = _exact(table.pool, before, after, known, level=options.interval_level)
+    intervals.low[~known] = np.nan
+    intervals.high[~known] = np.nan
+    _by_process(table, options, before, after, intervals)
+    return intervals
+
+
+def _combined(pool: Pool, before: Ints, after: Ints, *, level: float) -> LogIntervals:
+    low, high = median_limits(pool, level=level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = np.log(pool.medians)
+        under, over = middle - low, high - middle
+        estimate = middle[before] - middle[after]
+        return LogIntervals(
+            estimate - np.hypot(under[before], over[after]), estimate + np.hypot(over[before], under[after])
+        )
+
+
+@cache
+def bootstrap_weights(count: int) -> tuple[int, Floats]:
+    """How likely each order statistic is to be the median of a resample, from the first that matters on.
+
+    Exact, from binomial tails. With an even count there are two middle values, and either is taken half the time.
+    """
+    below = np.arange(count + 1) / count
+    reached = [special.bdtrc(middle - 1, count, below) for middle in ((count + 1) // 2, count // 2 + 1)]
+    weights = np.diff((reached[0] + reached[1]) / 2)
+    kept = np.flatnonzero(weights > _NEGLIGIBLE)
+    inside = weights[kept[0] : kept[-1] + 1]
+    return int(kept[0]), inside / inside.sum()
+
+
+def _exact(pool: Pool, before: Ints, after: Ints, known: Flags, *, level: float) -> LogIntervals:
+    low = np.full(len(before), np.nan)
+    high = np.full(len(before), np.nan)
+    needed = samples_needed(level)
+    sizes = np.column_stack((pool.counts[before], pool.counts[after]))
+    for n, m in np.unique(sizes[known], axis=0).tolist():
+        if min(n, m) < needed:
+            continue
+        rows = np.flatnonzero(known & (sizes[:, 0] == n) & (sizes[:, 1] == m))
+        first, mine = bootstrap_weights(n)
+        second, theirs = bootstrap_weights(m)
+        step = max(1, CELLS // (len(mine) * len(theirs)))
+        for start in range(0, len(rows), step):
+            chunk = rows[start : start + step]
+            x = _logs(pool, before[chunk], first, len(mine))
+            y = _logs(pool, after[chunk], second, len(theirs))
+            low[chunk], high[chunk] = _percentiles(x, y, np.outer(mine, theirs).ravel(), level)
+    return LogIntervals(low, high)
+
+
+def _logs(pool: Pool, rows: Ints, first: int, size: int) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(pool.values[pool.offsets[rows][:, None] + first + np.arange(size)]))
+
+
+def _percentiles(x: Floats, y: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
+    gaps = (x[:, :, None] - y[:, None, :]).reshape(len(x), -1)
+    order = np.argsort(gaps, axis=1, kind="stable")
+    reached = np.cumsum(weights[order], axis=1)
+    tail = (1 - level) / 2
+    row = np.arange(len(x))
+    ends = []
+    for share in (tail, 1 - tail):
+        position = np.minimum((reached < share - _NEGLIGIBLE).sum(axis=1), gaps.shape[1] - 1)
+        ends.append(gaps[row, order[row, position]])
+    return ends[0], ends[1]
+
+
+def _by_process(
+    table: BenchmarkTable, options: SpeedupConstants, before: Ints, after: Ints, intervals: LogIntervals
+) -> None:
+    """Replace the intervals of benchmarks whose samples are known to come from processes."""
+    grouped = _grouped_rows(table)
+    if not grouped:
+        return
+    for row in range(len(before)):
+        sides = [grouped.get(int(side[row])) for side in (before, after)]
+        if not any(sides) or ABSENT in (before[row], after[row]):
+            continue
+        draws = [
+            _resampled_medians(parts or _singles(table.pool, int(side[row])), options, f"{which}:{table.name(row)}")
+            for which, (parts, side) in enumerate(zip(sides, (before, after), strict=True))
+        ]
+        first, second = draws
+        if first is None or second is None:
+            intervals.low[row] = intervals.high[row] = np.nan
+            continue
+        tail = (1 - options.interval_level) / 2
+        intervals.low[row], intervals.high[row] = np.quantile(first - second, [tail, 1 - tail])
+
+
+def _grouped_rows(table: BenchmarkTable) -> dict[int, list[Floats]]:
+    processes_by_row: dict[int, list[Floats]] = {}
+    sides: dict[int, Side] = {
+        id(side): side for attempt in table.attempts for side in (attempt.nop, attempt.oracle, attempt.side)
+    }
+    for side in sides.values():
+        offsets = np.concatenate(([0], np.cumsum(side.counts)))
+        for position, sizes in side.processes.items():
+            values = side.values[offsets[position] : offsets[position + 1]]
+            processes_by_row[table.pool.row(side) + position] = np.split(values, np.cumsum(sizes)[:-1])
+    return processes_by_row
+
+
+def _singles(pool: Pool, row: int) -> list[Floats]:
+    values = pool.values[pool.offsets[row] : pool.offsets[row + 1]]
+    return [values[index : index + 1] for index in range(len(values))]
+
+
+def _resampled_medians(processes: list[Floats], options: SpeedupConstants, name: str) -> Floats | None:
+    """Logarithms of the medians of resampled processes; None where there are too few to resample.
+
+    Each benchmark draws from its own stream, so that no benchmark's interval depends on which others there are.
+    """
+    if len(processes) < MIN_PROCESSES or any((values <= 0).any() for values in processes):
+        return None
+    random = np.random.default_rng([options.seed, zlib.crc32(name.encode())])
+    picked = random.integers(0, len(processes), size=(options.resamples, len(processes)))
+    if len({len(values) for values in processes}) == 1:
+        pooled = np.stack(processes)[picked].reshape(options.resamples, -1)
+        return np.asarray(np.log(np.median(pooled, axis=1)))
+    medians = [np.median(np.concatenate([processes[index] for index in row])) for row in picked]
+    return np.asarray(np.log(medians))

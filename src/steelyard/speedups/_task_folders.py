@@ -1,0 +1,92 @@
+"""TimingReading a folder of tasks for speedup.
+
+The layout of a folder of tasks:
+
+    TASKS/<task>/nop.json                      timings of the unchanged code, in any format that is read; also
+                                               nop.json.gz, or a folder `nop` that holds one result file
+    TASKS/<task>/nop-again.json                the same measured a second time (optional)
+    TASKS/<task>/oracle.json                   timings of the expert's change
+    TASKS/<task>/agents/<agent>/<model>.json   timings under an agent's change; the key is `agent:model`, a model may
+                                               hold slashes (one folder each); `<model>#2.json` is its second attempt
+    TASKS/<task>/tests.json                    test results by key, and of `oracle` (optional)
+    TASKS/<task>/snapshot.json                 snapshot results by key (optional)
+    TASKS/<task>/runs.json                     cost_usd and trajectory_length by key (optional)
+    TASKS/<task>/logs/<agent>/<model>/         JSON logs and .cast recordings (optional)
+
+A folder that holds a results.json of FC-Eval is read from that file instead.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from steelyard.errors import BadInput, UnreadableFile
+from steelyard.formats import LOG_SUFFIXES
+from steelyard.speedups._reading_timings import TimingReading, read_task, read_trial_file
+from steelyard.speedups._task_files import TaskFiles
+
+_ENDINGS = (".json.gz", ".json")
+
+
+def read_folder(folder: Path, reading: TimingReading) -> None:
+    """Add the attempts of every task in the folder; a task that cannot be read is set aside."""
+    results = folder / "results.json"
+    if results.is_file():
+        read_trial_file(results, reading)
+        return
+    for task in sorted(path for path in folder.iterdir() if path.is_dir()):
+        try:
+            read_task(task_files(task), reading)
+        except BadInput as error:
+            reading.refuse(error)
+
+
+def task_files(folder: Path) -> TaskFiles:
+    """The files of one task, by the documented layout."""
+    nop, oracle = _named(folder, "nop"), _named(folder, "oracle")
+    if nop is None or oracle is None:
+        absent = "nop" if nop is None else "oracle"
+        raise UnreadableFile(str(folder), f"the task has no {absent}.json", hint="docs/speedup.md shows the layout")
+    agents = {_key(path, folder / "agents"): path for path in _results(folder / "agents")}
+    if not agents:
+        raise UnreadableFile(str(folder), "the task has no agents/<agent>/<model>.json")
+    return TaskFiles(
+        task=folder.name,
+        nop=nop,
+        oracle=oracle,
+        agents=agents,
+        nop_again=_named(folder, "nop-again"),
+        tests=_named(folder, "tests"),
+        snapshot=_named(folder, "snapshot"),
+        runs=_named(folder, "runs"),
+        logs=_logs(folder / "logs"),
+    )
+
+
+def _named(folder: Path, name: str) -> Path | None:
+    candidates = [folder / (name + ending) for ending in _ENDINGS] + [folder / name]
+    return next((path for path in candidates if path.exists()), None)
+
+
+def _results(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.endswith(_ENDINGS))
+
+
+def _key(path: Path, root: Path) -> str:
+    """`agent:model`, from agents/<agent>/<model>.json; a second attempt keeps its #2."""
+    agent, *model = path.relative_to(root).parts
+    if not model:
+        raise UnreadableFile(str(path), "the file must stand in agents/<agent>/<model>.json")
+    name = "/".join(model)
+    ending = next(ending for ending in _ENDINGS if name.endswith(ending))
+    return f"{agent}:{name.removesuffix(ending)}"
+
+
+def _logs(root: Path) -> dict[str, list[Path]]:
+    """Logs by agent, from logs/<agent>/<model>/; a key that is none of the agents is found when they are matched."""
+    logs: dict[str, list[Path]] = {}
+    for path in sorted(root.rglob("*")):
+        agent, *model = path.parent.relative_to(root).parts or ("",)
+        if path.suffix in LOG_SUFFIXES and path.is_file() and model:
+            logs.setdefault(f"{agent}:{'/'.join(model)}", []).append(path)
+    return logs

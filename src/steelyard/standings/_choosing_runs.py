@@ -1,0 +1,131 @@
+"""From a table of runs to what the statistics take, and the choice of runs by `key=value`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from steelyard.engines import Key, LocalEngine
+from steelyard.errors import BadInput, UnknownName, UsageError
+from steelyard.metrics import catalog
+from steelyard.profiles import Profile
+from steelyard.records import GROUP_KEYS, Missing, is_storable
+from steelyard.standings._choosing_intervals import RATIOS, TOO_LARGE
+from steelyard.standings._samples import Mask, Samples
+from steelyard.statistics import Floats
+from steelyard.tables import RunTable
+
+Filter = Mapping[str, str]
+
+_PAIR = re.compile(r",(?=\s*\w+\s*=)")
+"""The comma before another `key=value`."""
+
+
+def needed_columns(metrics: Sequence[str]) -> list[str]:
+    """The per-run columns that the metrics are made of; a group metric that is no ratio of sums is refused."""
+    wanted: list[str] = []
+    for name in metrics:
+        declared = catalog()[name]
+        if name in RATIOS:
+            wanted += [column for part in RATIOS[name] for column in part]
+        elif declared.level == "run":
+            wanted.append(name)
+        else:
+            twin = f"{name}_per_run"
+            hint = f"take {twin}" if twin in catalog() else "take a metric that each run has"
+            raise UsageError(f"{name} is not a metric of single runs", hint=hint)
+    return list(dict.fromkeys(wanted))
+
+
+def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> Samples:
+    """The named columns of every run, with its task."""
+    engine = LocalEngine(table.frame, table.n, profile)
+    tasks = engine.keys.combine(["task"])
+    values = {
+        name: column if isinstance(column, Missing) else _computable(name, np.asarray(column, dtype=float))
+        for name, column in engine.values(columns).items()
+    }
+    names = tasks.keys()
+    return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
+
+
+def _computable(metric: str, values: Floats) -> Floats:
+    """The values, those next to nothing as 0; ones that are too large are refused."""
+    size = np.abs(values)
+    large = int(np.count_nonzero(np.isfinite(values) & (size > TOO_LARGE)))
+    if large:
+        message = (
+            f"{metric} is above {TOO_LARGE:g} in {large:,} run{'s' if large != 1 else ''}: too large to compute with"
+        )
+        raise BadInput(message, hint="set those records right or leave them out")
+    return np.where(size < 1 / TOO_LARGE, 0.0, values)
+
+
+def read_filter(given: str | Mapping[str, str], *, option: str) -> dict[str, str]:
+    """`agent=X,model=Y`, or a mapping of the same, with every key known; a comma may stand in a value.
+
+    >>> read_filter("agent=X, model=Y", option="--a")
+    {'agent': 'X', 'model': 'Y'}
+    >>> read_filter("agent=Smith, John,model=Y", option="--a")
+    {'agent': 'Smith, John', 'model': 'Y'}
+    """
+    chosen: dict[str, str] = {}
+    for key, value in given.items() if isinstance(given, Mapping) else _pairs(given, option):
+        if key not in GROUP_KEYS:
+            raise UnknownName("key", str(key), GROUP_KEYS, where=option)
+        if key in chosen:
+            raise UsageError(f"{option} names {key!r} twice")
+        chosen[key] = str(value)
+    if not chosen:
+        raise UsageError(f"{option} chooses nothing", hint=f"{option} agent=NAME,model=NAME")
+    return chosen
+
+
+def _pairs(text: str, option: str) -> Iterator[tuple[str, str]]:
+    for part in filter(None, (piece.strip(" ,") for piece in _PAIR.split(text))):
+        key, equals, value = part.partition("=")
+        if not equals or not value:
+            raise UsageError(f"{option} {part!r} is not KEY=VALUE", hint=f"{option} agent=NAME,model=NAME")
+        yield key.strip(), value.strip()
+
+
+def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:
+    """The runs whose keys have these values; a value that no run has is refused with the nearest."""
+    rows = np.ones(table.n, dtype=bool)
+    names = table.frame.collect_schema().names()
+    for key, value in chosen.items():
+        texts = _texts(table, key) if key in names else pl.Series(key, [], dtype=pl.String)
+        same = (texts == value).fill_null(value=False).to_numpy() if is_storable(value) else None
+        if same is None or not same.any():
+            raise UnknownName(key, value, texts.drop_nulls().unique().sort().to_list(), where=where)
+        rows &= same
+    if not rows.any():
+        asked = ", ".join(f"{key} {value}" for key, value in chosen.items())
+        raise UsageError(f"no run has {asked} together", where=where)
+    return rows
+
+
+def _texts(table: RunTable, key: str) -> pl.Series:
+    return table.frame.select(pl.col(key).cast(pl.String)).collect().to_series()
+
+
+def groups_of(table: RunTable, by: Sequence[str], *, profile: Profile) -> tuple[list[Key], np.ndarray]:
+    """The groups' keys in order, and the group of each run."""
+    combinations = LocalEngine(table.frame, table.n, profile).keys.combine(by)
+    return combinations.keys(), combinations.rows.astype(np.int64)
+
+
+def pooled(table: RunTable, rows: Mask, chosen: Filter) -> str | None:
+    """What else differs among the chosen runs, as a phrase; None when they are of one configuration."""
+    mixed = []
+    names = table.frame.collect_schema().names()
+    for key in ("agent", "model", "tier", "experiment"):
+        if key in chosen or key not in names:
+            continue
+        values = _texts(table, key).filter(pl.Series(rows)).n_unique()
+        if values > 1:
+            mixed.append(f"{values} {key}s")
+    return " and ".join(mixed) or None

@@ -1,0 +1,260 @@
+"""The difference between two sides on one metric: interval, test, effect size, flips, and what it would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from steelyard.errors import UnknownName
+from steelyard.metrics import catalog
+from steelyard.records import Missing
+from steelyard.standings._choosing_intervals import RATIOS, inside
+from steelyard.standings._samples import Mask, Samples, TaskMeans
+from steelyard.statistics import (
+    LEVEL,
+    RESAMPLES,
+    SEED,
+    Floats,
+    Interval,
+    SensitivityBounds,
+    Significance,
+    cliffs_delta,
+    detectable_difference,
+    difference_bounds,
+    mcnemar_exact,
+    no_interval,
+    paired_bootstrap,
+    paired_plus_two,
+    paired_ratios,
+    paired_shares,
+    paired_t,
+    sign_flip,
+    standardized,
+)
+
+FEW_DIFFER = 10
+"""With ties among the tasks and fewer that differ, their spread is too uncertain for Student's interval."""
+
+PAIRED_METHODS = ("auto", "paired-t", "percentile", "bca")
+Correction = Literal["holm", "bh", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsOptions:
+    """How differences are judged; shared by compare, rank and gate."""
+
+    level: float = LEVEL
+    seed: int = SEED
+    resamples: int = RESAMPLES
+    method: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.method not in PAIRED_METHODS:
+            raise UnknownName("method for a difference", self.method, PAIRED_METHODS)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A task on which the two sides differ."""
+
+    task: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """B minus A on the tasks that both have a value for."""
+
+    metric: str
+    a: float | None
+    """A's figure on the common tasks, each task counting the same."""
+    b: float | None
+    """B's figure on the common tasks."""
+    interval: Interval
+    """The difference and its range."""
+    test: Significance
+    """How surprising it would be without a difference."""
+    tasks: int
+    """Tasks on which both have a value."""
+    runs: tuple[int, int]
+    """Runs of A and of B on them that have a value."""
+    missing: tuple[int, int]
+    """Runs of A and of B on common tasks that have no value."""
+    spread: float | None = None
+    """Standard deviation of the differences over tasks; None where it is unknown."""
+    cliffs_delta: float | None = None
+    """Chance that a task mean of B exceeds one of A, minus the reverse."""
+    standardized: float | None = None
+    """Mean difference in units of its spread."""
+    detectable: float | None = None
+    """The smallest true difference that so many tasks would show with a chance of 80 %."""
+    gained: tuple[Flip, ...] = ()
+    """Tasks on which B is higher, the largest difference first."""
+    lost: tuple[Flip, ...] = ()
+    """Tasks on which B is lower, the largest difference first."""
+    bounds: SensitivityBounds | None = field(default=None)
+    """What the difference could be whatever the missing values were; None when none is missing or nothing bounds it."""
+
+    @property
+    def value(self) -> float | None:
+        """The difference itself."""
+        return self.interval.estimate
+
+
+def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: StatisticsOptions) -> Difference:
+    """The paired difference of one metric between two sets of runs."""
+    if metric in RATIOS:
+        return _ratio_difference(samples, a, b, metric, options)
+    values = samples.known(metric)
+    if isinstance(values, Missing):
+        return _nothing(metric, values.reason, options)
+    if np.isinf(values[a | b]).any():
+        hint = metric.removesuffix("_per_run")
+        other = f"; compare {hint} instead" if hint in RATIOS else ""
+        return _nothing(metric, f"some runs have an infinite value{other}", options)
+    side_a, side_b = sides = samples.by_task(metric, a), samples.by_task(metric, b)
+    common = side_a.usable & side_b.usable
+    if not common.any():
+        return replace(_nothing(metric, _why_none(samples, a, b), options), missing=_missing(samples, sides, a, b))
+    gaps = (side_b.mean - side_a.mean)[common]
+    # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
+    scale = np.maximum(np.abs(side_a.mean[common]), np.abs(side_b.mean[common]))
+    gaps = np.where(np.abs(gaps) <= 1e-12 * scale, 0.0, gaps)
+    interval, test = _judged(samples, metric, side_a, side_b, gaps, common, options)
+    span = _span(metric)
+    if span is not None:
+        reach = max(span, float(np.max(np.abs(gaps), initial=0.0)))  # a scaled side may go a little beyond
+        interval = inside(interval, (-reach, reach))
+    spread = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
+    gained, lost = _flips(samples.task_names, side_a.mean, side_b.mean, common)
+    return Difference(
+        metric=metric,
+        a=_mean(side_a.mean[common]),
+        b=_mean(side_b.mean[common]),
+        interval=interval,
+        test=test,
+        tasks=len(gaps),
+        runs=(int(side_a.known[common].sum()), int(side_b.known[common].sum())),
+        missing=_missing(samples, sides, a, b),
+        spread=spread,
+        cliffs_delta=cliffs_delta(side_a.mean[common], side_b.mean[common]),
+        standardized=standardized(gaps),
+        detectable=detectable_difference(len(gaps), spread, level=options.level) if spread else None,
+        gained=gained,
+        lost=lost,
+        bounds=_bounds(samples, values, metric, a, b),
+    )
+
+
+def _judged(
+    samples: Samples,
+    metric: str,
+    side_a: TaskMeans,
+    side_b: TaskMeans,
+    gaps: Floats,
+    common: Mask,
+    options: StatisticsOptions,
+) -> tuple[Interval, Significance]:
+    single = bool(np.all(side_a.known[common] == 1) and np.all(side_b.known[common] == 1))
+    if options.method in ("percentile", "bca"):
+        interval = paired_bootstrap(
+            gaps, method=options.method, level=options.level, resamples=options.resamples, seed=options.seed
+        )
+        return interval, sign_flip(gaps, resamples=options.resamples, seed=options.seed)
+    if single and samples.binary(metric) and options.method == "auto":
+        only_a, only_b = int(np.count_nonzero(gaps < 0)), int(np.count_nonzero(gaps > 0))
+        return paired_shares(only_a, only_b, len(gaps), level=options.level), mcnemar_exact(only_a, only_b)
+    test = sign_flip(gaps, resamples=options.resamples, seed=options.seed)
+    if options.method == "auto" and len(gaps) > 1 and _few_differ(gaps):
+        return paired_plus_two(gaps, span=_span(metric), level=options.level), test
+    return paired_t(gaps, level=options.level)[0], test
+
+
+def _few_differ(gaps: Floats) -> bool:
+    differing = int(np.count_nonzero(gaps))
+    return bool(differing < min(FEW_DIFFER, len(gaps)) or np.ptp(gaps) == 0)
+
+
+def _why_none(samples: Samples, a: Mask, b: Mask) -> str:
+    """Why the two sides have no task to be compared on."""
+    if not (samples.attempted(a) & samples.attempted(b)).any():
+        return "no task in common"
+    return "no task has a value on both sides"
+
+
+def _span(metric: str) -> float | None:
+    low, high = catalog()[metric].bounds
+    return high - low if np.isfinite(high - low) else None
+
+
+def _mean(values: Floats) -> float | None:
+    return float(np.sort(values).mean()) if len(values) else None
+
+
+def _missing(samples: Samples, sides: tuple[TaskMeans, TaskMeans], a: Mask, b: Mask) -> tuple[int, int]:
+    both = samples.attempted(a) & samples.attempted(b)
+    return int(sides[0].missing[both].sum()), int(sides[1].missing[both].sum())
+
+
+def _bounds(samples: Samples, values: Floats, metric: str, a: Mask, b: Mask) -> SensitivityBounds | None:
+    low, high = catalog()[metric].bounds
+    if not np.isfinite(high - low):
+        return None
+    bounds = difference_bounds(
+        values[a], values[b], tasks_a=samples.tasks[a], tasks_b=samples.tasks[b], span=(float(low), float(high))
+    )
+    return bounds if bounds is not None and bounds.missing else None
+
+
+def _flips(names: tuple[str, ...], a: Floats, b: Floats, common: Mask) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
+    differing = [
+        Flip(names[place], float(a[place]), float(b[place])) for place in np.flatnonzero(common) if a[place] != b[place]
+    ]
+    ordered = sorted(differing, key=lambda flip: (-abs(flip.b - flip.a), flip.task))
+    return tuple(flip for flip in ordered if flip.b > flip.a), tuple(flip for flip in ordered if flip.b < flip.a)
+
+
+def _nothing(metric: str, reason: str, options: StatisticsOptions) -> Difference:
+    interval = no_interval(reason, method=options.method, n=0, clusters=0, level=options.level)
+    test = Significance(p_value=None, statistic=None, method="none", n=0, clusters=0, reason=reason)
+    return Difference(metric=metric, a=None, b=None, interval=interval, test=test, tasks=0, runs=(0, 0), missing=(0, 0))
+
+
+def _ratio_difference(samples: Samples, a: Mask, b: Mask, metric: str, options: StatisticsOptions) -> Difference:
+    above, below = RATIOS[metric]
+    for column in (*above, *below):
+        values = samples.known(column)
+        if isinstance(values, Missing):
+            return _nothing(metric, values.reason, options)
+    sides = [(_added(samples, above, rows), _added(samples, below, rows)) for rows in (a, b)]
+    whole = np.vstack([part for side in sides for part in side])
+    common: Mask = np.asarray(~np.isnan(whole).any(axis=0), dtype=bool)
+    if not common.any():
+        return _nothing(metric, _why_none(samples, a, b), options)
+    kept = [(top[common], bottom[common]) for top, bottom in sides]
+    interval, test = paired_ratios(
+        kept[0], kept[1], level=options.level, resamples=options.resamples, seed=options.seed
+    )
+    counts = [int(np.count_nonzero(rows & common[samples.tasks])) for rows in (a, b)]
+    return Difference(
+        metric=metric,
+        a=_ratio(*kept[0]),
+        b=_ratio(*kept[1]),
+        interval=interval,
+        test=test,
+        tasks=int(np.count_nonzero(common)),
+        runs=(counts[0], counts[1]),
+        missing=(0, 0),
+    )
+
+
+def _added(samples: Samples, columns: tuple[str, ...], rows: Mask) -> Floats:
+    return np.asarray(np.sum([samples.by_task(column, rows).mean for column in columns], axis=0), dtype=float)
+
+
+def _ratio(above: Floats, below: Floats) -> float:
+    total = float(np.sort(below).sum())
+    return float(np.sort(above).sum()) / total if total else float("inf")

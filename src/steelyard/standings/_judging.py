@@ -1,0 +1,294 @@
+"""Whether judges can be trusted: do they agree, who is strict, do they add up, do they contradict themselves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from steelyard.errors import BadInput
+from steelyard.records import Finding, finding_dict
+from steelyard.results import numbers
+from steelyard.statistics import (
+    LEVEL,
+    Floats,
+    Interval,
+    Scale,
+    cohens_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    severity,
+)
+
+MOST_JUDGES = 200
+"""How many judges can be compared; more are a mistake in the names."""
+
+LISTED = 20
+"""How many contradictions of a kind are listed; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What one judge said of one run."""
+
+    judge: str
+    score: float
+    stated: float | None
+    recomputed: float | None
+    passed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run with its ratings."""
+
+    run: str
+    task: str
+    ratings: tuple[Rating, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far judges agree on a set of runs."""
+
+    runs: int
+    """Runs that two judges or more scored."""
+    scores: Interval
+    """Krippendorff's alpha of the scores (interval scale)."""
+    votes: Interval
+    """Krippendorff's alpha of pass and fail (nominal scale)."""
+    fleiss: float | None
+    """Fleiss' kappa of the votes, on runs that every judge voted on."""
+    split: int
+    """Runs on which the votes are divided."""
+    voted: int
+    """Runs with two votes or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRecord:
+    """One judge."""
+
+    judge: str
+    runs: int
+    mean: float
+    severity: Interval
+    """Its score minus the mean of the others on the same runs; below 0 is strict."""
+    checked: int
+    """Judgments with both a stated score and criteria to recompute it from."""
+    mean_error: float | None
+    """Mean of stated minus recomputed."""
+    largest_error: float | None
+    """Largest gap between the two."""
+    differing: int
+    """Judgments whose gap is above the tolerance."""
+    contradictions: int
+    """Votes against the judge's own score."""
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The result of examining judges."""
+
+    overall: Agreement
+    tasks: dict[str, Agreement]
+    judges: tuple[JudgeRecord, ...]
+    kappas: dict[tuple[str, str], tuple[float | None, int]]
+    """Cohen's kappa of the votes of each pair of judges, and on how many runs both voted."""
+    contradictions: tuple[Finding, ...]
+    runs: int
+    threshold: float
+    tolerance: float
+    level: float
+    profile: str
+    findings: tuple[Finding, ...] = field(default=())
+    rejected_count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape."""
+        return {
+            "profile": self.profile,
+            "runs": self.runs,
+            "level": self.level,
+            "pass_threshold": self.threshold,
+            "score_tolerance": self.tolerance,
+            "overall": _agreement_dict(self.overall),
+            "tasks": {task: _agreement_dict(agreement) for task, agreement in self.tasks.items()},
+            "judges": {record.judge: _judge_dict(record) for record in self.judges},
+            "kappas": [
+                {"judges": list(pair), "cohens_kappa": kappa, "n": n} for pair, (kappa, n) in self.kappas.items()
+            ],
+            "contradictions": [finding_dict(finding) for finding in self.contradictions],
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _agreement_dict(agreement: Agreement) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "runs": agreement.runs,
+        "alpha_scores": numbers(agreement.scores.as_dict()),
+        "alpha_votes": numbers(agreement.votes.as_dict()),
+        "fleiss_kappa": agreement.fleiss,
+        "split_votes": agreement.split,
+        "voted": agreement.voted,
+    }
+
+
+def _judge_dict(record: JudgeRecord) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "runs": record.runs,
+        "mean_score": record.mean,
+        "severity": numbers(record.severity.as_dict()),
+        "stated_against_recomputed": {
+            "checked": record.checked,
+            "mean_error": record.mean_error,
+            "largest_error": record.largest_error,
+            "differing": record.differing,
+        },
+        "contradictions": record.contradictions,
+    }
+
+
+def examine(
+    runs: Sequence[JudgedRun],
+    *,
+    threshold: float,
+    tolerance: float,
+    profile: str,
+    level: float = LEVEL,
+    findings: Sequence[Finding] = (),
+    rejected_count: int = 0,
+) -> Judges:
+    """Everything that can be said of the judges of these runs; a unit is a run, runs of a task stay together."""
+    ordered = sorted(runs, key=lambda judged_run: (judged_run.task, judged_run.run))
+    names = sorted({rating.judge for judged_run in ordered for rating in judged_run.ratings})
+    if len(names) > MOST_JUDGES:
+        raise BadInput(f"{len(names):,} different judges are named; at most {MOST_JUDGES} can be compared")
+    scores, votes = _tables(ordered, names)
+    place = {task: index for index, task in enumerate(dict.fromkeys(judged_run.task for judged_run in ordered))}
+    codes = np.array([place[judged_run.task] for judged_run in ordered], dtype=np.int64)
+    ends = np.cumsum(np.bincount(codes))
+    # runs are ordered by task, so each task is a slice
+    tasks = {
+        task: _agreement(scores[start:end], votes[start:end], None, level)
+        for task, start, end in zip(place, [0, *ends[:-1].tolist()], ends.tolist(), strict=True)
+    }
+    contradictions, against = _contradictions(ordered, threshold)
+    return Judges(
+        overall=_agreement(scores, votes, codes, level),
+        tasks=tasks,
+        judges=_records(ordered, names, scores, codes, against, tolerance=tolerance, level=level),
+        kappas={
+            (names[i], names[j]): (cohens_kappa(votes[:, i], votes[:, j]), _both(votes[:, i], votes[:, j]))
+            for i, j in itertools.combinations(range(len(names)), 2)
+        },
+        contradictions=tuple(contradictions),
+        runs=len(ordered),
+        threshold=threshold,
+        tolerance=tolerance,
+        level=level,
+        profile=profile,
+        findings=tuple(findings),
+        rejected_count=rejected_count,
+    )
+
+
+def _both(first: Floats, second: Floats) -> int:
+    return int(np.count_nonzero(~np.isnan(first) & ~np.isnan(second)))
+
+
+def _tables(runs: Sequence[JudgedRun], names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Scores and votes, one row a run and one column a judge, NaN where there is none."""
+    place = {name: index for index, name in enumerate(names)}
+    scores = np.full((len(runs), len(names)), np.nan)
+    votes = np.full((len(runs), len(names)), np.nan)
+    for row, judged_run in enumerate(runs):
+        for rating in judged_run.ratings:
+            scores[row, place[rating.judge]] = rating.score
+            if rating.passed is not None:
+                votes[row, place[rating.judge]] = float(rating.passed)
+    return scores, votes
+
+
+def _agreement(scores: Floats, votes: Floats, clusters: np.ndarray | None, level: float) -> Agreement:
+    voted = np.count_nonzero(~np.isnan(votes), axis=1) >= 2
+    passes = np.nansum(votes, axis=1)
+    counts = np.count_nonzero(~np.isnan(votes), axis=1)
+    return Agreement(
+        runs=int(np.count_nonzero(np.count_nonzero(~np.isnan(scores), axis=1) >= 2)),
+        scores=_alpha(scores, clusters, scale="interval", level=level),
+        votes=_alpha(votes, clusters, scale="nominal", level=level),
+        fleiss=fleiss_kappa(votes),
+        split=int(np.count_nonzero(voted & (passes > 0) & (passes < counts))),
+        voted=int(np.count_nonzero(voted)),
+    )
+
+
+def _alpha(ratings: Floats, clusters: np.ndarray | None, *, scale: Scale, level: float) -> Interval:
+    """Krippendorff's alpha of two judged runs or more: of one it is 0 by definition, whatever the ratings."""
+    alpha = krippendorff_alpha(ratings, clusters, scale=scale, level=level)
+    if np.count_nonzero(np.count_nonzero(~np.isnan(ratings), axis=1) >= 2) != 1:
+        return alpha
+    reason = "one judged run alone cannot tell agreement from chance"
+    return replace(alpha, estimate=None, low=None, high=None, reason=reason)
+
+
+def _records(
+    runs: Sequence[JudgedRun],
+    names: Sequence[str],
+    scores: Floats,
+    codes: np.ndarray,
+    against: dict[str, int],
+    *,
+    tolerance: float,
+    level: float,
+) -> tuple[JudgeRecord, ...]:
+    strictness = severity(scores, codes, level=level)
+    gaps: dict[str, list[float]] = {name: [] for name in names}
+    for judged_run in runs:
+        for rating in judged_run.ratings:
+            if rating.stated is not None and rating.recomputed is not None:
+                gaps[rating.judge].append(rating.stated - rating.recomputed)
+    records = []
+    for place, name in enumerate(names):
+        own = np.sort(np.array(gaps[name]))
+        given = np.sort(scores[~np.isnan(scores[:, place]), place])
+        records.append(
+            JudgeRecord(
+                judge=name,
+                runs=len(given),
+                mean=float(given.mean()),
+                severity=strictness[place],
+                checked=len(own),
+                mean_error=float(own.mean()) if len(own) else None,
+                largest_error=float(np.abs(own).max()) if len(own) else None,
+                # 0.86 - 0.85 is a little more than 0.01 in binary
+                differing=int(np.count_nonzero(np.abs(own) > tolerance + 1e-12)),
+                contradictions=against.get(name, 0),
+            )
+        )
+    return tuple(records)
+
+
+def _contradictions(runs: Sequence[JudgedRun], threshold: float) -> tuple[list[Finding], dict[str, int]]:
+    """Votes against the judge's own score, the first ones in full, and how many there are for each judge."""
+    findings: list[Finding] = []
+    counted: dict[str, int] = {}
+    for judged_run in runs:
+        for rating in judged_run.ratings:
+            if rating.passed is None or rating.passed == (rating.score >= threshold):
+                continue
+            counted[rating.judge] = counted.get(rating.judge, 0) + 1
+            if len(findings) < LISTED:
+                vote = "a pass" if rating.passed else "a fail"
+                message = f"{rating.judge} voted for {vote} with a score of {rating.score:g} (threshold {threshold:g})"
+                findings.append(Finding(code="judge_contradiction", message=message, where=f"run {judged_run.run}"))
+    more = sum(counted.values()) - len(findings)
+    if more > 0:
+        findings.append(
+            Finding(code="judge_contradiction", message=f"{more:,} more votes against the judge's own score")
+        )
+    return findings, counted

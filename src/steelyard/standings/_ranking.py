@@ -1,0 +1,284 @@
+"""Who leads on one metric over the tasks that all share: places as bands where they cannot be told apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy import special
+
+from steelyard.errors import UsageError
+from steelyard.metrics import catalog
+from steelyard.records import Finding, Missing, finding_dict
+from steelyard.results import number, numbers
+from steelyard.standings._choosing_intervals import Interval, inside
+from steelyard.standings._differences import StatisticsOptions
+from steelyard.standings._samples import Mask, Samples, TaskMeans
+from steelyard.statistics import (
+    Floats,
+    Ints,
+    auto_means,
+    bradley_terry,
+    front_shares,
+    holm,
+    on_front,
+    passes_over_tasks,
+    rank_bands,
+    rank_intervals,
+    ranked_pairs,
+    sign_flip_many,
+    total_wins,
+)
+
+Order = Literal["mean", "bradley-terry", "ranked-pairs"]
+
+MOST_RANKED: dict[Order, int] = {"mean": 2_000, "bradley-terry": 200, "ranked-pairs": 500}
+"""How many can be ranked: the work grows with the pairs, for ranked pairs with the cube."""
+
+MOST_CELLS = 20_000_000
+"""Results of pairs on tasks that are held at a time."""
+
+MOST_TRIES = 10
+"""The largest k of pass@k that is shown."""
+
+PAIRS_BY_SIGNS = 200
+"""Up to so many pairs are tested by flipping signs; above, random signs cannot reach the small p-values needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankPlace:
+    """One competitor's standing."""
+
+    key: Mapping[str, str | int | None]
+    rank: int
+    """Its place by the figure alone; equals share the better one."""
+    best: int
+    """The best place that the data leave open."""
+    worst: int
+    """The worst place that the data leave open."""
+    score: Interval
+    """Mean over the common tasks, with its interval."""
+    strength: float | None = None
+    """Bradley-Terry strength, where asked for."""
+    cost_usd: float | None = None
+    """Mean cost of a run on the common tasks; None when a task's is unknown."""
+    cost_runs: int = 0
+    """How many of the runs state a cost, or have one by the price book: the mean is over these."""
+    cost_of_pass: float | None = None
+    """Mean cost over pass rate on the common tasks; None when either is unknown."""
+    on_front: bool | None = None
+    """Whether nobody has at least its score for no more money; None when its cost is unknown."""
+    front_share: float | None = None
+    """How often that is so when tasks are drawn anew."""
+    passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
+    """pass@k and pass^k for every k up to the largest number of scored attempts; `n` tasks have so many."""
+    tasks: int = 0
+    """The common tasks, of which the `n` of a pass@k are some."""
+    runs: int = 0
+
+    @property
+    def band(self) -> str:
+        """The places that the data leave open, as people write them."""
+        return str(self.best) if self.best == self.worst else f"{self.best}-{self.worst}"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The result of ranking."""
+
+    by: tuple[str, ...]
+    on: str
+    order: Order
+    test: str
+    places: tuple[RankPlace, ...]
+    tasks: int
+    all_tasks: int
+    options: StatisticsOptions
+    profile: str
+    findings: tuple[Finding, ...] = ()
+    rejected_count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape; infinity is the string "Infinity"."""
+        return {
+            "profile": self.profile,
+            "by": list(self.by),
+            "on": self.on,
+            "order": self.order,
+            "test": self.test,
+            "correction": "holm",
+            "tasks": {"common": self.tasks, "all": self.all_tasks},
+            "level": self.options.level,
+            "seed": self.options.seed,
+            "resamples": self.options.resamples,
+            "places": [_place_dict(place) for place in self.places],
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _place_dict(place: RankPlace) -> dict[str, Any]:  # Any: JSON values
+    shape: dict[str, Any] = {
+        "key": dict(place.key),
+        "rank": place.rank,
+        "band": [place.best, place.worst],
+        "score": numbers(place.score.as_dict()),
+        "runs": place.runs,
+        "cost_usd": number(place.cost_usd),
+        "cost_runs": place.cost_runs,
+        "cost_of_pass": number(place.cost_of_pass),
+        "on_front": place.on_front,
+        "front_share": place.front_share,
+    }
+    if place.strength is not None:
+        shape["strength"] = place.strength
+    if place.passes:
+        for which, name in enumerate(("pass_at_k", "pass_all_k")):
+            shape[name] = {
+                str(k): numbers(pair[which].as_dict()) | {"missing": place.tasks - pair[which].n}
+                for k, pair in place.passes.items()
+            }
+    return shape
+
+
+def common_tasks(means: Sequence[TaskMeans]) -> Mask:
+    """Tasks that every competitor has a value for."""
+    return np.asarray(np.logical_and.reduce([task_means.usable for task_means in means]), dtype=bool)
+
+
+def bands(scores: Floats, *, order: Order, options: StatisticsOptions) -> tuple[Floats, Ints, Ints, str]:
+    """What to order by (higher first), best and worst places, and the name of the test behind them."""
+    tasks, agents = scores.shape
+    if agents == 1:
+        return np.zeros(1), np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64), "none"
+    if agents > MOST_RANKED[order]:
+        raise UsageError(
+            f"{agents:,} cannot be ranked by {order}", hint=f"at most {MOST_RANKED[order]:,}; group by fewer keys"
+        )
+    if order == "ranked-pairs":
+        best, worst = ranked_pairs(total_wins(scores))
+        return -(best + worst).astype(float), best, worst, "none: the places that the majorities leave open"
+    if order == "bradley-terry":
+        if tasks * agents**2 > MOST_CELLS:
+            raise UsageError(f"{agents:,} on {tasks:,} tasks are too many for bradley-terry", hint="--order mean")
+        strengths = bradley_terry(total_wins(scores), prior=1.0).values
+        assert strengths is not None  # a tied game a pair connects all
+        best, worst = rank_intervals(scores, level=options.level, seed=options.seed)
+        return np.round(strengths, 9), best, worst, "bootstrap of strengths, Bonferroni"
+    sure, test = _surely_better(scores, options)
+    best, worst = rank_bands(sure)
+    return np.array([float(np.sort(column).mean()) for column in scores.T]), best, worst, test
+
+
+def _surely_better(scores: Floats, options: StatisticsOptions) -> tuple[Mask, str]:
+    """Entry (i, j): i is better than j, and it is shown at the level after Holm over all pairs."""
+    agents = scores.shape[1]
+    pairs = list(itertools.combinations(range(agents), 2))
+    sure = np.zeros((agents, agents), dtype=bool)
+    if not pairs or len(scores) < 2:
+        return sure, "none"
+    if len(pairs) > PAIRS_BY_SIGNS:
+        gaps, p_values = _t_tests(scores)
+        return (gaps > 0) & (_holm_square(p_values) <= 1 - options.level), "paired-t"
+    columns = np.column_stack([scores[:, first] - scores[:, other] for first, other in pairs])
+    draws = max(options.resamples, 50 * len(pairs))
+    p_flipped, _ = sign_flip_many(columns, resamples=draws, seed=options.seed)
+    shown = holm(p_flipped) <= 1 - options.level
+    for (first, other), total, yes in zip(pairs, columns.sum(axis=0), shown, strict=True):
+        if yes and total != 0:
+            sure[(first, other) if total > 0 else (other, first)] = True
+    return sure, "sign-flip"
+
+
+def _t_tests(scores: Floats) -> tuple[Floats, Floats]:
+    """Mean differences and p-values of paired t tests of all pairs, from the covariances alone."""
+    n = len(scores)
+    mean = np.array([float(np.sort(column).mean()) for column in scores.T])
+    gaps = mean[:, None] - mean[None, :]
+    spread = np.cov(scores, rowvar=False)
+    own = np.diag(spread)
+    variance = own[:, None] + own[None, :] - 2 * spread
+    flat = variance <= 1e-12 * (own[:, None] + own[None, :])
+    statistic = np.abs(gaps) / np.sqrt(np.where(flat, 1.0, variance) / n)
+    # the same difference on every task: what a test of signs would say
+    constant = np.where(gaps == 0, 1.0, 2.0 ** (1 - n))
+    return gaps, np.asarray(np.where(flat, constant, 2 * special.stdtr(n - 1, -statistic)), dtype=float)
+
+
+def _holm_square(p_values: Floats) -> Floats:
+    """Holm over the pairs of a symmetric table."""
+    upper = np.triu_indices(len(p_values), 1)
+    adjusted = np.ones_like(p_values)
+    adjusted[upper] = holm(p_values[upper])
+    return np.minimum(adjusted, adjusted.T)
+
+
+def competition_ranks(order_by: Floats) -> Ints:
+    """Places from the highest down; equals share the better one.
+
+    >>> competition_ranks(np.array([0.5, 0.9, 0.9])).tolist()
+    [3, 1, 1]
+    """
+    rounded = np.round(order_by, 12)
+    return np.array([1 + int(np.count_nonzero(rounded > value)) for value in rounded], dtype=np.int64)
+
+
+def scores_of(
+    samples: Samples, groups: Ints, metric: str, scores: Floats, common: Mask, *, level: float
+) -> list[Interval]:
+    """Each competitor's mean over the common tasks, every task counting the same, with its interval.
+
+    Where all tasks were tried equally often that is the mean over runs, and its interval knows shares; else the task
+    means are taken as they are.
+    """
+    values = samples.known(metric)
+    assert not isinstance(values, Missing)
+    tasks, size = scores.shape
+    rows = common[samples.tasks] & (groups >= 0) & ~np.isnan(values)
+    declared = catalog()[metric]
+    of_runs = auto_means(
+        values[rows],
+        groups[rows],
+        samples.tasks[rows],
+        size=size,
+        binary=declared.binary,
+        share=declared.is_share,
+        level=level,
+    )
+    place = np.tile(np.arange(size, dtype=np.int64), tasks)
+    task = np.repeat(np.arange(tasks, dtype=np.int64), size)
+    of_tasks = auto_means(scores.ravel(), place, task, size=size, share=declared.is_share, level=level)
+    attempts = np.bincount(groups[rows] * len(common) + samples.tasks[rows], minlength=size * len(common))
+    even = [bool(np.ptp(own[common]) == 0) for own in attempts.reshape(size, len(common))]
+    return [inside(of_runs[i] if even[i] else of_tasks[i], declared.bounds) for i in range(size)]
+
+
+def fronts(scores: Floats, costs: Floats, *, options: StatisticsOptions) -> tuple[Mask, Floats]:
+    """Who is on the front, and how often when tasks are drawn anew."""
+    mean_scores = np.array([float(np.sort(column).mean()) for column in scores.T])
+    mean_costs = np.array([float(np.sort(column).mean()) for column in costs.T])
+    # every draw compares all pairs: with very many of them fewer draws do
+    draws = min(options.resamples, max(200, MOST_CELLS // scores.shape[1] ** 2))
+    shares = front_shares(scores, costs, resamples=draws, seed=options.seed)
+    return on_front(mean_scores, mean_costs), shares
+
+
+def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tuple[Interval, Interval]]:
+    """pass@k and pass^k for every k up to the largest number of scored attempts, each over the tasks that have k.
+
+    Empty where no task was tried again: then only the pass rate can be told.
+    """
+    tries = passed.known[common].tolist()
+    most = min(max(tries, default=0), MOST_TRIES)
+    if most < 2:
+        return {}
+    counts = np.rint(np.nan_to_num(passed.mean[common]) * passed.known[common]).astype(int).tolist()
+    return {
+        k: (
+            passes_over_tasks(tries, counts, k, level=level),
+            passes_over_tasks(tries, counts, k, all_of_them=True, level=level),
+        )
+        for k in range(1, most + 1)
+    }

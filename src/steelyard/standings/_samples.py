@@ -1,0 +1,117 @@
+"""Runs as the statistics need them: for each metric one value a run, and the task of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.metrics import catalog
+from steelyard.records import Missing
+from steelyard.statistics import Floats, Ints
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMeans:
+    """One row a task: the mean over its attempts, in an order that does not depend on the order of runs."""
+
+    mean: Floats
+    """Mean of the known values; NaN where a task has none."""
+    known: Ints
+    """Attempts with a value."""
+    missing: Ints
+    """Attempts without one."""
+
+    @property
+    def usable(self) -> Mask:
+        """Tasks that have a value."""
+        return self.known > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The runs of one input."""
+
+    task_names: tuple[str, ...]
+    """The tasks, sorted by name."""
+    tasks: Ints
+    """Which of them each run attempted."""
+    values: Mapping[str, Floats | Missing]
+    """For each metric a value a run, NaN where it is missing; Missing where no run can have one."""
+    moved: frozenset[str] = frozenset()
+    """Metrics that were multiplied, whose values are no longer what the metric declares."""
+
+    @property
+    def n(self) -> int:
+        """How many runs there are."""
+        return len(self.tasks)
+
+    def known(self, metric: str) -> Floats | Missing:
+        """The metric's values, or why there are none."""
+        return self.values[metric]
+
+    def attempted(self, rows: Mask) -> Mask:
+        """The tasks that these runs attempted."""
+        return np.bincount(self.tasks[rows], minlength=len(self.task_names)) > 0
+
+    def by_task(self, metric: str, rows: Mask) -> TaskMeans:
+        """Task means of these runs."""
+        return self.by_group(metric, np.where(rows, 0, -1), 1)[0]
+
+    def by_group(self, metric: str, groups: Ints, size: int) -> list[TaskMeans]:
+        """Task means of each group of runs; -1 stands for no group."""
+        column, tasks = self.values[metric], len(self.task_names)
+        inside = groups >= 0
+        cells = (groups * tasks + self.tasks)[inside]
+        space = size * tasks
+        if isinstance(column, Missing):
+            known, cells_known, sums = np.zeros(len(cells), dtype=bool), cells[:0], np.zeros(space)
+        else:
+            values = column[inside]
+            known = ~np.isnan(values)
+            order = np.lexsort((values[known], cells[known]))
+            cells_known = cells[known]
+            sums = np.bincount(cells_known[order], weights=values[known][order], minlength=space).astype(float)
+        counts = np.bincount(cells_known, minlength=space)
+        missing = np.bincount(cells[~known], minlength=space)
+        mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        return [
+            TaskMeans(mean[part], counts[part].astype(np.int64), missing[part].astype(np.int64))
+            for part in (slice(group * tasks, (group + 1) * tasks) for group in range(size))
+        ]
+
+    def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
+        """The same runs with one metric of some of them multiplied."""
+        column = self.values[metric]
+        if isinstance(column, Missing):
+            return self
+        values = {**self.values, metric: np.where(rows, column * factor, column)}
+        return Samples(self.task_names, self.tasks, values, self.moved | {metric})
+
+    def binary(self, metric: str) -> bool:
+        """Whether a run's value is 0 or 1, as the metric declares."""
+        return catalog()[metric].binary and metric not in self.moved
+
+
+def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:
+    """Both inputs as one, and which of its runs come from the second; tasks are the same when their names are."""
+    names = tuple(sorted({*first.task_names, *second.task_names}))
+    place = {name: index for index, name in enumerate(names)}
+    tasks = [
+        np.array([place[name] for name in samples.task_names], dtype=np.int64)[samples.tasks]
+        for samples in (first, second)
+    ]
+    values: dict[str, Floats | Missing] = {}
+    for metric, column in first.values.items():
+        other = second.values[metric]
+        parts = [
+            np.full(samples.n, np.nan) if isinstance(part, Missing) else part
+            for samples, part in ((first, column), (second, other))
+        ]
+        missing = next((part for part in (column, other) if isinstance(part, Missing)), None)
+        values[metric] = missing if missing is not None else np.concatenate(parts)
+    return Samples(names, np.concatenate(tasks), values), np.repeat([False, True], [first.n, second.n])

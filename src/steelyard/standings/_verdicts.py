@@ -1,0 +1,179 @@
+"""From numbers to a verdict and one plain sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from steelyard.metrics import catalog
+from steelyard.standings._differences import Difference
+from steelyard.statistics import tasks_needed
+
+Verdict = Literal["better", "worse", "differs", "not shown", "no difference", "cannot be told"]
+
+VERBS: dict[str, tuple[str, str, str]] = {
+    "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
+    "cost_usd": ("costs {size} more a run than", "costs {size} less a run than", "costs exactly as much as"),
+    "duration_seconds": ("takes {size} longer a run than", "takes {size} less a run than", "takes exactly as long as"),
+}
+"""How a difference is told where the title alone would sound stiff: more, less, the same."""
+
+
+def verdict(difference: Difference, adjusted: float | None) -> Verdict:
+    """Better or worse only where the adjusted p-value and the interval agree that there is a difference."""
+    value = difference.value
+    if value is None or adjusted is None:
+        return "cannot be told"
+    if value == 0:
+        return "no difference"
+    if not difference.interval.known:
+        return "cannot be told"
+    if adjusted > 1 - difference.interval.level or not difference.interval.excludes(0.0):
+        return "not shown"
+    better = catalog()[difference.metric].better
+    if better == "neither":
+        return "differs"
+    return "better" if (value > 0) == (better == "higher") else "worse"
+
+
+def amount(value: float, unit: str, *, signed: bool = False, bare: bool = False) -> str:
+    """A difference as people say it: shares as points, the rest in their unit; `bare` leaves the unit out."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if math.isnan(value):  # infinity less infinity
+        return "-"
+    sign = "+" if signed else ""
+    match unit:
+        case "share":
+            number, word = f"{100 * value:{sign}.1f}", "points"
+        case "USD":
+            number, word = f"{value:{sign},.{_places(value)}f}", "USD"
+        case "tokens":
+            number, word = f"{value:{sign},.0f}", "tokens"
+        case "s":
+            number, word = f"{value:{sign},.1f}", "s"
+        case _:
+            number, word = f"{value:{sign}.3g}", unit if unit != "ratio" else ""
+    number = number.replace("-0.0", "0.0") if float(number.replace(",", "")) == 0 else number
+    return number if bare or not word else f"{number} {word}"
+
+
+def _places(value: float) -> int:
+    return 2 if abs(value) >= 10 else 4
+
+
+def level_of(value: float, unit: str) -> str:
+    """A figure, not a difference: shares in percent."""
+    return f"{100 * value:.1f} %" if unit == "share" else amount(value, unit)
+
+
+def sentence(difference: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int) -> str:
+    """What the data say about B against A on this metric, and what it would take to be sure."""
+    declared = catalog()[difference.metric]
+    value, interval = difference.value, difference.interval
+    if value is None or difference.a is None or difference.b is None:
+        reason = interval.reason or difference.test.reason or "there is no value"
+        return f"{declared.title}: {b} and {a} cannot be compared: {reason}."
+    head = f"{_head(difference, a, b)} on the same {tasks_text(difference.tasks)}"
+    if value != 0:
+        head += f" ({level_of(difference.b, declared.unit)} against {level_of(difference.a, declared.unit)})"
+    if interval.low is None or interval.high is None:
+        return f"{head}: {_no_range(difference)}."
+    low, high = (amount(limit, declared.unit, bare=True) for limit in (interval.low, interval.high))
+    told = verdict(difference, adjusted)
+    ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
+    text = f"{head}, {interval.level * 100:g} % interval {low} to {high}: {ending}."
+    return f"{text}{_about_missing(difference, told, a=a, b=b)}"
+
+
+def tasks_text(count: int, kind: str = "") -> str:
+    """So many tasks, as people say it.
+
+    >>> tasks_text(1, "common ")
+    '1 common task'
+    """
+    return f"{count:,} {kind}task{'' if count == 1 else 's'}"
+
+
+def _head(difference: Difference, a: str, b: str) -> str:
+    declared = catalog()[difference.metric]
+    value = difference.value or 0.0
+    size = amount(abs(value), declared.unit)
+    if difference.metric in VERBS:
+        more, less, same = VERBS[difference.metric]
+        words = same if value == 0 else (more if value > 0 else less).format(size=size)
+        return f"{b} {words} {a}"
+    title = declared.title[0].lower() + declared.title[1:]
+    if value == 0:
+        return f"{b} has exactly the same {title} as {a}"
+    article = "an" if title[0] in "aeiou" else "a"
+    return f"{b} has {article} {title} {size} {'higher' if value > 0 else 'lower'} than {a}"
+
+
+def _no_range(difference: Difference) -> str:
+    if difference.value == 0:
+        return "no difference is seen"
+    return f"whether that is more than chance cannot be told: {difference.interval.reason}"
+
+
+def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: float | None, comparisons: int) -> str:
+    match told:
+        case "better":
+            return f"{b} is better"
+        case "worse":
+            return f"{b} is worse"
+        case "differs":
+            return f"{a} and {b} differ"
+        case "no difference":
+            seen = amount(difference.detectable, catalog()[difference.metric].unit) if difference.detectable else None
+            return "no difference is seen" + (f"; so many tasks would show one of {seen} or more" if seen else "")
+        case "not shown" if (
+            difference.interval.excludes(0.0) and (difference.test.p_value or 0) > 1 - difference.interval.level
+        ):
+            return f"not shown: so few tasks may agree by chance (p {_p(difference.test.p_value or 0)})" + _needed(
+                difference, comparisons
+            )
+        case "not shown" if difference.interval.excludes(0.0) and comparisons > 1 and adjusted is not None:
+            return f"not shown, as one of {comparisons} comparisons (p {_p(adjusted)} after correction)" + _needed(
+                difference, comparisons
+            )
+        case _:
+            return "not shown" + _needed(difference, comparisons)
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.2g}"
+
+
+def needed_tasks(difference: Difference, comparisons: int) -> int | None:
+    """Tasks at which a true difference of the size seen would be shown with a chance of 80 %, among so many.
+
+    Never fewer than a test of signs needs: with n tasks its p-value cannot go below 2 / 2^n.
+    """
+    if difference.spread is None or not difference.value:
+        return None
+    allowed = (1 - difference.interval.level) / max(comparisons, 1)
+    needed = tasks_needed(difference.value, difference.spread, level=1 - allowed)
+    return None if needed is None else max(needed, math.ceil(1 - math.log2(allowed)))
+
+
+def _needed(difference: Difference, comparisons: int) -> str:
+    needed = needed_tasks(difference, comparisons)
+    if needed is None:
+        return ""
+    if needed <= difference.tasks:
+        return ", but close: a few more tasks would settle it"
+    return f"; {tasks_text(needed)} would be needed"
+
+
+def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> str:
+    if difference.bounds is None:
+        return ""
+    unit = catalog()[difference.metric].unit
+    low, high = (amount(end, unit, bare=True) for end in (difference.bounds.low, difference.bounds.high))
+    sides = ", ".join(f"{name} {count:,}" for count, name in zip(difference.missing, (a, b), strict=True) if count)
+    total = sum(difference.missing)
+    runs = "1 run has" if total == 1 else f"{total:,} runs have"
+    text = f" {runs} no value ({sides}): whatever it was, the difference is {low} to {high}"
+    undone = told in ("better", "worse", "differs") and difference.bounds.low <= 0 <= difference.bounds.high
+    return f"{text}, so they alone could undo it." if undone else f"{text}."

@@ -1,0 +1,229 @@
+"""Whether judges agree: Krippendorff's alpha, Cohen's and Fleiss' kappa, and who is strict.
+
+Ratings come as a table, one row a unit that was judged and one column a judge, NaN where a judge did not judge it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval
+from steelyard.statistics._means import clustered, codes_of, student_quantile
+
+FEW_CLUSTERS = 10
+"""With fewer tasks a spread of 0 may be chance."""
+
+Scale = Literal["nominal", "ordinal", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """What alpha is made of, added up over units: disagreement seen, and what chance would give."""
+
+    seen: float
+    expected: float
+
+    @property
+    def alpha(self) -> float | None:
+        return 1 - self.seen / self.expected if self.expected > 0 else None
+
+
+def _table(table: Floats, labels: Ints) -> tuple[Floats, Ints]:
+    # a unit with one rating has no pair to agree; the order of rows must not move the last bit
+    kept = np.count_nonzero(~np.isnan(table), axis=1) >= 2
+    ordered, groups = np.sort(table[kept], axis=1), labels[kept]
+    order = np.lexsort((groups, *ordered.T)) if len(ordered) else np.empty(0, dtype=np.int64)
+    return ordered[order], groups[order]
+
+
+def _value_counts(table: Floats) -> tuple[Floats, Floats]:
+    values = np.unique(table[~np.isnan(table)])
+    return values, np.stack([(table == value).sum(axis=1) for value in values], axis=1).astype(float)
+
+
+def _distances(values: Floats, margins: Floats, scale: Scale) -> Floats:
+    if scale == "nominal":
+        return np.asarray(values[:, None] != values[None, :], dtype=float)
+    if scale == "interval":
+        return np.asarray((values[:, None] - values[None, :]) ** 2, dtype=float)
+    # ordinal: how many ratings lie between two values, the ends counted half
+    middle = np.cumsum(margins) - margins / 2
+    return np.asarray((middle[:, None] - middle[None, :]) ** 2, dtype=float)
+
+
+def _pieces(table: Floats, scale: Scale) -> _Pieces:
+    if scale == "interval":
+        return _interval_pieces(table)
+    values, counts = _value_counts(table)
+    margins, sizes = counts.sum(axis=0), counts.sum(axis=1)
+    distance = _distances(values, margins, scale)
+    # nominal and ordinal distances are 0 between equal values, so pairs of a rating with itself add nothing
+    seen = float(np.sum(np.einsum("ui,ij,uj->u", counts, distance, counts) / (sizes - 1)))
+    total = float(margins.sum())
+    return _Pieces(seen / total, float(margins @ distance @ margins) / (total * (total - 1)))
+
+
+def _interval_pieces(table: Floats) -> _Pieces:
+    known = ~np.isnan(table)
+    sizes = known.sum(axis=1)
+    centered = np.where(known, table - np.nanmean(table), 0.0)
+    sums, squares = centered.sum(axis=1), (centered**2).sum(axis=1)
+    total = float(sizes.sum())
+    seen = float(np.sum(2 * (sizes * squares - sums**2) / (sizes - 1))) / total
+    expected = 2 * (total * float(squares.sum()) - float(sums.sum()) ** 2) / (total * (total - 1))
+    return _Pieces(seen, expected if np.nanmax(table) > np.nanmin(table) else 0.0)
+
+
+def krippendorff_alpha(
+    ratings: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    scale: Scale = "interval",
+    level: float = LEVEL,
+) -> Interval:
+    """Agreement beyond chance, 1 for full agreement and 0 for chance (Krippendorff 2011); judges may skip units.
+
+    The interval leaves out one cluster of units (a task; without `clusters`, one unit) at a time: jackknife with
+    Student's t, meant for 30 of them or more.
+    """
+    method = f"krippendorff-{scale}, jackknife"
+    given = np.asarray(ratings, dtype=float)
+    table, groups = _table(given, np.arange(len(given)) if clusters is None else codes_of(clusters))
+    if clusters is None:
+        groups = np.arange(len(table))
+    units = len(np.unique(groups))
+    if len(table) == 0:
+        return no_interval("no unit has two ratings", method=method, n=0, clusters=0, level=level)
+    n = int(np.count_nonzero(~np.isnan(table)))
+    alpha = _pieces(table, scale).alpha
+    if alpha is None:
+        reason = "all ratings are the same, so agreement cannot be told from chance"
+        return no_interval(reason, method=method, n=n, clusters=units, level=level)
+    if units < 3:
+        what = "judged run" if clusters is None else "task"
+        reason = f"{units} {what}{'s' if units != 1 else ''}; three or more are needed for an interval"
+        return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=alpha)
+    return _jackknife(alpha, _left_out(table, groups, scale), n=n, method=method, level=level)
+
+
+def _left_out(table: Floats, groups: Ints, scale: Scale) -> list[float | None]:
+    codes = codes_of(groups)
+    if scale == "nominal":
+        return _left_out_nominal(table, codes)
+    if scale == "ordinal":
+        return [_pieces(table[codes != group], scale).alpha for group in range(int(codes.max()) + 1)]
+    known = ~np.isnan(table)
+    sizes = known.sum(axis=1).astype(float)
+    centered = np.where(known, table - np.nanmean(table), 0.0)
+    sums, squares = centered.sum(axis=1), (centered**2).sum(axis=1)
+    within = 2 * (sizes * squares - sums**2) / (sizes - 1)
+    parts = [np.bincount(codes, weights=part) for part in (sizes, sums, squares, within)]
+    total, added, squared, seen = (part.sum() - part for part in parts)
+    apart = total * squared - added**2
+    expected = 2 * apart / np.maximum(total * (total - 1), 1.0)
+    usable = apart > 1e-12 * total * squared  # what remains of equal ratings is rounding
+    alphas = 1 - seen / np.maximum(total, 1.0) / np.where(usable, expected, 1.0)
+    return [float(alpha) if good else None for alpha, good in zip(alphas, usable, strict=True)]
+
+
+def _left_out_nominal(table: Floats, codes: Ints) -> list[float | None]:
+    _, counts = _value_counts(table)
+    sizes = counts.sum(axis=1)
+    seen = (sizes**2 - np.sum(counts**2, axis=1)) / (sizes - 1)
+    seen_rest = seen.sum() - np.bincount(codes, weights=seen)
+    own = np.stack([np.bincount(codes, weights=column) for column in counts.T], axis=1)
+    margins = own.sum(axis=0) - own
+    total = margins.sum(axis=1)
+    expected = (total**2 - np.sum(margins**2, axis=1)) / np.maximum(total - 1, 1.0)
+    usable = expected > 0
+    alphas = 1 - seen_rest / np.where(usable, expected, 1.0)
+    return [float(alpha) if good else None for alpha, good in zip(alphas, usable, strict=True)]
+
+
+def _jackknife(estimate: float, left_out: list[float | None], *, n: int, method: str, level: float) -> Interval:
+    units = len(left_out)
+    if any(value is None for value in left_out):
+        reason = "one unit alone carries all disagreement, so the spread cannot be told"
+        return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=estimate)
+    values = np.sort(np.array(left_out, dtype=float))
+    error = math.sqrt((units - 1) / units * float(np.sum((values - values.mean()) ** 2)))
+    if error <= 1e-12:
+        reason = "no unit differs from the others in what it says of agreement, so the spread cannot be told"
+        return no_interval(reason, method=method, n=n, clusters=units, level=level, estimate=estimate)
+    half = float(student_quantile(level, units - 1)) * error
+    return Interval(
+        estimate=estimate,
+        low=estimate - half,
+        high=min(estimate + half, 1.0),
+        method=method,
+        n=n,
+        clusters=units,
+        level=level,
+    )
+
+
+def cohens_kappa(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
+    """Agreement of two judges beyond chance, on units both judged (Cohen 1960); None when chance alone explains all.
+
+    >>> round(cohens_kappa([1, 1, 0, 0], [1, 0, 0, 0]), 3)  # seen 3/4, by chance 1/2
+    0.5
+    """
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    both = ~np.isnan(a) & ~np.isnan(b)
+    a, b = a[both], b[both]
+    if not len(a):
+        return None
+    seen = float(np.mean(a == b))
+    chance = sum(float(np.mean(a == value)) * float(np.mean(b == value)) for value in np.unique([a, b]))
+    return (seen - chance) / (1 - chance) if chance < 1 else None
+
+
+def fleiss_kappa(ratings: npt.ArrayLike) -> float | None:
+    """Agreement of any number of judges beyond chance, on units that all judged (Fleiss 1971).
+
+    None when fewer than two judged every unit, or when there is only one verdict.
+    """
+    table = np.asarray(ratings, dtype=float)
+    whole = table[~np.isnan(table).any(axis=1)]
+    if not len(whole) or whole.shape[1] < 2:
+        return None
+    _, counts = _value_counts(whole)
+    judges = whole.shape[1]
+    seen = float(np.mean((np.sum(counts**2, axis=1) - judges) / (judges * (judges - 1))))
+    chance = float(np.sum((counts.sum(axis=0) / counts.sum()) ** 2))
+    return (seen - chance) / (1 - chance) if chance < 1 else None
+
+
+def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> list[Interval]:
+    """For each judge, how far its scores lie from the mean of the others on the same units; below 0 is strict.
+
+    The interval keeps units of one cluster (task) together. Few clusters that all say exactly the same have none: their
+    spread of 0 would promise more than they can.
+    """
+    table = np.asarray(ratings, dtype=float)
+    labels = codes_of(clusters)
+    intervals = []
+    for judge in range(table.shape[1]):
+        others = np.delete(table, judge, axis=1)
+        counted = np.count_nonzero(~np.isnan(others), axis=1)
+        used = ~np.isnan(table[:, judge]) & (counted > 0)
+        rest = np.nansum(np.sort(others[used], axis=1), axis=1) / counted[used]
+        intervals.append(_not_too_sure(clustered(table[used, judge] - rest, labels[used], level=level)))
+    return intervals
+
+
+def _not_too_sure(interval: Interval) -> Interval:
+    if (
+        interval.low is None
+        or interval.high is None
+        or interval.high - interval.low > 1e-12
+        or interval.clusters >= FEW_CLUSTERS
+    ):
+        return interval
+    reason = f"all {interval.clusters} tasks say exactly the same, so the spread cannot be told"
+    return replace(interval, low=None, high=None, reason=reason)

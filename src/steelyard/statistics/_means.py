@@ -1,0 +1,255 @@
+"""Intervals for a mean or a median, with attempts at the same task kept together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
+from steelyard.statistics._proportions import wilson_bounds
+
+
+def student_quantile(level: float, degrees: npt.ArrayLike) -> Floats:
+    """How many standard errors a two-sided Student interval reaches to each side."""
+    return np.asarray(special.stdtrit(np.asarray(degrees, dtype=float), 0.5 + check_level(level) / 2), dtype=float)
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Values added up by cluster, in an order that does not depend on the order of the rows."""
+
+    sums: Floats
+    """Sum of the values of each cluster."""
+    counts: Floats
+    """Number of values of each cluster."""
+
+    @property
+    def n(self) -> int:
+        """Number of values."""
+        return int(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        """Number of clusters."""
+        return len(self.sums)
+
+    @property
+    def mean(self) -> float:
+        """Mean over all values."""
+        return float(np.sort(self.sums).sum() / self.counts.sum())
+
+    @property
+    def residuals(self) -> Floats:
+        """How far each cluster's sum is from what the overall mean would make it."""
+        return self.sums - self.counts * self.mean
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean that allows any dependence inside a cluster (Liang and Zeger 1986).
+
+        The correction for few clusters is G / (G - 1), as for a regression on a constant.
+        """
+        size = self.size
+        return float(np.sqrt(np.sort(self.residuals**2).sum() * size / (size - 1)) / self.n)
+
+
+def cluster(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Clusters:
+    """The values added up by cluster label."""
+    numbers = np.asarray(values, dtype=float)
+    _, codes = np.unique(np.asarray(clusters), return_inverse=True)
+    order = np.lexsort((numbers, codes))
+    sums = np.bincount(codes, weights=None) if not len(numbers) else np.bincount(codes[order], weights=numbers[order])
+    return Clusters(np.asarray(sums, dtype=float), np.bincount(codes).astype(float))
+
+
+def student(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Interval for a mean of independent values (Student 1908).
+
+    >>> interval = student([1.0, 2.0, 3.0])
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (-0.484, 4.484)
+    """
+    numbers = np.sort(np.asarray(values, dtype=float))
+    n = len(numbers)
+    if n < 2:
+        estimate = float(numbers[0]) if n else None
+        reason = "two values or more are needed"
+        return no_interval(reason, method="student", n=n, clusters=n, level=level, estimate=estimate)
+    mean = float(numbers.mean())
+    half = float(student_quantile(level, n - 1) * numbers.std(ddof=1) / np.sqrt(n))
+    return Interval(estimate=mean, low=mean - half, high=mean + half, method="student", n=n, clusters=n, level=level)
+
+
+def clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Interval for a mean whose values come in clusters: attempts within tasks. Student's t with G - 1 degrees.
+
+    Repeating the attempts does not narrow it; more tasks do.
+
+    >>> once = clustered([1, 0, 1, 0], ["a", "b", "c", "d"])
+    >>> thrice = clustered([1, 0, 1, 0] * 3, ["a", "b", "c", "d"] * 3)
+    >>> once.low == thrice.low
+    True
+    """
+    by_cluster = cluster(values, clusters)
+    if by_cluster.size < 2:
+        estimate = by_cluster.mean if by_cluster.n else None
+        reason = too_few(by_cluster.n)
+        return no_interval(
+            reason, method="clustered", n=by_cluster.n, clusters=by_cluster.size, level=level, estimate=estimate
+        )
+    half = float(student_quantile(level, by_cluster.size - 1)) * by_cluster.standard_error
+    return Interval(
+        estimate=by_cluster.mean,
+        low=by_cluster.mean - half,
+        high=by_cluster.mean + half,
+        method="clustered",
+        n=by_cluster.n,
+        clusters=by_cluster.size,
+        level=level,
+    )
+
+
+def effective_size(share: Floats, standard_error: Floats, clusters: Floats) -> Floats:
+    """How many independent runs would be as informative: share (1 - share) / se².
+
+    Where the clusters do not differ at all there is nothing to estimate it from, and each cluster counts once.
+    """
+    spread = share * (1 - share)
+    known = (standard_error > 1e-12) & (spread > 0)
+    return np.where(known, spread / np.where(known, standard_error, 1.0) ** 2, clusters)
+
+
+def wilson_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Interval for a share of runs that come in clusters: Wilson's, at the effective number of runs.
+
+    The effective number is share (1 - share) / se² with the clustered standard error, and Student's quantile with
+    G - 1 degrees takes the place of the normal one. It stays inside 0 and 1.
+    """
+    by_cluster = cluster(values, clusters)
+    if by_cluster.size < 2:
+        estimate = by_cluster.mean if by_cluster.n else None
+        reason = too_few(by_cluster.n)
+        return no_interval(
+            reason, method="wilson-clustered", n=by_cluster.n, clusters=by_cluster.size, level=level, estimate=estimate
+        )
+    share = np.array(min(max(by_cluster.mean, 0.0), 1.0))
+    size = effective_size(share, np.array(by_cluster.standard_error), np.array(float(by_cluster.size)))
+    low, high = wilson_bounds(share, size, student_quantile(level, by_cluster.size - 1))
+    return Interval(
+        estimate=float(share),
+        low=float(low),
+        high=float(high),
+        method="wilson-clustered",
+        n=by_cluster.n,
+        clusters=by_cluster.size,
+        level=level,
+    )
+
+
+def midpoint(low: Floats, high: Floats) -> Floats:
+    """Halfway between two values, correctly rounded, also where their sum is too large or they are too small to halve.
+
+    >>> midpoint(np.array([5e-324, 1.5e308]), np.array([1.5e-323, 1.7e308])).tolist()
+    [1e-323, 1.6e+308]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # the same infinity on both sides is itself
+        added, halves = low + high, low / 2 + high / 2
+    return np.asarray(np.where(low == high, low, np.where(np.isinf(added), halves, added / 2)), dtype=float)
+
+
+def sorted_median(ordered: Floats) -> float | None:
+    """The median of sorted values; None when there are none."""
+    n = len(ordered)
+    return float(midpoint(ordered[(n - 1) // 2], ordered[n // 2])) if n else None
+
+
+def median_rank(n: int, level: float) -> int:
+    """How far from either end the limits of an exact interval of the median lie; 0 when n is too small for one.
+
+    The largest r with P(Binomial(n, 1/2) < r) at most half of what may fail.
+    """
+    tail = (1 - check_level(level)) / 2
+    least, beyond = 0, n // 2 + 1
+    while beyond - least > 1:
+        middle = (least + beyond) // 2
+        if special.bdtr(middle - 1, n, 0.5) <= tail:
+            least = middle
+        else:
+            beyond = middle
+    return least
+
+
+def median_exact(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Interval for a median between two of the ordered values; it holds at least as often as its level says.
+
+    Needs six independent values at 95 %: with fewer even the smallest and the largest do not hold it often enough.
+    """
+    numbers = np.sort(np.asarray(values, dtype=float))
+    estimate = sorted_median(numbers)
+    return exact_median(numbers, estimate, median_rank(len(numbers), level), level=level)
+
+
+def exact_median(ordered: Floats, estimate: float | None, rank: int, *, level: float) -> Interval:
+    """The exact interval of sorted values, given how far from the ends it lies."""
+    n = len(ordered)
+    if rank == 0:
+        reason = "there is no value" if n == 0 else f"{n} values are too few for an interval of the median"
+        return no_interval(reason, method="median-exact", n=n, clusters=n, level=level, estimate=estimate)
+    return Interval(
+        estimate=estimate,
+        low=float(ordered[rank - 1]),
+        high=float(ordered[n - rank]),
+        method="median-exact",
+        n=n,
+        clusters=n,
+        level=level,
+    )
+
+
+def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Interval for a median of values that come in clusters (Woodruff 1952).
+
+    The share of values below the median gets its clustered interval, and the values at those shares are the limits.
+    """
+    numbers = np.asarray(values, dtype=float)
+    labels = np.asarray(clusters)
+    estimate = sorted_median(np.sort(numbers))
+    groups = len(np.unique(labels))
+    if groups < 2 or estimate is None:
+        reason = too_few(len(numbers))
+        return no_interval(
+            reason, method="median-clustered", n=len(numbers), clusters=groups, level=level, estimate=estimate
+        )
+    below = (numbers < estimate) + 0.5 * (numbers == estimate)
+    by_cluster = cluster(below, labels)
+    size = effective_size(np.array(0.5), np.array(by_cluster.standard_error), np.array(float(groups)))
+    low, high = wilson_bounds(np.array(0.5), size, student_quantile(level, groups - 1))
+    return woodruff_median(np.sort(numbers), estimate, (float(low), float(high)), clusters=groups, level=level)
+
+
+def woodruff_median(
+    ordered: Floats, estimate: float | None, shares: tuple[float, float], *, clusters: int, level: float
+) -> Interval:
+    """The values of a sorted sample at the limits of the share below its median."""
+    n = len(ordered)
+    # a share that is 1/2 on paper may be a little more
+    first = max(int(np.floor(shares[0] * n + 1e-9)) - 1, 0)
+    last = min(int(np.ceil(shares[1] * n - 1e-9)), n - 1)
+    return Interval(
+        estimate=estimate,
+        low=float(ordered[first]),
+        high=float(ordered[last]),
+        method="median-clustered",
+        n=n,
+        clusters=clusters,
+        level=level,
+    )
+
+
+def codes_of(labels: npt.ArrayLike) -> Ints:
+    """Labels as numbers 0, 1, ... in sorted order of the labels."""
+    _, codes = np.unique(np.asarray(labels), return_inverse=True)
+    return np.asarray(codes, dtype=np.int64)

@@ -1,0 +1,37 @@
+"""Who is not beaten on score and cost together, and how surely."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.statistics._bootstrap import resampled_sums
+from steelyard.statistics._interval import RESAMPLES, SEED, Floats
+
+
+def on_front(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """For each, whether no other has at least its score at no more cost and is better in one of them.
+
+    The last axis runs over competitors; leading axes are taken one by one.
+
+    >>> on_front([0.9, 0.8, 0.7], [2.0, 1.0, 1.5]).tolist()
+    [True, True, False]
+    """
+    scores, costs = np.asarray(score, dtype=float), np.asarray(cost, dtype=float)
+    front = np.ones(scores.shape, dtype=bool)
+    for index in range(scores.shape[-1]):
+        mine, paid = scores[..., index : index + 1], costs[..., index : index + 1]
+        at_least = (scores >= mine) & (costs <= paid)
+        better = (scores > mine) | (costs < paid)
+        front[..., index] = ~np.any(at_least & better, axis=-1)
+    return front
+
+
+def front_shares(scores: Floats, costs: Floats, *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
+    """How often each is on the front when tasks are drawn anew: the same draws for score and cost.
+
+    One row a task, one column a competitor.
+    """
+    agents = scores.shape[1]
+    sums = resampled_sums(np.hstack([scores, costs]), resamples=resamples, seed=seed)
+    return np.asarray(on_front(sums[:, :agents], sums[:, agents:]).mean(axis=0), dtype=float)

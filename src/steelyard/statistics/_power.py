@@ -1,0 +1,82 @@
+"""What it would take to be sure: tasks needed, and the smallest difference that would be seen."""
+
+from __future__ import annotations
+
+import math
+
+from scipy import optimize, special
+
+from steelyard.statistics._interval import LEVEL
+from steelyard.statistics._means import student_quantile
+
+POWER = 0.8
+MOST_TASKS = 10_000_000
+
+
+def paired_power(difference: float, spread: float, tasks: float, *, level: float = LEVEL) -> float:
+    """Chance that a paired t test over so many tasks shows a true difference of this size.
+
+    `spread` is the standard deviation of the differences over tasks.
+    """
+    degrees = tasks - 1
+    critical = float(student_quantile(level, degrees))
+    shift = abs(difference) / spread * math.sqrt(tasks)
+    missed = special.nctdtr(degrees, shift, [critical, -critical])
+    # far out in a tail the noncentral t has no digits left: there the chance is 0 or 1
+    upper = float(missed[0]) if not math.isnan(missed[0]) else float(shift < critical)
+    lower = float(missed[1]) if not math.isnan(missed[1]) else 0.0
+    return 1 - upper + lower
+
+
+def tasks_needed(difference: float, spread: float, *, level: float = LEVEL, power: float = POWER) -> int | None:
+    """Tasks with which a true difference of this size is shown with the given chance; None when none would do.
+
+    >>> tasks_needed(0.05, 0.2)  # 127.5 rounded up
+    128
+    """
+    if difference == 0 or spread <= 0:
+        return None
+    few, many = 2, 2
+    while paired_power(difference, spread, many, level=level) < power:
+        few, many = many, many * 2
+        if many > MOST_TASKS:
+            return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        if paired_power(difference, spread, middle, level=level) < power:
+            few = middle
+        else:
+            many = middle
+    return many
+
+
+def detectable_difference(tasks: int, spread: float, *, level: float = LEVEL, power: float = POWER) -> float | None:
+    """The smallest true difference that so many tasks show with the given chance; None below two tasks.
+
+    >>> round(detectable_difference(128, 0.2), 3)
+    0.05
+    """
+    if tasks < 2 or spread <= 0:
+        return None
+    unit = spread / math.sqrt(tasks)
+    far = 4.0
+    while paired_power(far * unit, spread, tasks, level=level) < power:
+        far *= 2
+    smallest = optimize.brentq(
+        lambda size: paired_power(size * unit, spread, tasks, level=level) - power, 1e-9, far, xtol=1e-12
+    )
+    return float(smallest) * unit
+
+
+def tasks_for_margin(estimate: float, margin: float, spread: float, *, level: float = LEVEL) -> int | None:
+    """Tasks at which the interval around this estimate would stay clear of the margin; None when it never would."""
+    room = abs(estimate - margin)
+    if room == 0 or spread <= 0:
+        return None
+    tasks = 2
+    while float(student_quantile(level, tasks - 1)) * spread / math.sqrt(tasks) > room:
+        wanted = math.ceil((float(student_quantile(level, tasks - 1)) * spread / room) ** 2)
+        tasks = max(tasks + 1, min(wanted, 2 * tasks))
+        if tasks > MOST_TASKS:
+            return None
+    return tasks

@@ -1,0 +1,94 @@
+"""Intervals for a ratio of two means, such as the cost of a pass."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.statistics._bootstrap import bootstrap_ratio
+from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Interval, check_level, no_interval, too_few
+from steelyard.statistics._means import Clusters, cluster, student_quantile
+from steelyard.statistics._proportions import at_most_when_none
+
+
+def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Interval for mean(above) / mean(below) of runs in clusters (Fieller 1954): every ratio a t test would not reject.
+
+    Where the denominator may be 0 the upper limit is infinite. Without any success (denominator 0) the ratio is
+    infinite and only a lower limit exists, from the largest share that zero successes in G clusters leave believable.
+    Meant for numbers that are not negative: cost and passes.
+    """
+    top, bottom = cluster(above, clusters), cluster(below, clusters)
+    size, n = top.size, top.n
+    if size < 2:
+        estimate = _ratio(top, bottom) if n else None
+        return no_interval(too_few(n), method="fieller", n=n, clusters=size, level=level, estimate=estimate)
+    low, high, reason = _without_success(top, level) if bottom.mean == 0 else _limits(top, bottom, level)
+    return Interval(
+        estimate=_ratio(top, bottom),
+        low=low,
+        high=high,
+        method="fieller",
+        n=n,
+        clusters=size,
+        level=level,
+        reason=reason,
+    )
+
+
+def _ratio(top: Clusters, bottom: Clusters) -> float:
+    return top.mean / bottom.mean if bottom.mean else math.inf
+
+
+def _limits(top: Clusters, bottom: Clusters, level: float) -> tuple[float, float, str | None]:
+    size = top.size
+    x, y = float(top.sums.mean()), float(bottom.sums.mean())
+    spread = np.cov(np.vstack([top.sums, bottom.sums]), ddof=1) / size
+    squared = float(student_quantile(level, size - 1)) ** 2
+    a = y * y - squared * spread[1, 1]
+    b = x * y - squared * spread[0, 1]
+    c = x * x - squared * spread[0, 0]
+    inside = b * b - a * c
+    if a > 0:
+        root = math.sqrt(max(inside, 0.0))
+        return (b - root) / a, (b + root) / a, None
+    reason = "the denominator cannot be told from 0"
+    if a == 0:
+        return (max(c / (2 * b), 0.0) if b > 0 else 0.0), math.inf, reason
+    if inside < 0:
+        return 0.0, math.inf, reason
+    # a < 0: what is not rejected lies outside the two roots; the estimate is above the larger one
+    return max((b - math.sqrt(inside)) / a, 0.0), math.inf, reason
+
+
+def _without_success(top: Clusters, level: float) -> tuple[float, float, str | None]:
+    # the error is shared between the two limits, so that together they hold at the level
+    tail = 1 - (1 - check_level(level)) / 2
+    most = at_most_when_none(top.size, level=tail)
+    least = top.mean - float(student_quantile(2 * tail - 1, top.size - 1)) * top.standard_error
+    reason = f"there is no success in {top.n} runs, so only a lower limit exists"
+    return max(least, 0.0) / most, math.inf, reason
+
+
+def ratio_bootstrap(
+    above: npt.ArrayLike,
+    below: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    method: str = "percentile",
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Interval:
+    """Interval for mean(above) / mean(below) from draws of whole clusters, by `percentile` or `bca`."""
+    top, bottom = cluster(above, clusters), cluster(below, clusters)
+    if top.size < 2:
+        estimate = _ratio(top, bottom) if top.n else None
+        reason = too_few(top.n)
+        return no_interval(reason, method=method, n=top.n, clusters=top.size, level=level, estimate=estimate)
+    if bottom.mean == 0:
+        reason = f"there is no success in {top.n} runs; ask for fieller, which gives a lower limit"
+        return no_interval(reason, method=method, n=top.n, clusters=top.size, level=level, estimate=math.inf)
+    return bootstrap_ratio(top.sums, bottom.sums, n=top.n, method=method, level=level, resamples=resamples, seed=seed)

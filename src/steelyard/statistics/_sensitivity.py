@@ -1,0 +1,79 @@
+"""Outcomes that are missing: how far they could move a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.statistics._means import codes_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensitivityBounds:
+    """The lowest and the highest a figure could be, whatever the missing outcomes were (Manski 1989)."""
+
+    low: float
+    """With every missing outcome at its least favorable."""
+    high: float
+    """With every missing outcome at its most favorable."""
+    known: int
+    """Outcomes that are known."""
+    missing: int
+    """Outcomes that are not."""
+
+
+def mean_bounds(
+    known: npt.ArrayLike, missing: int, *, span: tuple[float, float] = (0.0, 1.0)
+) -> SensitivityBounds | None:
+    """Bounds of a mean of values inside `span` of which some are missing; None when there is no run at all.
+
+    >>> bounds = mean_bounds([1, 1, 0], 1)
+    >>> bounds.low, bounds.high  # 2 or 3 of 4
+    (0.5, 0.75)
+    """
+    values = np.sort(np.asarray(known, dtype=float))
+    total = len(values) + missing
+    if total == 0:
+        return None
+    low, high = (float((values.sum() + missing * end) / total) for end in span)
+    return SensitivityBounds(low=low, high=high, known=len(values), missing=missing)
+
+
+def difference_bounds(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    tasks_a: npt.ArrayLike,
+    tasks_b: npt.ArrayLike,
+    span: tuple[float, float] = (0.0, 1.0),
+) -> SensitivityBounds | None:
+    """Bounds of the mean over common tasks of B - A; missing outcomes are NaN. None without a common task."""
+    side_a, side_b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    labels = np.concatenate([np.asarray(tasks_a), np.asarray(tasks_b)])
+    codes = codes_of(labels) if len(labels) else np.empty(0, dtype=np.int64)
+    codes_a, codes_b = codes[: len(side_a)], codes[len(side_a) :]
+    size = int(codes.max(initial=-1)) + 1
+    common = (np.bincount(codes_a, minlength=size) > 0) & (np.bincount(codes_b, minlength=size) > 0)
+    if not common.any():
+        return None
+    lowest = _means(side_b, codes_b, size, span[0]) - _means(side_a, codes_a, size, span[1])
+    highest = _means(side_b, codes_b, size, span[1]) - _means(side_a, codes_a, size, span[0])
+    used = np.concatenate([side_a[common[codes_a]], side_b[common[codes_b]]])
+    missing = int(np.isnan(used).sum())
+    return SensitivityBounds(
+        low=float(np.sort(lowest[common]).mean()),
+        high=float(np.sort(highest[common]).mean()),
+        known=len(used) - missing,
+        missing=missing,
+    )
+
+
+def _means(
+    values: npt.NDArray[np.float64], codes: npt.NDArray[np.int64], size: int, filled: float
+) -> npt.NDArray[np.float64]:
+    whole = np.where(np.isnan(values), filled, values)
+    order = np.lexsort((whole, codes))
+    counts = np.bincount(codes, minlength=size)
+    return np.bincount(codes[order], weights=whole[order], minlength=size) / np.maximum(counts, 1)

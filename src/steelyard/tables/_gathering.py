@@ -1,0 +1,224 @@
+"""From paths to runs: walk, unpack, recognize, read in parallel, put together."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import (
+    LIMITS,
+    ONE_FILE,
+    Found,
+    SeenFiles,
+    file_repeated,
+    files_below,
+    files_unpacked,
+    packing,
+    unpack,
+)
+from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_format_named, read_files
+from steelyard.records import Finding, Origin, Rejected, Run
+from steelyard.tables._joining import assemble
+
+Progress = Callable[[int, int], None]
+"""Told how many bytes of how many have been read."""
+
+Gathered = PlacedRun | Rejected | Finding
+
+
+@dataclass(slots=True)
+class GatheringCount:
+    """What a gathering came upon."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    """Files by format."""
+    unknown: list[str] = field(default_factory=list)
+    """Files that no source recognizes."""
+    archives: int = 0
+    bytes: int = 0
+
+
+def gather(
+    paths: Sequence[Path],
+    *,
+    format: str | None = None,  # noqa: A002 # the user's word for it
+    workers: int | None = None,
+    progress: Progress | None = None,
+    tally: GatheringCount | None = None,
+    own_records: Callable[[Path, str], None] | None = None,
+) -> Iterator[Gathered]:
+    """The runs of all files below the paths, what was set aside, and findings.
+
+    Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
+    else is put together when all files have been read, since one run may be told of by several.
+    """
+    if format is not None:
+        log_format_named(format)
+    with without_collection():
+        yield from _gathered(paths, format, workers, progress, tally, own_records)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Many records are made and none of them in circles: looking for circles would take a sixth of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _gathered(
+    paths: Sequence[Path],
+    format: str | None,  # noqa: A002 # as above
+    workers: int | None,
+    progress: Progress | None,
+    tally: GatheringCount | None,
+    own_records: Callable[[Path, str], None] | None,
+) -> Iterator[Gathered]:
+    counted = tally if tally is not None else GatheringCount()
+    seen = SeenFiles()
+    parts: list[RunPart] = []
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
+        files: list[Found] = []
+        absent: list[Rejected] = []
+        for item in files_below(paths, Path(scratch)):
+            if isinstance(item, Rejected):
+                absent.append(item)
+            else:
+                files.append(item)
+        round_number = 0
+        while files:
+            round_number += 1
+            reading = _Round(files, format, workers, progress, counted)
+            for result, file in reading.results():
+                yield from _told(result, file, parts)
+                if result.kind == "own" and seen.again(file.path):
+                    yield file_repeated(file.shown)
+                elif result.kind == "own" and own_records is not None and not file.depth:
+                    own_records(file.path, str(result.format))
+                elif result.kind == "own":
+                    yield from _own(file, str(result.format))
+            files = []
+            for number, archive in enumerate(reading.archives):
+                yield from _unpacked(archive, Path(scratch, f"{round_number}-{number}"), files)
+        yield from absent
+        yield from assemble(parts)
+
+
+@dataclass(slots=True)
+class _Round:
+    """One round over files; archives that it meets are for the next."""
+
+    files: Sequence[Found]
+    format: str | None
+    workers: int | None
+    progress: Progress | None
+    tally: GatheringCount
+    archives: list[Found] = field(default_factory=list)
+
+    def results(self) -> Iterator[tuple[FileResult, Found]]:
+        """Results in the order of the files, each as soon as those before it are there."""
+        jobs = [(ReadJob(n, str(file.path), file.named, self.format), file.size) for n, file in enumerate(self.files)]
+        total = sum(file.size for file in self.files)
+        early: dict[int, FileResult] = {}
+        following = done = 0
+        for result in read_files(jobs, workers=self.workers):
+            early[result.number] = result
+            done += self.files[result.number].size
+            if self.progress:
+                self.progress(done, total)
+            while following in early:
+                file = self.files[following]
+                ready = early.pop(following)
+                following += 1
+                self._count(ready, file)
+                yield ready, file
+
+    def _count(self, result: FileResult, file: Found) -> None:
+        if result.kind == "archive":
+            self.archives.append(file)
+            self.tally.archives += not file.alone
+        elif result.kind == "unknown":
+            self.tally.unknown.append(file.shown)
+        elif result.format:
+            self.tally.files[result.format] = self.tally.files.get(result.format, 0) + 1
+            self.tally.bytes += file.size
+
+
+def _told(result: FileResult, file: Found, parts: list[RunPart]) -> Iterator[Gathered]:
+    """What a file gave, under the name that the user knows it by."""
+    real = str(file.path)
+    renamed = file.depth > 0
+    parts.extend(_renamed_part(part, file) if renamed else part for part in result.parts)
+    for entry in result.entries:
+        yield PlacedRun(_renamed_run(entry.run, file), file.shown, entry.line) if renamed else entry
+    for rejected in result.rejected:
+        yield msgspec.structs.replace(rejected, path=rejected.path.replace(real, file.shown)) if renamed else rejected
+    for finding in result.findings:
+        yield _renamed_finding(finding, file) if renamed else finding
+    if result.kind == "unknown" and file.named:
+        reason = "no known format recognizes this file" if file.size else "the file is empty"
+        yield Rejected(
+            path=file.shown, reason=reason, hint="steelyard formats lists the formats", code="unreadable_file"
+        )
+
+
+def _renamed_part(part: RunPart, file: Found) -> RunPart:
+    scratch = str(file.path).removesuffix(file.shown.rpartition("!/")[2])
+    shown = file.shown.rpartition("!/")[0] + "!/"
+    owns = part.owns and (part.owns + "/").replace(scratch, shown).rstrip("/")
+    notes = tuple(_renamed_finding(note, file) for note in part.notes)
+    return msgspec.structs.replace(part, run=_renamed_run(part.run, file), path=file.shown, owns=owns, notes=notes)
+
+
+def _renamed_run(run: Run, file: Found) -> Run:
+    origin = run.source or Origin()
+    return msgspec.structs.replace(run, source=msgspec.structs.replace(origin, path=file.shown))
+
+
+def _renamed_finding(finding: Finding, file: Found) -> Finding:
+    where = finding.where and finding.where.replace(str(file.path), file.shown)
+    return msgspec.structs.replace(finding, where=where)
+
+
+def _own(file: Found, name: str) -> Iterator[Gathered]:
+    source = log_format_named(name)
+    try:
+        for item in source.read(file.path):
+            if isinstance(item, PlacedRun):
+                yield PlacedRun(item.run, file.shown, item.line, name)
+            elif isinstance(item, Rejected):
+                yield msgspec.structs.replace(item, path=file.shown)
+            elif isinstance(item, Finding):
+                yield item
+    except UnreadableFile as error:
+        yield Rejected(path=file.shown, reason=error.message, hint=error.hint, code=error.kind)
+
+
+def _unpacked(archive: Found, folder: Path, files: list[Found]) -> Iterator[Rejected]:
+    """Adds what the archive holds to what is to be read, or says why it is refused."""
+    kind = packing(archive.path)
+    depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
+    if depth >= LIMITS.depth:
+        reason = f"archive refused: it lies in more than {LIMITS.depth} other archives"
+        yield Rejected(path=archive.shown, reason=reason, code="unreadable_file")
+        return
+    folder.mkdir(parents=True)
+    try:
+        broken_off = unpack(archive.path, archive.shown, folder)
+    except UnreadableFile as error:
+        yield Rejected(path=archive.shown, reason=error.message, hint=error.hint, code="unreadable_file")
+        return
+    if broken_off is not None:
+        yield broken_off
+    files.extend(files_unpacked(folder, archive, depth=depth + 1, alone=kind in ONE_FILE))

@@ -1,0 +1,276 @@
+"""Puts parts together: what harness, agent's log, test report and recording say of the same run becomes one Run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from steelyard.formats import PlacedRun, RunPart, tokens_in, total_of
+from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, content_id
+from steelyard.tables._sessions import Building, difference, merged_sessions, share_calls, with_totals
+
+PREFERRED = ("claude", "codex", "gemini-cli", "opencode")
+"""Families whose logs the agent itself wrote; a trajectory that a harness derived from them is asked after them."""
+HARNESS_DIFFERENCE = 0.01
+"""From this share on, a harness's count that differs from the agent's own is a finding."""
+
+_OWN = ("id", "outcome", "failure", "passed", "usage", "calls", "source", "experiment")
+"""What a trial's own record says, or leaves open, whatever the agent's log says."""
+
+
+def assemble(parts: Iterable[RunPart]) -> Iterator[PlacedRun | Rejected | Finding]:
+    """Every run once, in the order of their places, and what should be known of them."""
+    ordered = sorted(parts, key=lambda part: (part.path, part.line or 0, part.run.id or "", part.run.task))
+    roles: dict[str, list[RunPart]] = {}
+    for part in ordered:
+        roles.setdefault(part.role, []).append(part)
+    owners, conflicts = _owners(roles.get("owner", []))
+    yield from conflicts
+    sessions, copies = share_calls(merged_sessions(roles.get("session", [])))
+    if copies:
+        message = f"{copies:,} calls stand in more than one session; each is counted once, where it was made"
+        yield Finding(code="copied_calls", severity="info", message=message)
+    sessions = _with_subagents(sessions)
+    for session in sessions:
+        with_totals(session)
+    sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []))
+    sessions = _folded(owners, sessions)
+    beside = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
+    alone = [report for report in beside if not _attached(report, owners, sessions)]
+    yield from _entries([*owners, *sessions, *alone])
+
+
+def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[Rejected]]:
+    """Trials by id. The same trial in two files is one; the file that says most leads, and what others add is taken."""
+    groups: dict[tuple[str, str], list[Building]] = {}
+    for number, part in enumerate(parts):
+        building = Building.of(part)
+        groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
+    trials: list[Building] = []
+    conflicts: list[Rejected] = []
+    for group in groups.values():
+        group.sort(key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path))
+        first = group[0]
+        for other in group[1:]:
+            if _contradicts(first.run, other.run):
+                reason = f"id {first.run.id!r} stands with another verdict or cost in {first.path}"
+                conflicts.append(Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict"))
+            else:
+                first.run = _filled(first.run, other.run)
+                first.owns = first.owns or other.owns
+        trials.append(first)
+    return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), conflicts
+
+
+def _richness(run: Run) -> int:
+    return sum(1 for name in run.__struct_fields__ if getattr(run, name) not in (None, ()))
+
+
+def _contradicts(a: Run, b: Run) -> bool:
+    verdicts = a.passed is not None and b.passed is not None and a.passed != b.passed
+    costs = a.cost_usd is not None and b.cost_usd is not None and abs(a.cost_usd - b.cost_usd) > 1e-9
+    return verdicts or costs
+
+
+def _filled(run: Run, other: Run) -> Run:
+    """The run with the other's values where it has none."""
+    fields = {
+        name: getattr(other, name)
+        for name in run.__struct_fields__
+        if getattr(run, name) in (None, ()) and getattr(other, name) is not None
+    }
+    if run.judgments and other.judgments and not any(judgment.criteria for judgment in run.judgments):
+        fields["judgments"] = (
+            other.judgments if any(judgment.criteria for judgment in other.judgments) else run.judgments
+        )
+    provenance = {**(other.provenance or {}), **(run.provenance or {})}
+    extra = {**(other.extra or {}), **(run.extra or {})}
+    return msgspec.structs.replace(run, **fields | {"provenance": provenance or None, "extra": extra or None})
+
+
+def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
+    """Subagents that have logs of their own become part of the session that started them."""
+    by_id = {(session.family, session.run.id): session for session in sessions}
+    main_sessions: list[Building] = []
+    for session in sessions:
+        home, seen = session, {id(session)}
+        while home.parent is not None and (home.family, home.parent) in by_id:
+            home = by_id[(home.family, home.parent)]
+            if id(home) in seen:
+                break  # logs that name each other as parents
+            seen.add(id(home))
+        if home is session:
+            main_sessions.append(session)
+            continue
+        calls = (*(home.run.calls or ()), *(session.run.calls or ()))
+        home.tool_ids |= session.tool_ids
+        home.notes += session.notes
+        costs = [run.cost_usd for run in (home.run, session.run) if run.cost_usd is not None]
+        tools = (home.run.tool_calls, session.run.tool_calls)
+        both = [run.usage for run in (home.run, session.run) if run.usage is not None]
+        home.change(
+            calls=calls or None,
+            usage=add_usage(both) if both else None,
+            tool_calls=None if None in tools else sum(tools),  # those that are not stated are counted later, by id
+            ended_at=max((t for t in (home.run.ended_at, session.run.ended_at) if t), default=None),
+            cost_usd=sum(costs) if costs else None,
+        )
+        if len(costs) == 1:
+            home.how(cost_usd="lower_bound")
+    return main_sessions
+
+
+def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: Sequence[RunPart]) -> list[Building]:
+    """Sessions with the verdicts on their tasks; predictions and verdicts of no session stand for themselves."""
+    judged = list(sessions)
+    for part in predictions:
+        same = [building for building in judged if building.run.task == part.run.task]
+        if not same or any(building.role == "prediction" and building.run.agent != part.run.agent for building in same):
+            judged.append(Building.of(part))
+    for part in verdicts:
+        same = [
+            building
+            for building in judged
+            if building.run.task == part.run.task
+            and (part.run.agent is None or building.run.agent in (None, part.run.agent) or building.role == "session")
+        ]
+        if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
+            same[0].run = _verdict(same[0].run, part.run)
+        else:
+            judged.append(Building.of(part))
+    return judged
+
+
+def _verdict(run: Run, verdict: Run) -> Run:
+    taken = msgspec.structs.replace(run, outcome=None, passed=None)
+    return (
+        _filled(taken, msgspec.structs.replace(verdict, provenance=None))
+        if verdict.passed is None
+        else msgspec.structs.replace(
+            _filled(taken, verdict), provenance={**(run.provenance or {}), "passed": "reported"}
+        )
+    )
+
+
+def _folded(owners: Sequence[Building], sessions: Sequence[Building]) -> list[Building]:
+    """Sessions that lie in an owner's folder tell of its trial; the others are runs themselves."""
+    places = _places(owners)
+    inner: dict[int, list[Building]] = {}
+    alone: list[Building] = []
+    for session in sessions:
+        owner = _above(places, session.folder)
+        if owner is None:
+            alone.append(session)
+        else:
+            inner.setdefault(id(owner), []).append(session)
+    for owner in owners:
+        if id(owner) in inner:
+            _fold(owner, inner[id(owner)])
+    return alone
+
+
+def _places(owners: Sequence[Building]) -> dict[str, Building]:
+    return {owner.owns: owner for owner in owners if owner.owns}
+
+
+def _above(places: dict[str, Building], folder: str) -> Building | None:
+    """The owner of the nearest folder around."""
+    while folder:
+        if folder in places:
+            return places[folder]
+        folder = folder.rpartition("/")[0]
+    return None
+
+
+def _fold(owner: Building, sessions: Sequence[Building]) -> None:
+    """Takes from the agent's own log what the harness does not know, and its tokens where it states them itself."""
+    families = sorted({session.family for session in sessions}, key=lambda name: (_rank(name), name))
+    chosen = [session for session in sessions if session.family == families[0]]
+    for session in chosen:
+        owner.notes += session.notes
+    run = owner.run
+    usage = add_usage([session.run.usage for session in chosen if session.run.usage is not None]) if chosen else None
+    sure = all((session.run.provenance or {}).get("usage") == "reported" for session in chosen)
+    gap = difference(run.usage, usage)
+    if usage is not None and (run.usage is None or sure):
+        if gap > HARNESS_DIFFERENCE and sure:
+            stated = f"the harness states {tokens_in(run.usage):,} tokens, the agent's own log {tokens_in(usage):,}"
+            message = f"{stated}; the log's are taken"
+            owner.notes.append(Finding(code="harness_tokens", severity="info", message=message, where=owner.path))
+        word = "reported" if sure else (chosen[0].run.provenance or {}).get("usage")
+        owner.change(usage=usage, calls=tuple(call for session in chosen for call in session.run.calls or ()) or None)
+        owner.how(usage=word)
+    elif run.usage is not None and any(
+        note.code == "token_contradiction" for session in chosen for note in session.notes
+    ):
+        owner.change(usage=msgspec.structs.replace(run.usage, input_tokens=None))  # the same counts, seen to be wrong
+        owner.how(usage="lower_bound")
+    filling = chosen[0].run
+    for session in chosen[1:]:
+        filling = _filled(filling, session.run)
+    told = {
+        k: v
+        for k, v in (filling.provenance or {}).items()
+        if k not in ("usage", "passed") and not k.startswith("usage.")
+    }
+    if run.cost_usd is None and filling.cost_usd is not None:
+        owner.how(cost_usd=told.get("cost_usd"))
+    owner.run = _filled(owner.run, msgspec.structs.replace(filling, provenance=told, **dict.fromkeys(_OWN)))
+    if owner.run.tool_calls is not None and len(chosen) > 1:
+        owner.change(tool_calls=sum(session.run.tool_calls or 0 for session in chosen))
+
+
+def _rank(family: str) -> int:
+    return PREFERRED.index(family) if family in PREFERRED else len(PREFERRED) + (family == "atif")
+
+
+def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[Building]) -> bool:
+    """Gives a test report or a recording to the run it lies beside; False when there is none, or more than one."""
+    home = _above(_places(owners), report.folder)
+    if home is None:
+        beside = [building for building in (*owners, *sessions) if building.folder == report.folder]
+        if len(beside) != 1:
+            if beside:
+                message = f"it lies beside {len(beside)} runs and is counted with none of them"
+                report.notes.append(Finding(code="not_attached", severity="info", message=message, where=report.path))
+            return False
+        home = beside[0]
+    name = report.path.rpartition("/")[2]
+    if report.role == "tests":
+        if home.run.tests is None or home.format in ("junit", "ctrf", "pytest-json-report"):
+            home.change(tests=_together(home.run.tests, report.run.tests))
+            home.how(tests="reported")
+            if home.run.passed is None and home.run.outcome in (None, "not_scored"):
+                home.change(outcome=report.run.outcome)
+        return True
+    extra = dict(home.run.extra or {})
+    recordings = dict(extra.get("x_recordings") or {})
+    recordings[name] = {key.removeprefix("x_"): value for key, value in (report.run.extra or {}).items()}
+    home.change(extra=extra | {"x_recordings": dict(sorted(recordings.items()))})
+    if home.run.started_at is None and home.run.ended_at is None and name != "tests.cast":
+        home.change(started_at=report.run.started_at, ended_at=report.run.ended_at)
+    return True
+
+
+def _together(a: TestResults | None, b: TestResults | None) -> TestResults | None:
+    if a is None or b is None:
+        return a or b
+    pairs = ((getattr(a, name) or (), getattr(b, name) or ()) for name in ("passed", "failed", "errors"))
+    passed, failed, errors = (tuple(dict.fromkeys((*first, *second))) for first, second in pairs)
+    return TestResults(passed=passed, failed=failed, errors=errors)
+
+
+def _entries(buildings: Iterable[Building]) -> Iterator[PlacedRun | Finding]:
+    seen: dict[tuple[str, bytes], int] = {}
+    for building in sorted(buildings, key=lambda building: (building.path, building.line or 0, building.run.id or "")):
+        yield from building.notes
+        run = building.run
+        if run.usage is None and run.calls and not building.named:
+            run = msgspec.structs.replace(run, usage=total_of(run.calls))
+        if run.id is None:
+            digest = content_digest(run)
+            occurrence = seen.get((building.path, digest), 0)
+            seen[(building.path, digest)] = occurrence + 1
+            run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
+        yield PlacedRun(run, building.path, building.line)

@@ -1,0 +1,188 @@
+"""From Run records to columns, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from msgspec.structs import astuple
+
+from steelyard.formats import PlacedRun
+from steelyard.prices import MOST_TOKENS, PriceBook, Span, price_columns, price_component, price_run
+from steelyard.records import (
+    FACT_PARTS,
+    KEY_PARTS,
+    TOKEN_KINDS,
+    VALUE_PARTS,
+    ComponentType,
+    FactGroup,
+    Missing,
+    Run,
+    Usage,
+    as_utc,
+    component_column,
+    content_digest,
+)
+from steelyard.tables._fact_columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS, column_type
+from steelyard.tables._unpriced import Unpriced, number_column
+
+BATCH_ROWS = 20_000
+"""Lists of this size are cheap to make columns from."""
+
+
+def batch_frame(batch: Sequence[PlacedRun], book: PriceBook, unpriced: Unpriced) -> pl.DataFrame:
+    """One row a run. Facts that no run of the batch has are left out; reasons for costs not found are numbered."""
+    runs = [entry.run for entry in batch]
+    columns: list[pl.Series] = []
+    for part in (*KEY_PARTS, *VALUE_PARTS):
+        if part.facts[0].name != "id":  # the place columns hold it, made from the content where the record has none
+            columns += _part_columns(part, runs)
+    columns += _place_columns(batch)
+    return pl.DataFrame(columns).with_columns(_priced_columns(runs, book, unpriced))
+
+
+def _part_columns(part: FactGroup, runs: Sequence[Run]) -> list[pl.Series]:
+    contents = [part.get(run) for run in runs]
+    if all(value is None for value in contents):
+        return []
+    if part.whole:
+        return [pl.Series(part.facts[0].name, contents, dtype=column_type(part.facts[0].name), strict=False)]
+    empty = part.empty
+    read = part.read
+    rows = [empty if value is None else read(value) for value in contents]
+    columns = []
+    for fact, values in zip(part.facts, zip(*rows, strict=True), strict=True):
+        series = pl.Series(fact.name, values, dtype=column_type(fact.name), strict=False)
+        if series.null_count() < len(series):
+            columns.append(series)
+    return columns
+
+
+def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) -> list[pl.Series]:
+    if all(run.usage is None and run.calls is None and run.components is None for run in runs):
+        return []
+    costs = _price_runs(runs, book)
+    columns = _component_costs(runs, book)
+    numbers = [
+        unpriced.number(reason, least=least)
+        if reason is not None and run.cost_usd is None and run.total_usage is not None
+        else None
+        for run, reason, least in zip(runs, costs.reasons, costs.least, strict=True)
+    ]
+    if any(number is not None for number in numbers):
+        columns.append(number_column(numbers))
+    priced = pl.Series("priced_cost_usd", costs.usd, dtype=pl.Float64)
+    if priced.null_count() < len(priced):
+        columns.append(priced)
+    if any(costs.least):
+        bound = FACT_PARTS["cost_is_lower_bound"]
+        stated = [None if (content := bound.get(run)) is None else bound.read(content)[0] for run in runs]
+        flags = [True if least else flag for least, flag in zip(costs.least, stated, strict=True)]
+        columns.append(pl.Series("cost_is_lower_bound", flags, dtype=pl.Boolean))
+    return columns
+
+
+@dataclass(slots=True)
+class _Costs:
+    """Each run's priced cost, where there is none why, and whether it is only the least that was paid."""
+
+    usd: list[float | None]
+    reasons: list[str | None]
+    least: list[bool]
+
+
+def _price_runs(runs: Sequence[Run], book: PriceBook) -> _Costs:
+    """Runs without calls are priced all at once. A run that reports its cost needs no lower bound."""
+    costs = _Costs([None] * len(runs), [None] * len(runs), [False] * len(runs))
+    at_once = [
+        row for row, run in enumerate(runs) if run.usage is not None and not run.calls and _fits_columns(run.usage)
+    ]
+    together = set(at_once)
+    for row, run in enumerate(runs):
+        if row not in together and (run.calls or run.usage is not None):
+            _price_one(run, row, book, costs)
+    _price_rows(runs, at_once, book, costs, span="run")
+    short = [row for row in at_once if costs.reasons[row] is not None and runs[row].cost_usd is None]
+    _price_rows(runs, short, book, costs, span="least")
+    return costs
+
+
+def _price_one(run: Run, row: int, book: PriceBook, costs: _Costs) -> None:
+    cost = price_run(run, book)
+    if isinstance(cost, Missing):
+        costs.reasons[row] = cost.reason
+        cost = price_run(run, book, least=True) if run.cost_usd is None else cost
+    if not isinstance(cost, Missing):
+        costs.usd[row] = cost
+        costs.least[row] = costs.reasons[row] is not None
+
+
+def _price_rows(runs: Sequence[Run], rows: Sequence[int], book: PriceBook, costs: _Costs, *, span: Span) -> None:
+    if not rows:
+        return
+    usages = [usage for row in rows if (usage := runs[row].usage) is not None]
+    moments = [runs[row].started_at for row in rows]
+    priced = price_columns(
+        book,
+        models=[runs[row].model for row in rows],
+        at=pl.Series([None if at is None else as_utc(at) for at in moments], dtype=pl.Datetime("us", "UTC")).to_numpy(),
+        tokens={
+            kind: pl.Series([getattr(usage, kind) for usage in usages], dtype=pl.Int64).to_numpy()
+            for kind in TOKEN_KINDS
+        },
+        span=span,
+    )
+    for position, row in enumerate(rows):
+        reason = priced.reason(position)
+        if reason is None:
+            costs.usd[row] = float(priced.cost_usd[position])
+            costs.least[row] = span == "least"
+        elif span == "run":
+            costs.reasons[row] = reason
+
+
+def _fits_columns(usage: Usage) -> bool:
+    return max(count or 0 for count in astuple(usage)) <= MOST_TOKENS
+
+
+def _component_costs(runs: Sequence[Run], book: PriceBook) -> list[pl.Series]:
+    if all(not run.components for run in runs):
+        return []
+    columns: dict[ComponentType, list[float | None]] = {type_: [] for type_ in ComponentType}
+    for run in runs:
+        costs = component_costs(run, book)
+        for type_, values in columns.items():
+            cost = costs[type_]
+            values.append(None if isinstance(cost, Missing) else cost)
+    return [
+        pl.Series(component_column(type_, "cost_usd"), values, dtype=pl.Float64) for type_, values in columns.items()
+    ]
+
+
+def component_costs(run: Run, book: PriceBook) -> dict[ComponentType, float | Missing]:
+    """What each component's tokens cost; a type the run does not list took nothing and cost nothing."""
+    if not run.components:
+        return dict.fromkeys(ComponentType, Missing("the record has no components"))
+    costs: dict[ComponentType, float | Missing] = dict.fromkeys(ComponentType, 0.0)
+    for component in run.components:
+        cost = price_component(component, book, model=run.model, at=run.started_at)
+        so_far = costs[component.type]
+        costs[component.type] = cost if isinstance(cost, Missing) else so_far + cost
+    return costs
+
+
+def _place_columns(batch: Sequence[PlacedRun]) -> list[pl.Series]:
+    digests = [content_digest(entry.run) for entry in batch]
+    ids = [entry.run.id for entry in batch]
+    values: dict[str, list[Any]] = {  # Any: one list a column, each of its own type
+        PATH: [entry.path for entry in batch],
+        LINE: [entry.line for entry in batch],
+        CONTENT_HASH: [int.from_bytes(digest[:8], "big") for digest in digests],
+        ID_GIVEN: [id_ is not None for id_ in ids],
+    }
+    shown = pl.Series(
+        "id", [id_ if id_ is not None else digest.hex() for id_, digest in zip(ids, digests, strict=True)]
+    )
+    return [shown, *(pl.Series(name, values[name], dtype=type_) for name, type_ in PLACE_COLUMNS.items())]

@@ -1,0 +1,221 @@
+"""The table of runs: one row a run, one column a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from steelyard.errors import UnreadableFile
+from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
+from steelyard.prices import PriceBook, PricedColumn, price_columns
+from steelyard.records import TOKEN_KINDS, Finding, Refused, Rejected, SetAside, repeat_findings
+from steelyard.tables._duplicates import without_duplicates
+from steelyard.tables._fact_columns import NO_PRICE, PATH
+from steelyard.tables._flat_files import facts_of, flat_frame, suspicious
+from steelyard.tables._record_batches import BATCH_ROWS, batch_frame
+from steelyard.tables._spool import SpillFolder, Spool
+from steelyard.tables._unpriced import Mask, Unpriced
+
+IN_MEMORY_ROWS = 20_000_000
+"""Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
+
+Progress = Callable[[str, int], None]
+"""Told the file and how many more records were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """Runs as facts, ready to be measured."""
+
+    frame: pl.LazyFrame
+    n: int
+    book: str
+    rejected: tuple[Rejected, ...] = ()
+    rejected_count: int = 0
+    notes: tuple[Finding, ...] = ()
+    """What reading found besides runs without a price."""
+    unpriced: Unpriced | None = field(default=None, repr=False)
+    folder: SpillFolder | None = field(default=None, repr=False)
+    """Holds spilled rows; it must live as long as the frame does."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found while reading."""
+        return self.findings_of(None)
+
+    def findings_of(self, rows: Mask | None) -> tuple[Finding, ...]:
+        """The same, where costs are concerned of these rows alone."""
+        priced = () if self.unpriced is None else self.unpriced.findings(self.frame, rows)
+        return (*priced, *self.notes)
+
+    def __len__(self) -> int:
+        return self.n
+
+
+class TableBuilder:
+    """Takes files and records one after another and makes a RunTable of them."""
+
+    def __init__(self, book: PriceBook, *, progress: Progress | None = None) -> None:
+        self._book = book
+        self._progress = progress
+        self._spool = Spool()
+        self._waiting: list[PlacedRun] = []
+        self._set_aside = SetAside()
+        self._unpriced = Unpriced(book.name)
+        self._notes: list[Finding] = []
+
+    def add_file(self, path: Path, source: LogFormat) -> None:
+        """Read one file by its source; what is wrong with it as a whole is listed."""
+        self._flush(str(path))  # what came before stays before: of two records with the same id the first counts
+        try:
+            self._add_file(path, source)
+        except UnreadableFile as error:
+            self.reject(Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file"))
+        except OSError as error:
+            self.reject(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
+
+    def _add_file(self, path: Path, source: LogFormat) -> None:
+        if source.name == "runs-parquet" and self._added_flat(path):
+            return
+        self.add_entries(source.read(path), name=str(path))
+
+    def add_entries(self, entries: Iterable[ReadItem], *, name: str) -> None:
+        """Read records; those set aside are listed and counted, findings are kept."""
+        for entry in entries:
+            if isinstance(entry, Rejected):
+                self.reject(entry)
+            elif isinstance(entry, Finding):
+                self.note(entry)
+            else:
+                assert isinstance(entry, PlacedRun), "parts of runs are put together before they come here"
+                self._waiting.append(entry)
+                if len(self._waiting) >= BATCH_ROWS:
+                    self._flush(name)
+        self._flush(name)
+
+    def _flush(self, name: str) -> None:
+        if not self._waiting:
+            return
+        self._spool.add(batch_frame(self._waiting, self._book, self._unpriced))
+        if self._progress:
+            self._progress(name, len(self._waiting))
+        self._waiting = []
+
+    def note(self, finding: Finding) -> None:
+        """Keep one finding."""
+        self._notes.append(finding)
+
+    def reject(self, rejected: Rejected) -> None:
+        """List and count one record that was set aside."""
+        self._set_aside.add(rejected)
+
+    def _added_flat(self, path: Path) -> bool:
+        """Whether the file could be taken as columns."""
+        try:
+            frame = flat_frame(path)
+            if frame is None or column_problem(frame.drop("_row").collect_schema().names()) is not None:
+                return False
+            self._add_flat(path, frame)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file makes Polars panic
+            raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
+        return True
+
+    def _add_flat(self, path: Path, frame: pl.LazyFrame) -> None:
+        if int(frame.select(pl.len()).collect().item()) <= IN_MEMORY_ROWS:
+            frame = frame.collect().lazy()
+        bad = frame.filter(suspicious(frame)).collect()
+        if bad.height:
+            self.add_entries(_as_entries(bad, str(path)), name=str(path))
+            frame = frame.filter(~suspicious(frame))
+        facts = self._priced(facts_of(frame)).with_columns(pl.lit(str(path)).alias(PATH))
+        if self._progress:
+            self._progress(str(path), int(facts.select(pl.len()).collect().item()))
+        self._spool.add_lazy(facts)
+
+    def _priced(self, facts: pl.LazyFrame) -> pl.LazyFrame:
+        names = facts.collect_schema().names()
+        kinds = [kind for kind in TOKEN_KINDS if kind in names]
+        if not kinds:
+            return facts
+        wanted = [name for name in ("model", "start_time", "reported_cost_usd", *kinds) if name in names]
+        columns = facts.select(wanted).collect()
+        models = columns["model"].to_list() if "model" in names else [None] * columns.height
+        moments = _moments(columns["start_time"]) if "start_time" in names else None
+        tokens = {kind: columns[kind].to_numpy() for kind in kinds}
+        priced = price_columns(self._book, models=models, at=moments, tokens=tokens, span="run")
+        needs_price = columns.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
+        if "reported_cost_usd" in names:
+            needs_price &= columns["reported_cost_usd"].is_null()
+        usd = priced.cost_usd
+        short = np.flatnonzero((priced.reason_of >= 0) & needs_price.to_numpy())
+        least = price_columns(
+            self._book,
+            models=[models[row] for row in short.tolist()],
+            at=None if moments is None else moments[short],
+            tokens={kind: counts[short] for kind, counts in tokens.items()},
+            span="least",
+        )
+        bound = short[least.reason_of < 0]
+        usd[bound] = least.cost_usd[least.reason_of < 0]
+        costs = pl.Series("priced_cost_usd", usd).fill_nan(None)
+        made = [] if costs.null_count() == len(costs) else [costs]
+        if len(short):
+            made.append(self._reasons(priced, bound, short[least.reason_of >= 0]))
+        if not made:
+            return facts
+        frame = facts.collect().with_columns(made)
+        if len(bound):
+            flags = pl.Series(np.isin(np.arange(len(usd)), bound))
+            frame = frame.with_columns(pl.when(flags).then(flags).alias("cost_is_lower_bound"))
+        return frame.lazy()
+
+    def _reasons(self, priced: PricedColumn, bound: NDArray[np.intp], missing: NDArray[np.intp]) -> pl.Series:
+        """For each row the number of why it has no price, or only a lower bound of one."""
+        numbers = np.full(len(priced.reason_of), -1, dtype=np.int32)
+        for rows, least in ((bound, True), (missing, False)):
+            reasons = priced.reason_of[rows]
+            known = np.zeros(len(priced.reasons), dtype=np.int32)
+            for at in np.unique(reasons).tolist():
+                known[at] = self._unpriced.number(priced.reasons[at], least=least)
+            numbers[rows] = known[reasons]
+        return pl.select(pl.when(pl.lit(numbers >= 0)).then(pl.lit(numbers)).alias(NO_PRICE)).to_series()
+
+    def finish(self) -> RunTable:
+        """The table of all that was added, each run once."""
+        spooled = self._spool.frame()
+        findings = list(self._notes)
+        if spooled is None:
+            spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
+        deduplicated = without_duplicates(spooled)
+        for rejected in deduplicated.refused:
+            self.reject(rejected)
+        findings += repeat_findings(deduplicated.counted_once, deduplicated.alike)
+        frame = deduplicated.frame
+        return RunTable(
+            frame=frame,
+            n=int(frame.select(pl.len()).collect().item()),
+            book=self._book.label,
+            rejected=tuple(self._set_aside.listed),
+            rejected_count=self._set_aside.count,
+            notes=tuple(findings),
+            unpriced=self._unpriced,
+            folder=self._spool.keeps,
+        )
+
+
+def _moments(seconds: pl.Series) -> NDArray[np.datetime64]:
+    return (seconds * 1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).to_numpy()
+
+
+def _as_entries(rows: pl.DataFrame, path: str) -> Iterator[PlacedRun | Rejected]:
+    for row in rows.iter_rows(named=True):
+        line = int(row.pop("_row")) + 1
+        try:
+            yield PlacedRun(run_of_row(row, from_text=False), path, line)
+        except Refused as refused:
+            yield Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)

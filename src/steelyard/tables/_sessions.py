@@ -1,0 +1,288 @@
+"""Sessions that several files tell of become one; a call that several sessions hold is counted in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from steelyard.formats import Role, RunPart, busiest_model, tokens_in, total_of
+from steelyard.records import Call, Finding, Provenance, Run, Usage, add_usage
+
+FAMILIES = {
+    "claude-code": "claude",
+    "claude-json": "claude",
+    "claude-stream-json": "claude",
+    "codex": "codex",
+    "codex-exec": "codex",
+}
+"""Formats in which one tool tells of the same session."""
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Building:
+    """A run while it is put together from parts."""
+
+    run: Run
+    path: str
+    line: int | None
+    role: Role
+    owns: str | None = None
+    parent: str | None = None
+    tool_ids: dict[str, None] = field(default_factory=dict)
+    copied: set[str] = field(default_factory=set)
+    doubtful: set[str] = field(default_factory=set)
+    notes: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, part: RunPart) -> Building:
+        """The beginning, from one part."""
+        return cls(
+            run=part.run,
+            path=part.path,
+            line=part.line,
+            role=part.role,
+            owns=part.owns,
+            parent=part.parent,
+            tool_ids=dict.fromkeys(part.tool_ids),
+            copied=set(part.copied),
+            doubtful=set(part.doubtful),
+            notes=list(part.notes),
+        )
+
+    @property
+    def format(self) -> str:
+        """The format it was read from."""
+        return (self.run.source and self.run.source.format) or ""
+
+    @property
+    def family(self) -> str:
+        """The tool whose session it is."""
+        return FAMILIES.get(self.format, self.format)
+
+    @property
+    def folder(self) -> str:
+        """The folder it lies in."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def named(self) -> bool:
+        """Whether every call has an id, so that the run's tokens are exactly its calls'."""
+        return bool(self.run.calls) and all(call.id is not None for call in self.run.calls or ())
+
+    def change(self, **fields: Any) -> None:  # Any: fields of a Run
+        """Replaces fields of the run."""
+        self.run = msgspec.structs.replace(self.run, **fields)
+
+    def how(self, **words: Provenance | None) -> None:
+        """Says how fields came; dots in names are written as two underscores."""
+        known = dict(self.run.provenance or {})
+        for name, word in words.items():
+            key = name.replace("__", ".")
+            if word is None:
+                known.pop(key, None)
+            else:
+                known[key] = word
+        self.change(provenance=dict(sorted(known.items())) or None)
+
+
+def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
+    """One building a session, in the order of the first part of each."""
+    groups: dict[tuple[str, str], list[Building]] = {}
+    for number, part in enumerate(parts):
+        building = Building.of(part)
+        key = (building.family, part.run.id) if part.run.id else ("", str(number))
+        groups.setdefault(key, []).append(building)
+    return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
+
+
+def _merged(group: Sequence[Building]) -> Building:
+    group = sorted(group, key=lambda building: (building.format != "claude-code", building.path, building.line or 0))
+    first = group[0]
+    runs = [building.run for building in group]
+    for other in group[1:]:
+        first.tool_ids |= other.tool_ids
+        first.notes += other.notes
+    totals = [building for building in group if building.run.usage is not None and not building.named]
+    last = max(
+        group,
+        key=lambda building: (
+            building.run.outcome == "errored",
+            building.run.ended_at or building.run.started_at or _NEVER,
+        ),
+    )
+    told = totals[-1].run if totals else last.run
+    first.change(
+        experiment=_first(run.experiment for run in runs),
+        model=_first(run.model for run in (*(building.run for building in totals), *runs)),
+        started_at=min((run.started_at for run in runs if run.started_at), default=None),
+        ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
+        outcome=told.outcome,
+        failure=told.failure,
+        success=_first(run.success for run in runs),
+        iterations=_iterations(group),
+        files_created=tuple(dict.fromkeys(path for run in runs for path in run.files_created or ())) or None,
+        extra=_extras(runs),
+        provenance={k: v for run in runs for k, v in (run.provenance or {}).items()} or None,
+    )
+    if totals:
+        _take_totals(first, totals)
+    else:
+        cost = _cost(group)  # before the first part takes the others' calls
+        _take_calls(first, group)
+        first.change(cost_usd=cost, tool_calls=None)
+    return first
+
+
+def _cost(group: Sequence[Building]) -> float | None:
+    """Costs of parts that tell of different calls add up; of parts that tell of the same ones the fullest counts."""
+    seen: set[str | None] = set()
+    costs: list[float] = []
+    for building in sorted(group, key=lambda building: (-len(building.run.calls or ()), building.path)):
+        ids = {call.id for call in building.run.calls or ()}
+        if building.run.cost_usd is not None and not ids & seen:
+            costs.append(building.run.cost_usd)
+            seen |= ids
+    return sum(costs) if costs else None
+
+
+def _iterations(group: Sequence[Building]) -> int | None:
+    """The fullest part's; where each part is one call, their number."""
+    counts = [building.run.iterations for building in group if building.run.iterations]
+    if all(len(building.run.calls or ()) == 1 and building.named for building in group):
+        return len({call.id for building in group for call in building.run.calls or ()})
+    return max(counts, default=None)
+
+
+def _first(values: Iterable[Any]) -> Any:  # Any: values of one field
+    return next((value for value in values if value is not None), None)
+
+
+def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of x_ keys
+    extras: dict[str, Any] = {}
+    for run in reversed(runs):
+        extras |= run.extra or {}
+    return extras or None
+
+
+def _take_totals(first: Building, totals: Sequence[Building]) -> None:
+    """Stated totals win over counted calls. Claude states one for each time it was started, so those add up."""
+    distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
+    if first.family != "claude":
+        distinct = [max(distinct, key=lambda building: (tokens_in(building.run.usage), len(building.run.calls or ())))]
+    calls: dict[str | None, list[Call]] = {}
+    for building in distinct:
+        for call in building.run.calls or ():
+            calls.setdefault(call.model if call.summed else f"{len(calls)}", []).append(call)
+    costs = [building.run.cost_usd for building in distinct if building.run.cost_usd is not None]
+    first.doubtful = set()
+    first.change(
+        usage=add_usage([building.run.usage for building in distinct if building.run.usage is not None]),
+        calls=tuple(_summed(group) for group in calls.values()) or None,
+        cost_usd=sum(costs) if costs else None,
+        tool_calls=len(first.tool_ids) or _first(building.run.tool_calls for building in distinct),
+    )
+
+
+def _summed(calls: Sequence[Call]) -> Call:
+    if len(calls) == 1:
+        return calls[0]
+    return Call(model=calls[0].model, usage=total_of(calls), summed=True)
+
+
+def _take_calls(first: Building, group: Sequence[Building]) -> None:
+    """Each call once, with the larger of two counts: the smaller is the placeholder of a log copied too early."""
+    calls_by_key: dict[str, tuple[Call, bool]] = {}
+    for building in group:
+        for number, call in enumerate(building.run.calls or ()):
+            key = call.id or f"{building.path} {number}"
+            doubtful = call.id in building.doubtful
+            before = calls_by_key.get(key)
+            if before is None or _output(call) > _output(before[0]):
+                calls_by_key[key] = call, doubtful
+            elif before[1] and not doubtful and _output(call) == _output(before[0]):
+                calls_by_key[key] = before[0], False
+            if call.id in building.copied:
+                first.copied.add(call.id)
+    first.doubtful = {key for key, (_, doubtful) in calls_by_key.items() if doubtful}
+    first.change(calls=tuple(call for call, _ in calls_by_key.values()) or None, usage=None)
+
+
+def _output(call: Call) -> int:
+    return (call.usage.output_tokens or 0) if call.usage else 0
+
+
+def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
+    """Gives a call that several sessions hold to the one it was made in; sessions that only copy others are left out.
+
+    A copy is told by its own mark, else by the session that started first and, of those, ended first.
+    """
+    first: dict[str, dict[str | None, int]] = {}
+    shared: dict[tuple[str, str], list[int]] = {}
+    for index, session in enumerate(sessions):
+        if session.named:
+            holder = first.setdefault(session.family, {})
+            for call in session.run.calls or ():
+                home = holder.setdefault(call.id, index)
+                if home != index:
+                    shared.setdefault((session.family, str(call.id)), [home]).append(index)
+    lost: dict[int, set[str]] = {}
+    for (_, id_), indices in shared.items():
+        home = min(indices, key=lambda index: _age(sessions[index], id_))
+        for index in indices:
+            if index != home:
+                lost.setdefault(index, set()).add(id_)
+    kept: list[Building] = []
+    for index, session in enumerate(sessions):
+        gone = lost.get(index)
+        if gone:
+            rest = tuple(call for call in session.run.calls or () if call.id not in gone)
+            if not rest:
+                continue
+            session.change(calls=rest, usage=None, model=None)
+            session.doubtful -= gone
+        kept.append(session)
+    return kept, sum(len(gone) for gone in lost.values())
+
+
+def _age(session: Building, id_: str) -> tuple[bool, datetime, datetime, str]:
+    run = session.run
+    return id_ in session.copied, run.started_at or _NEVER, run.ended_at or _NEVER, run.id or session.path
+
+
+def with_totals(session: Building) -> None:
+    """Adds up what the parts left open: tokens of the calls, tools, the model that did most."""
+    run = session.run
+    if session.named and run.usage is None:
+        before = (run.provenance or {}).get("usage")
+        sure: Provenance = (
+            "lower_bound" if session.doubtful else before if before in ("reported", "lower_bound") else "counted"
+        )
+        usage = total_of(run.calls or ())
+        session.change(usage=usage)
+        session.how(
+            usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None
+        )
+    if run.tool_calls is None and (
+        session.tool_ids or session.format in ("claude-code", "gemini-cli", "opencode", "otel")
+    ):
+        session.change(tool_calls=len(session.tool_ids))
+        session.how(tool_calls="counted")
+    if run.model is None:
+        session.change(model=busiest_model(run.calls or ()))
+    if run.iterations is not None and "iterations" not in (run.provenance or {}):
+        session.how(iterations="counted")
+    if run.cost_usd is None and "cost_usd" not in (run.provenance or {}):
+        session.how(cost_usd="unknown")
+    if session.run.usage is None and "usage" not in (session.run.provenance or {}):
+        session.how(usage="unknown")
+
+
+def difference(a: Usage | None, b: Usage | None) -> float:
+    """By which share two totals of tokens differ; 0 when either is not known."""
+    left, right = tokens_in(a), tokens_in(b)
+    return abs(left - right) / max(left, right) if left and right else 0.0

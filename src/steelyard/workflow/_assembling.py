@@ -1,0 +1,279 @@
+"""Put together what the engine reduced: statistics, group metrics, grades, components, tiers and findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from steelyard.engines import LISTED, GroupedStatistics, Key, LocalEngine, run_findings
+from steelyard.errors import UnknownName
+from steelyard.metrics import Metric, catalog, constants_of
+from steelyard.profiles import Profile
+from steelyard.records import ComponentType, Finding, Missing, component_column, key_label
+from steelyard.results import ComponentShare, Group, GroupValue, Measurement, Statistics
+from steelyard.tables import RunTable
+from steelyard.workflow._across_tiers import across_tiers
+
+_REASONS_ASKED = 200
+"""Up to this many groups, each missing metric is traced to its reason; past that the count alone is told."""
+
+Reduced = Mapping[str, GroupedStatistics | Missing]
+
+
+def assemble(
+    table: RunTable,
+    *,
+    by: Sequence[str],
+    profile: Profile,
+    names: Sequence[str],
+    base_tier: str | None,
+    interval: str = "none",
+    level: float = 0.95,
+) -> Measurement:
+    """The measurement of a table of runs."""
+    keys_by, scheme_findings = _with_scheme(table, by)
+    engine = LocalEngine(table.frame, table.n, profile)
+    plan = _Plan.of(names)
+    combinations = engine.keys.combine(keys_by)
+    keys, grouping = combinations.keys(), combinations.grouping()
+    reduced = engine.statistics(plan.reduced, grouping)
+    groups = [
+        _group(
+            _Place(engine, keys_by, key, index, int(grouping.sizes[index])),
+            plan,
+            reduced,
+            asked=len(keys) <= _REASONS_ASKED,
+        )
+        for index, key in enumerate(keys)
+    ]
+    notes: list[Finding] = []
+    if interval != "none":
+        from steelyard.standings import no_figure_for, with_intervals  # brings scipy
+
+        groups = with_intervals(groups, engine, grouping, method=interval, level=level)
+        notes = no_figure_for(groups, interval)
+    base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
+    across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
+    checked = (*_expected_runs(engine, keys_by), *run_findings(engine))
+    return Measurement(
+        profile=profile.name,
+        prices=table.book,
+        by=tuple(keys_by),
+        groups=tuple(groups),
+        across=tuple(across),
+        findings=(*table.findings, *scheme_findings, *notes, *checked),
+        n=table.n,
+        rejected=table.rejected,
+        rejected_count=table.rejected_count,
+        interval=interval,
+        level=level,
+    )
+
+
+def _known_tier(groups: Sequence[Group], tier: str) -> str:
+    """The tier that was asked for; one that no run has is refused with the nearest."""
+    known = {str(group.key["tier"]) for group in groups if group.key["tier"] is not None}
+    if tier not in known:
+        raise UnknownName("tier", tier, known, where="--base-tier")
+    return tier
+
+
+def reduced_medians(reduced: Reduced) -> dict[str, list[float | None]]:
+    """The median of each metric in each group."""
+    return {
+        name: [_known(value) for value in statistics.median.tolist()]
+        for name, statistics in reduced.items()
+        if not isinstance(statistics, Missing)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is shown and what must be reduced for it."""
+
+    shown_runs: tuple[Metric, ...]
+    shown_groups: tuple[Metric, ...]
+    across: tuple[Metric, ...]
+    reduced: tuple[str, ...]
+    components: bool
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> _Plan:
+        known = catalog()
+        wanted = set(names) or set(known)
+        runs = tuple(metric for metric in known.at("run") if metric.name in wanted)
+        groups = tuple(metric for metric in known.at("group") if metric.name in wanted)
+        across = tuple(metric for metric in known.at("across") if metric.name in wanted)
+        inputs = [spec.of or name for metric in (*groups, *across) for name, spec in metric.inputs.items()]
+        components = any(metric.name in wanted for metric in known.at("component"))
+        needed = [metric.name for metric in runs] + inputs + ["composite_score"]
+        if components:
+            needed += [
+                component_column(type_, what)
+                for type_ in ComponentType
+                for what in ("input_tokens", "output_tokens", "cost_usd")
+            ]
+        return cls(runs, groups, across, tuple(dict.fromkeys(needed)), components)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One group among the others."""
+
+    engine: LocalEngine
+    by: Sequence[str]
+    key: Key
+    index: int
+    n: int
+
+
+def _group(place: _Place, plan: _Plan, reduced: Reduced, *, asked: bool) -> Group:
+    metrics: dict[str, Statistics | GroupValue] = {}
+    for declared in plan.shown_runs:
+        metrics[declared.name] = _statistics(place, declared.name, reduced[declared.name], asked=asked)
+    for declared in plan.shown_groups:
+        metrics[declared.name] = _group_value(place, declared, reduced, asked=asked)
+    composite = _statistics(place, "composite_score", reduced["composite_score"], asked=False).median
+    profile = place.engine.profile
+    grade = profile.grade_of(composite) if composite is not None and profile.grades else None
+    return Group(
+        key=dict(zip(place.by, place.key, strict=True)),
+        n=place.n,
+        grade=grade.grade if grade else None,
+        grade_meaning=grade.meaning if grade else None,
+        metrics={name: metrics[name] for name in sorted(metrics)},
+        components=_components(place, reduced) if plan.components else {},
+    )
+
+
+def _statistics(place: _Place, name: str, statistics: GroupedStatistics | Missing, *, asked: bool) -> Statistics:
+    if isinstance(statistics, Missing):
+        return Statistics(*(None,) * 6, count=0, missing=place.n, reason=statistics.reason)
+    index = place.index
+    count = int(statistics.count[index])
+    reason = None
+    if count == 0:
+        reason = _why(place, name) if asked else f"none of the {place.n:,} runs has a value"
+    return Statistics(
+        median=_known(statistics.median[index]),
+        mean=_known(statistics.mean[index]),
+        mode=_known(statistics.mode[index]),
+        min=_known(statistics.min[index]),
+        max=_known(statistics.max[index]),
+        std_dev=_known(statistics.std_dev[index]),
+        count=count,
+        missing=int(statistics.missing[index]),
+        reason=reason,
+    )
+
+
+def _why(place: _Place, name: str) -> str:
+    return place.engine.why_missing(name, place.by, place.key)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _group_value(place: _Place, declared: Metric, reduced: Reduced, *, asked: bool) -> GroupValue:
+    inputs: dict[str, float | Missing] = {}
+    for parameter, spec in declared.inputs.items():
+        statistics = reduced[spec.of or parameter]
+        if isinstance(statistics, Missing):
+            inputs[parameter] = statistics
+            continue
+        assert spec.reduce is not None, f"{declared.name}: a group metric's input needs a reducer"
+        value = _known(getattr(statistics, spec.reduce)[place.index])
+        if value is None:
+            reason = _why(place, spec.of or parameter) if asked else f"{parameter} is known for none of the runs"
+            inputs[parameter] = Missing(reason)
+        else:
+            inputs[parameter] = value
+    result = declared(**inputs, **constants_of(declared, place.engine.profile))
+    if isinstance(result, Missing):
+        return GroupValue(None, result.reason)
+    used = [reduced[spec.of or parameter] for parameter, spec in declared.inputs.items()]
+    count = min(int(statistics.count[place.index]) for statistics in used if not isinstance(statistics, Missing))
+    return GroupValue(result, count=count, missing=place.n - count)
+
+
+def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
+    """Tokens and cost of each component type, and its share of both."""
+
+    def total(type_: ComponentType, what: str) -> float | Missing:
+        statistics = reduced[f"{type_.value.lower()}_{what}"]
+        if isinstance(statistics, Missing):
+            return statistics
+        value = _known(statistics.sum[place.index])
+        reason = "its tokens could not be priced" if what == "cost_usd" else "no run of the group has components"
+        return Missing(reason) if value is None else value
+
+    known = catalog()
+    tokens = {
+        type_: known["component_tokens"](
+            input_tokens=total(type_, "input_tokens"), output_tokens=total(type_, "output_tokens")
+        )
+        for type_ in ComponentType
+    }
+    if all(isinstance(value, Missing) for value in tokens.values()):
+        return {}
+    costs = {type_: known["component_cost_usd"](cost_usd=total(type_, "cost_usd")) for type_ in ComponentType}
+    all_tokens, all_costs = _sum(tokens.values()), _sum(costs.values())
+    shares: dict[str, ComponentShare] = {}
+    for type_ in ComponentType:
+        token_share = known["component_token_share"](component_tokens=tokens[type_], total_component_tokens=all_tokens)
+        cost_share = known["component_cost_share"](component_cost_usd=costs[type_], total_component_cost_usd=all_costs)
+        parts = (tokens[type_], token_share, costs[type_], cost_share)
+        reason = next((part.reason for part in parts if isinstance(part, Missing)), None)
+        known_parts = [None if isinstance(part, Missing) else part for part in parts]
+        shares[type_.value] = ComponentShare(known_parts[0], known_parts[1], known_parts[2], known_parts[3], reason)
+    return shares
+
+
+def _sum(values: Iterable[float | Missing]) -> float | Missing:
+    known: list[float] = []
+    for value in values:
+        if isinstance(value, Missing):
+            return value
+        known.append(value)
+    return math.fsum(known)
+
+
+def _with_scheme(table: RunTable, by: Sequence[str]) -> tuple[list[str], list[Finding]]:
+    """The keys, with the tier scheme added where tiers of two schemes would stand side by side."""
+    keys = list(by)
+    if "tier" not in keys or "tier_scheme" in keys or "tier" not in table.frame.collect_schema().names():
+        return keys, []
+    schemes = table.frame.filter(pl.col("tier").is_not_null()).select(pl.col("tier_scheme").unique()).collect()
+    if schemes.height <= 1:
+        return keys, []
+    names = ", ".join(sorted(schemes["tier_scheme"].to_list()))
+    message = f"the runs name their tiers by {schemes.height} schemes ({names}): they are kept apart, not compared"
+    position = keys.index("tier")
+    return [*keys[:position], "tier_scheme", *keys[position:]], [Finding(code="tier_schemes", message=message)]
+
+
+def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
+    """Groups in which a task has another number of runs than the profile expects."""
+    expected = engine.profile.expected_runs
+    if expected is None:
+        return []
+    keys = list(dict.fromkeys([*by, "task"]))
+    combinations = engine.keys.combine(keys)
+    sizes = combinations.sizes
+    odd = np.flatnonzero(sizes != expected).tolist()
+    findings: list[Finding] = []
+    for number, key in zip(odd[:LISTED], combinations.keys(odd[:LISTED]), strict=True):
+        where = key_label(keys, key)
+        runs = "1 run" if sizes[number] == 1 else f"{sizes[number]:,} runs"
+        message = f"{runs} where profile {engine.profile.name} expects {expected}"
+        findings.append(Finding(code="run_count", severity="info", message=message, where=where))
+    if len(odd) > LISTED:
+        more = len(odd) - LISTED
+        message = f"{more:,} more groups have another number of runs than the expected {expected}"
+        findings.append(Finding(code="run_count", severity="info", message=message, stands_for=more))
+    return findings

@@ -1,0 +1,227 @@
+"""Compare: two configurations on the same tasks, one plain sentence a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.records import Finding, set_aside_findings
+from steelyard.workflow._measure import nothing_usable
+from steelyard.workflow._opening_runs import Progress, RunsInput, open_runs
+from steelyard.workflow._options import DifferenceOptions
+
+if TYPE_CHECKING:
+    from steelyard.standings import (
+        ComparedSide,
+        Comparison,
+        Correction,
+        Coverage,
+        Difference,
+        Mask,
+        Pair,
+        Samples,
+        StatisticsOptions,
+    )
+    from steelyard.tables import RunTable
+
+METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pass", "duration_seconds")
+"""What is compared unless the caller names metrics."""
+
+FEW_TASKS = 10
+
+Chosen = str | Mapping[str, str]
+"""What chooses runs: `agent=X,model=Y`, or a dict of the same."""
+
+
+def compare(
+    runs: RunsInput | RunTable,
+    *,
+    a: Chosen,
+    b: Chosen | Sequence[Chosen],
+    metrics: Sequence[str] = (),
+    correction: Correction = "holm",
+    options: DifferenceOptions | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """B (one or several) against A on the tasks they share.
+
+    `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
+    """
+    from steelyard.standings import (  # brings numpy and scipy
+        ComparedSide,
+        Comparison,
+        chosen_rows,
+        difference,
+        needed_columns,
+        samples_of,
+    )
+
+    asked = options or DifferenceOptions()
+    profile, judging = asked.outcome_profile(), asked.statistics()
+    names = list(dict.fromkeys(metrics or METRICS))
+    columns = needed_columns(names)
+    filters = _filters(a, [b] if isinstance(b, (str, Mapping)) else b)
+    table = open_runs(runs, prices=asked.prices, progress=progress)
+    if table.n == 0:
+        raise nothing_usable(table)
+    samples = samples_of(table, columns, profile=profile)
+    masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
+    sides = [
+        ComparedSide(label, chosen, int(mask.sum()), int(samples.attempted(mask).sum()))
+        for label, chosen, mask in zip(_labels(filters), filters, masks, strict=True)
+    ]
+    differences = [[difference(samples, masks[0], mask, name, options=judging) for name in names] for mask in masks[1:]]
+    if not metrics:  # a metric that nobody asked for and no run has is no comparison
+        differences = [[cell for cell in row if cell.tasks] or row for row in differences]
+    pairs, tests = _judged(samples, sides, masks, differences, correction)
+    return Comparison(
+        a=sides[0],
+        pairs=pairs,
+        options=judging,
+        correction=correction,
+        comparisons=tests,
+        profile=profile.name,
+        findings=(
+            *table_findings(table, reduce(or_, masks)),
+            *_pooling(table, sides, masks),
+            *_doubts(sides, masks, pairs, judging),
+        ),
+        rejected_count=table.rejected_count,
+    )
+
+
+def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
+    """What chooses the runs of A and of each B; a side that stands twice would count as two comparisons."""
+    from steelyard.standings import read_filter  # brings numpy and Polars
+
+    if not others:
+        raise UsageError("there is nothing to compare with", hint="--b agent=NAME,model=NAME")
+    filters = [read_filter(text, option="--b") for text in others]
+    for place, text in enumerate(others):
+        if filters[place] in filters[:place]:
+            raise UsageError(f"--b {text} is given twice")
+    return [read_filter(a, option="--a"), *filters]
+
+
+def _judged(
+    samples: Samples,
+    sides: Sequence[ComparedSide],
+    masks: Sequence[Mask],
+    differences: Sequence[Sequence[Difference]],
+    correction: Correction,
+) -> tuple[tuple[Pair, ...], int]:
+    """The pairs with their verdicts, and how many tests those account for."""
+    from steelyard.standings import Pair, adjusted_p_values, judge  # brings numpy and scipy
+
+    flat = [difference for row in differences for difference in row]
+    adjusted = iter(adjusted_p_values(flat, correction))
+    tests = max(1, sum(difference.test.p_value is not None for difference in flat))
+    counted = 1 if correction == "none" else tests
+    label = sides[0].label
+    return tuple(
+        Pair(
+            side,
+            _coverage(samples, masks[0], mask),
+            tuple(
+                judge(difference, a=label, b=side.label, adjusted=next(adjusted), comparisons=counted)
+                for difference in row
+            ),
+        )
+        for side, mask, row in zip(sides[1:], masks[1:], differences, strict=True)
+    ), tests
+
+
+def _pooling(table: RunTable, sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
+    from steelyard.standings import pooled  # brings numpy and Polars
+
+    findings = []
+    for side, mask in zip(sides, masks, strict=True):
+        mixed = pooled(table, mask, side.chosen)
+        if mixed:
+            message = f"{side.label} pools runs of {mixed}; name them to compare one configuration"
+            findings.append(Finding(code="pooled", message=message))
+    return findings
+
+
+def _doubts(
+    sides: Sequence[ComparedSide], masks: Sequence[Mask], pairs: Sequence[Pair], judging: StatisticsOptions
+) -> list[Finding]:
+    return [*_overlaps(sides, masks), *_few_tasks(pairs), *_other_method(pairs, judging)]
+
+
+def _overlaps(sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
+    """Sides that share runs: their difference is smaller than that of separate runs would be."""
+    findings = []
+    for side, mask in zip(sides[1:], masks[1:], strict=True):
+        shared = int((masks[0] & mask).sum())
+        if shared:
+            message = f"{shared:,} runs stand on both sides, so the two are more alike than separate runs would be"
+            findings.append(Finding(code="overlap", message=message, where=side.label))
+    return findings
+
+
+def _other_method(pairs: Sequence[Pair], judging: StatisticsOptions) -> list[Finding]:
+    """Metrics whose interval was made by another method than the one asked for."""
+    asked = judging.method
+    other = {
+        judged.found.metric: judged.found.interval.method
+        for pair in pairs
+        for judged in pair.metrics
+        if asked not in ("auto", judged.found.interval.method)
+    }
+    return [
+        Finding(
+            code="interval_method",
+            severity="info",
+            message=f"{asked} is not for a ratio of means: the interval of {metric} is made by {method}",
+        )
+        for metric, method in sorted(other.items())
+    ]
+
+
+def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
+    """Pairs whose tasks are so few that intervals rest on the shape of the data."""
+    from steelyard.standings import tasks_text  # brings numpy and scipy
+
+    return [
+        Finding(
+            code="few_tasks",
+            severity="info",
+            message=f"{tasks_text(pair.coverage.common)} in common: below {FEW_TASKS} intervals are rough",
+            where=pair.b.label,
+        )
+        for pair in pairs
+        if pair.coverage.common < FEW_TASKS
+    ]
+
+
+def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
+    """What was found while reading, with the records that were set aside; of costs only what concerns the rows."""
+    return [*set_aside_findings(table.rejected, table.rejected_count), *table.findings_of(rows)]
+
+
+def _labels(filters: Sequence[dict[str, str]]) -> list[str]:
+    """The values that tell the sides apart; the keys stand with them where values alone would be the same."""
+    shared = {key for key in filters[0] if all(chosen.get(key) == filters[0][key] for chosen in filters)}
+    short = [" ".join(value for key, value in chosen.items() if key not in shared) for chosen in filters]
+    if all(short) and len(set(short)) == len(short):
+        return short
+    whole = [" ".join(chosen.values()) for chosen in filters]
+    if len(set(whole)) == len(whole):
+        return whole
+    return [f"{text} ({'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[place % 26]})" for place, text in enumerate(whole)]
+
+
+def _coverage(samples: Samples, a: Mask, b: Mask) -> Coverage:
+    from steelyard.standings import Coverage  # brings numpy and scipy
+
+    in_a, in_b = samples.attempted(a), samples.attempted(b)
+    names = samples.task_names
+    return Coverage(
+        common=int((in_a & in_b).sum()),
+        only_a=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if here and not there),
+        only_b=tuple(name for name, here, there in zip(names, in_a, in_b, strict=True) if there and not here),
+    )

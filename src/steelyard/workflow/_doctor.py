@@ -1,0 +1,97 @@
+"""Doctor: what this installation has, and what it lacks."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sqlite3
+import sys
+from typing import Any, Literal
+
+import msgspec
+
+from steelyard._version import __version__
+from steelyard.metrics import catalog
+from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.profiles import shipped_profiles
+from steelyard.sandbox import active_isolation
+from steelyard.settings import METRICS_PATH
+
+REQUIRED = (
+    "msgspec",
+    "narwhals",
+    "polars",
+    "numpy",
+    "scipy",
+    "rich",
+    "cyclopts",
+    "rapidfuzz",
+    "sqlalchemy",
+    "zstandard",
+    "genai-prices",
+)
+EXTRAS = {
+    "pandas": ("pandas", "results as pandas frames"),
+    "psycopg": ("postgres", "a PostgreSQL store"),
+    "tree-sitter-language-pack": ("languages", "normalizing languages other than Python"),
+    "apprise": ("notify", "notifications to many services"),
+}
+"""Each optional package, the extra that installs it, and what it is for."""
+
+
+class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at."""
+
+    what: str
+    status: Literal["ok", "absent", "broken"]
+    detail: str
+
+
+def examine() -> list[DoctorCheck]:
+    """Everything worth knowing when something does not work."""
+    checks = [
+        DoctorCheck(what="steelyard", status="ok", detail=__version__),
+        DoctorCheck(
+            what="python", status="ok", detail=f"{platform.python_version()} ({sys.platform}, {platform.machine()})"
+        ),
+        DoctorCheck(what="cores", status="ok", detail=str(os.cpu_count())),
+        DoctorCheck(what="sqlite", status="ok", detail=sqlite3.sqlite_version),
+    ]
+    checks += [_package(name, optional=None) for name in REQUIRED]
+    checks += [_package(name, optional=optional) for name, optional in EXTRAS.items()]
+    checks.append(_sandbox())
+    book = open_book(DEFAULT_BOOK)
+    checks.append(DoctorCheck(what="price book", status="ok", detail=f"{book.name} {book.version}"))
+    checks.append(DoctorCheck(what="profiles", status="ok", detail=", ".join(shipped_profiles())))
+    checks.append(DoctorCheck(what="metrics", status="ok", detail=f"{len(catalog())} declared"))
+    folders = os.environ.get(METRICS_PATH)
+    if folders:
+        checks.append(DoctorCheck(what=METRICS_PATH, status="ok", detail=folders))
+    return checks
+
+
+def _sandbox() -> DoctorCheck:
+    isolation = active_isolation()
+    if isolation.name == "none":
+        return DoctorCheck(
+            what="sandbox", status="absent", detail=f"code is refused without --unsafe: {isolation.detail}"
+        )
+    return DoctorCheck(what="sandbox", status="ok", detail=f"{isolation.name}: {isolation.detail}")
+
+
+def _package(name: str, *, optional: tuple[str, str] | None) -> DoctorCheck:
+    try:
+        return DoctorCheck(what=name, status="ok", detail=importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        if optional is None:
+            return DoctorCheck(what=name, status="broken", detail="not installed: install steelyard again")
+        extra, purpose = optional
+        return DoctorCheck(
+            what=name, status="absent", detail=f"optional, for {purpose}: pip install 'steelyard[{extra}]'"
+        )
+
+
+def as_dicts(checks: list[DoctorCheck]) -> list[dict[str, Any]]:  # Any: JSON values
+    """The findings as JSON."""
+    return [msgspec.to_builtins(check) for check in checks]

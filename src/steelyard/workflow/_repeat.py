@@ -1,0 +1,332 @@
+"""Repeat: the same prompt many times, how alike the answers are, before and after repair."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.profiles import Profile, load_profile
+from steelyard.records import Finding, Missing, Rejected, Run
+from steelyard.repeatability import (
+    DISTANCE_VERSION,
+    EXTRACTION_VERSION,
+    KEYS,
+    REPAIR_VERSION,
+    CanonShelf,
+    ChosenCanon,
+    Compared,
+    Contracts,
+    Level,
+    Oracle,
+    Prompt,
+    Repaired,
+    Verdict,
+    Workbench,
+    canon_of_experiment,
+    choose_canon,
+    default_level,
+    language_named,
+    language_of,
+    level_named,
+    oracle_version,
+    prompt_intervals,
+    prompt_metrics,
+    read_prompts,
+    repair as repair_code,
+    signature,
+)
+from steelyard.results import CanonFacts, OutputSample, PromptResult, RepairStep, Versions, plain
+from steelyard.workflow._opening_runs import PathInput, RunsInput, each_input
+
+if TYPE_CHECKING:
+    from steelyard.store import Store
+
+DEFAULT_PROFILE = "repeatability-1"
+DEFAULT_BY = ("task", "agent", "model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatOptions:
+    """How prompts are compared; shared by the command line and the library."""
+
+    contract: Path | None = None
+    """A contract file, or a folder of contracts that tasks are matched with by id."""
+    tau: float | None = None
+    """The distance up to which an output is nearly the canon; the profile's when None."""
+    level: str | None = None
+    """The normalization level; the contract's or the language's own when None."""
+    language: str | None = None
+    """The language of all outputs; what the contract, the records or the file endings say when None."""
+    repair: bool = True
+    """Whether outputs are repaired; without, stored repairs are used, or none."""
+    by: tuple[str, ...] = DEFAULT_BY
+    """What run records are grouped into prompts by."""
+    profile: str | Profile = DEFAULT_PROFILE
+    """Where tau comes from."""
+    store: str | None = None
+    """Where canons are kept; None keeps them for this call only."""
+    unsafe: bool = False
+    """Run code with limits only where nothing can isolate it."""
+
+
+@dataclass
+class Repeatability:
+    """Prompts measured one by one as they are asked for, and what was set aside."""
+
+    results: Iterator[PromptResult]
+    rejected: list[Rejected] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What is to be said of the whole input: the records that were set aside, contracts that nothing used."""
+
+
+def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOptions | None = None) -> Repeatability:
+    """Measure how alike the outputs of each prompt are.
+
+    Inputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
+    """
+    chosen = options or RepeatOptions()
+    for key in chosen.by:
+        if key not in KEYS:
+            raise UnknownName("key to group by", key, KEYS)
+    if len(set(chosen.by)) != len(chosen.by):
+        raise UsageError("a key to group by is named twice")
+    if chosen.language is not None:
+        language_named(chosen.language)
+    level = None if chosen.level is None else level_named(chosen.level)
+    profile = chosen.profile if isinstance(chosen.profile, Profile) else load_profile(chosen.profile)
+    tau = profile.constant("tau", 0.10) if chosen.tau is None else chosen.tau
+    if profile.spec != "repeatability":
+        raise UsageError(f"profile {profile.name!r} belongs to the {profile.spec} specification")
+    if not 0 <= tau <= 1:
+        raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
+    contracts = Contracts(chosen.contract)
+    prompts, rejected = read_prompts(
+        [given if isinstance(given, Path) else given.run for given in each_input(inputs)],
+        by=chosen.by,
+        contracts=contracts,
+        language=chosen.language,
+        needs_contract=chosen.repair,
+    )
+    if not prompts:
+        first = rejected[0] if rejected else None
+        reason = first.reason if first else "the input holds no outputs"
+        raise NothingUsable(f"nothing to compare: {reason}", where=first.where if first else None)
+    worker = _Worker(chosen, level=level, profile=profile.name, tau=tau)
+    findings = [*(rejection.as_finding() for rejection in rejected), *contracts.unused(prompts)]
+    return Repeatability(worker.run(prompts), rejected, findings)
+
+
+class _Worker:
+    def __init__(self, options: RepeatOptions, *, level: Level | None, profile: str, tau: float) -> None:
+        self.options = options
+        self.level = level
+        self.profile = profile
+        self.tau = tau
+        self._benches: dict[tuple[Level, str | None], Workbench] = {}
+
+    def run(self, prompts: Sequence[Prompt]) -> Iterator[PromptResult]:
+        """Each prompt's result, in order."""
+        store = self._open_store(prompts)
+        try:
+            shelf = CanonShelf(store)
+            for prompt in prompts:
+                yield self._measure(prompt, shelf)
+        finally:
+            if store is not None:
+                store.close()
+
+    def _open_store(self, prompts: Sequence[Prompt]) -> Store | None:
+        wanted = any(prompt.contract is not None and not prompt.is_experiment for prompt in prompts)
+        if self.options.store is None or not wanted:
+            return None
+        from steelyard.store import open_store  # brings SQLAlchemy
+
+        return open_store(self.options.store)
+
+    def _bench(self, prompt: Prompt) -> Workbench:
+        language = None if prompt.language is None else language_of(prompt.language)
+        stated = prompt.contract.level if prompt.contract is not None else None
+        level = self.level or stated or default_level(language)
+        return self._benches.setdefault((level, language), Workbench(level, language))
+
+    def _measure(self, prompt: Prompt, shelf: CanonShelf) -> PromptResult:
+        bench = self._bench(prompt)
+        oracle = self._oracle(prompt)
+        codes = [answer.code for answer in prompt.answers]
+        verdicts = oracle.check_all(codes) if oracle is not None else []
+        if prompt.is_experiment:
+            canon = canon_of_experiment(prompt, bench)
+        else:
+            canon = choose_canon(prompt, verdicts, bench, shelf)
+        repaired = self._repaired(codes, canon, oracle, bench) if self.options.repair else {}
+        samples = _samples(prompt, bench, canon, verdicts, repaired, oracle, repairs=self.options.repair)
+        texts = [bench.form(code).text for code in codes]
+        compared = _compared(samples, texts, has_canon=canon is not None)
+        metrics, reasons = plain(values := prompt_metrics(compared, tau=self.tau))
+        return PromptResult(
+            prompt=prompt.name,
+            key=prompt.key,
+            n=len(codes),
+            profile=self.profile,
+            tau=self.tau,
+            level=bench.level,
+            versions=_versions(bench, repairs=bool(repaired)),
+            metrics=metrics,
+            reasons=reasons,
+            intervals=prompt_intervals(compared, values),
+            isolation=next((verdict.isolation for verdict in verdicts if verdict.isolation), None),
+            canon=_canon_facts(canon),
+            samples=tuple(samples),
+            stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
+            findings=(
+                *prompt.findings,
+                *(canon.findings if canon else ()),
+                *_findings(samples, values, canon, prompt, repairs=self.options.repair),
+            ),
+        )
+
+    def _oracle(self, prompt: Prompt) -> Oracle | None:
+        """The oracle where it is needed: to find the canon, or to repair."""
+        if prompt.contract is None or (prompt.is_experiment and not self.options.repair):
+            return None
+        return Oracle(prompt.contract, unsafe=self.options.unsafe)
+
+    def _repaired(
+        self, codes: Sequence[str], canon: ChosenCanon | None, oracle: Oracle | None, bench: Workbench
+    ) -> dict[str, Repaired]:
+        """Each distinct output after repair."""
+        if canon is None or oracle is None:
+            return {}
+
+        def repair_output(code: str) -> Repaired:
+            return repair_code(code, canon=canon.code, oracle=oracle, level=bench.level)
+
+        distinct = list(dict.fromkeys(codes))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return dict(zip(distinct, pool.map(repair_output, distinct), strict=True))
+
+    def _stored(
+        self, prompt: Prompt, bench: Workbench, canon: ChosenCanon | None, ours: Compared
+    ) -> dict[str, float | None] | None:
+        """The metrics of the repaired outputs that came with the input."""
+        if all(answer.repaired is None for answer in prompt.answers):
+            return None
+        goal = None if canon is None else canon.normalized
+        d_post = [bench.distance(answer.repaired or answer.code, goal).value for answer in prompt.answers]
+        compared = Compared(ours.signatures, ours.digests, ours.d_pre, d_post, ours.texts, ours.has_canon)
+        return plain(prompt_metrics(compared, tau=self.tau))[0]
+
+
+def _versions(bench: Workbench, *, repairs: bool) -> Versions:
+    return Versions(
+        normalization=bench.version,
+        oracle=oracle_version(),
+        distance=DISTANCE_VERSION,
+        extraction=EXTRACTION_VERSION,
+        repair=REPAIR_VERSION if repairs else None,
+    )
+
+
+def _compared(samples: Sequence[OutputSample], texts: Sequence[str], *, has_canon: bool) -> Compared:
+    return Compared(
+        signatures=[sample.signature_pre for sample in samples],
+        digests=[sample.digest for sample in samples],
+        d_pre=[sample.d_pre for sample in samples],
+        d_post=[sample.d_post for sample in samples],
+        texts=texts,
+        has_canon=has_canon,
+    )
+
+
+def _samples(
+    prompt: Prompt,
+    bench: Workbench,
+    canon: ChosenCanon | None,
+    verdicts: Sequence[Verdict],
+    repaired: dict[str, Repaired],
+    oracle: Oracle | None,
+    *,
+    repairs: bool,
+) -> list[OutputSample]:
+    goal = None if canon is None else canon.normalized
+    samples = []
+    for number, answer in enumerate(prompt.answers, 1):
+        ours = repaired.get(answer.code)
+        # Where we were asked to repair and could not, another tool's repair does not stand in for ours.
+        stored = answer.code if repairs or answer.repaired is None else answer.repaired
+        after = stored if ours is None else ours.code
+        before, later = bench.distance(answer.code, goal), bench.distance(after, goal)
+        verdict = verdicts[number - 1] if verdicts else None
+        samples.append(
+            OutputSample(
+                sample=number,
+                run=answer.run,
+                digest=signature(answer.code),
+                signature_pre=bench.signature(answer.code),
+                signature_post=bench.signature(after),
+                d_pre=before.value,
+                d_post=later.value,
+                compliant_pre=None if verdict is None else verdict.passed,
+                compliant_post=None if oracle is None or ours is None else oracle.check(after).passed,
+                reason="" if verdict is None else verdict.reason,
+                fell_back=bench.form(answer.code).fell_back is not None,
+                approximate=before.approximate or later.approximate,
+                steps=tuple(RepairStep(step=step.step, before=step.before, after=step.after) for step in ours.steps)
+                if ours
+                else (),
+                repair_ended=ours.reason if ours else "",
+                code=answer.code,
+                code_post=after,
+            )
+        )
+    return samples
+
+
+def _canon_facts(canon: ChosenCanon | None) -> CanonFacts | None:
+    if canon is None:
+        return None
+    return CanonFacts(
+        signature=canon.signature, origin=canon.origin, from_run=canon.from_run, normalized=canon.normalized
+    )
+
+
+def _findings(
+    samples: Sequence[OutputSample],
+    metrics: Mapping[str, float | Missing],
+    canon: ChosenCanon | None,
+    prompt: Prompt,
+    *,
+    repairs: bool,
+) -> Iterator[Finding]:
+    where = prompt.name
+    if canon is None:
+        why = "no output passes the oracle" if prompt.contract else "there is no contract to find one by"
+        if prompt.is_experiment:
+            why = "the file has none"
+        yield Finding(code="no_canon", message=f"no canon: {why}; every distance is 1", where=where)
+    elif repairs and prompt.contract is None and samples:
+        message = "there is no contract to check repairs by, so nothing is repaired"
+        yield Finding(code="not_repaired", message=message, where=where)
+    fallen = sum(sample.fell_back for sample in samples)
+    if fallen:
+        message = f"{fallen} of {len(samples)} outputs do not parse; their plain text was compared"
+        yield Finding(code="fell_back", message=message, where=where)
+    if any(sample.approximate for sample in samples):
+        yield Finding(code="approximate", message="a distance is an upper bound: the texts are too long", where=where)
+    worse = sum(sample.d_post > sample.d_pre for sample in samples)
+    if worse:
+        message = f"repair moved {worse} of {len(samples)} outputs away from the canon"
+        yield Finding(code="repair_worsened", message=message, where=where)
+    for name, sign, said in (("delta_mu", 1, "the mean distance grew"), ("delta_p_tau", -1, "fewer are within tau")):
+        change = metrics[name]
+        if isinstance(change, float) and change * sign > 0:
+            yield Finding(code=f"{name}_worsened", message=f"after repair {said} ({change:+.3f})", where=where)
+    broken = sum(bool(sample.compliant_pre) and sample.compliant_post is False for sample in samples)
+    if broken:
+        message = f"{broken} repaired outputs fail the oracle that they passed before"
+        yield Finding(code="repair_broke", severity="error", message=message, where=where)
