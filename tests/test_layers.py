@@ -1,80 +1,221 @@
-"""Imports flow one way, as the table says."""
+"""Imports flow one way and through front doors, as the table says; nothing is permitted that nobody uses."""
 
 from __future__ import annotations
 
 import ast
+import shutil
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 
-ANYWHERE = {"errors", "settings", "_version"}
+BASE = frozenset({"errors", "settings", "_version", "_doors", "_plugins"})
+"""What everything may import."""
+
 ALLOWED: dict[str, set[str]] = {
     "records": set(),
-    "archives": {"records"},
-    "profiles": {"records"},
+    "files": {"records"},
+    "formats": {"records", "files"},
     "prices": {"records"},
-    "sources": {"records", "prices", "archives"},
-    "tables": {"records", "prices", "profiles", "sources"},
+    "profiles": {"records"},
+    "tables": {"records", "files", "formats", "prices"},
     "metrics": {"records", "profiles"},
+    "engines": {"records", "metrics", "profiles"},
     "statistics": set(),
-    "timings": {"records"},
-    "speedups": {"records", "metrics", "profiles", "statistics", "timings"},
-    "engines": {"records", "metrics", "profiles", "tables"},
-    "sandbox": set(),
-    "codes": {"records", "profiles", "sandbox"},
+    "results": {"records", "metrics", "statistics"},
+    "standings": {"records", "profiles", "metrics", "engines", "statistics", "results", "tables"},
+    "repeatability": {"records", "formats", "tables", "metrics", "statistics", "sandbox", "store"},
+    "speedups": {"records", "profiles", "files", "formats", "prices", "metrics", "statistics", "results"},
+    "arena": {"records", "profiles", "files", "metrics", "statistics", "store", "sandbox", "results"},
+    "arena.scoring": set(),
+    "arena.checking": {"arena.scoring"},
+    "arena.notifying": {"arena.scoring"},
+    "arena.intake": {"arena.scoring", "arena.checking", "arena.notifying"},
+    "arena.views": {"arena.scoring", "arena.intake", "arena.notifying"},
     "store": {"records"},
-    "arena": {"records", "archives", "metrics", "profiles", "statistics", "store", "sandbox", "engines"},
-    "standings": {"records", "metrics", "profiles", "statistics", "engines"},
-    "reports": {"records", "metrics", "standings"},
+    "sandbox": set(),
+    "reports": {"records", "results", "metrics"},
     "demo": {"records"},
+    "workflow": {
+        "records",
+        "files",
+        "formats",
+        "prices",
+        "profiles",
+        "tables",
+        "metrics",
+        "engines",
+        "statistics",
+        "results",
+        "standings",
+        "repeatability",
+        "speedups",
+        "arena",
+        "store",
+        "sandbox",
+        "demo",
+    },
+    "surfaces": {"workflow", "results", "reports", "records", "metrics", "formats", "prices", "profiles"},
+    "__main__": {"surfaces"},
 }
-JOINING = {"workflow", "surfaces", "__init__", "__main__"}
+"""What each folder may import besides the base; a room of the arena, of the other rooms."""
+
+UPWARDS = {("results", "reports")}
+"""Against the flow, inside a function: a result that shows or saves itself."""
+
+PUBLIC_MODULES = {"steelyard.store.schema", "steelyard.surfaces.cli"}
+"""Modules that others may import beside the front doors."""
 
 
-def area_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+class Import(NamedTuple):
+    """One import of something of ours."""
+
+    path: Path
+    module: str
+    is_inside_function: bool
+
+    @property
+    def target(self) -> str:
+        return self.module.split(".")[1]
 
 
-def imports_of(source: str) -> set[str]:
-    """The areas of ours that a file imports, wherever the import stands."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        names = []
+def folder_of(path: Path, root: Path) -> str:
+    return path.relative_to(root).parts[0].removesuffix(".py")
+
+
+def room_of(path: Path, root: Path) -> str:
+    """The arena's subfolder, else the folder."""
+    parts = path.relative_to(root).parts
+    return ".".join(parts[:2]) if parts[0] == "arena" and len(parts) > 2 else folder_of(path, root)
+
+
+def imports_of(path: Path) -> list[Import]:
+    """Everything of ours that a file imports, wherever the import stands."""
+    return [Import(path, *each) for each in _imports_in(path.read_text(encoding="utf-8"))]
+
+
+@cache
+def _imports_in(source: str) -> list[tuple[str, bool]]:
+    """Modules of ours, each with whether it is imported inside a function; a private module is named whole."""
+    tree = ast.parse(source)
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    modules: list[tuple[str, bool]] = []
+    for node in ast.walk(tree):
+        names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if node.module != "steelyard" else [f"steelyard.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("steelyard.")}
-    return found
+            is_folder = (ROOT.parent / Path(*node.module.split("."))).is_dir()
+            names = [
+                f"{node.module}.{alias.name}"
+                if node.module == "steelyard" or (is_folder and alias.name.startswith("_"))
+                else node.module
+                for alias in node.names
+            ]
+        modules += [(name, id(node) in inside) for name in dict.fromkeys(names) if name.startswith("steelyard.")]
+    return modules
 
 
-def offences(area: str, source: str) -> set[str]:
-    if area in JOINING or area in ANYWHERE:
-        return set() if area in JOINING else imports_of(source) - ANYWHERE
-    return imports_of(source) - ANYWHERE - ALLOWED[area] - {area}
+def files_of(root: Path) -> list[Path]:
+    return sorted(path for path in root.rglob("*.py") if path != root / "__init__.py")
 
 
-FILES = sorted(ROOT.rglob("*.py"))
+def offenses(root: Path) -> list[str]:
+    """Every import that the table, the doors or the order of the folders forbids, and every permission nobody uses."""
+    wrong: list[str] = []
+    used: set[tuple[str, str]] = set()
+    graph: dict[str, set[str]] = {}
+    for path in files_of(root):
+        folder, room = folder_of(path, root), room_of(path, root)
+        where = path.relative_to(root).as_posix()
+        for each in imports_of(path):
+            target = each.target
+            if target in BASE:
+                continue
+            if target == folder:
+                wrong += _between_rooms(each, room, where, used)
+                continue
+            if (folder, target) in UPWARDS and each.is_inside_function:
+                used.add((folder, target))
+                continue
+            used.add((folder, target))
+            graph.setdefault(folder, set()).add(target)
+            if target not in ALLOWED.get(folder, set()):
+                wrong.append(f"{where}: {folder} may not import {target}")
+            if each.module.count(".") > 1 and each.module not in PUBLIC_MODULES:
+                wrong.append(f"{where}: {each.module} is behind the door of {target}")
+    wrong += [
+        f"{folder} is permitted to import {target}, and nothing does"
+        for folder, targets in ALLOWED.items()
+        for target in sorted(targets)
+        if (folder, target) not in used
+    ]
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        wrong.append(f"folders import each other in a circle: {' -> '.join(error.args[1])}")
+    return wrong
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_flow_only_as_the_table_allows(path: Path) -> None:
-    assert not offences(area_of(path), path.read_text(encoding="utf-8"))
+def _between_rooms(each: Import, room: str, where: str, used: set[tuple[str, str]]) -> list[str]:
+    parts = each.module.split(".")[1:]
+    other = ".".join(parts[:2])
+    if room == other or "." not in room or len(parts) < 2 or where.endswith("/__init__.py"):
+        return []
+    used.add((room, other))
+    if other not in ALLOWED[room]:
+        return [f"{where}: {room} may not import {other}"]
+    return [f"{where}: {each.module} is behind the door of {other}"] if len(parts) > 2 else []
 
 
-def test_the_check_sees_an_import_against_the_flow() -> None:
-    assert offences("records", "from steelyard.metrics import composite_score") == {"metrics"}
-    assert offences("statistics", "def f():\n    import steelyard.store.schema") == {"store"}
-    assert not offences("workflow", "from steelyard.tables._run_table import RunTable")
+def test_imports_flow_only_as_the_table_allows() -> None:
+    assert offenses(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "complaint"),
+    [
+        ("workflow/_measure.py", "from steelyard.surfaces import cli", "workflow may not import surfaces"),
+        ("standings/_ranking.py", "from steelyard.records._run import Run", "is behind the door of records"),
+        ("standings/_ranking.py", "from steelyard.records import _run", "is behind the door of records"),
+        ("records/_run.py", "def f():\n    import steelyard.store", "records may not import store"),
+        ("records/_run.py", "from steelyard.store import open_store", "in a circle"),
+        ("arena/scoring/_rules.py", "from steelyard.arena.views import leaders", "arena.scoring may not import"),
+        ("arena/views/_leaders.py", "from steelyard.arena.scoring._rules import Rules", "door of arena.scoring"),
+        ("results/_measurement.py", "import steelyard.reports", "results may not import reports"),
+    ],
+)
+def test_a_copy_that_breaks_a_rule_is_noticed(tmp_path: Path, file: str, line: str, complaint: str) -> None:
+    copy = tmp_path / "steelyard"
+    shutil.copytree(ROOT, copy)
+    (copy / file).write_text((copy / file).read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
+    assert any(complaint in offense for offense in offenses(copy))
+
+
+def test_a_permission_that_nobody_uses_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ALLOWED, "statistics", {"store"})
+    assert offenses(ROOT) == ["statistics is permitted to import store, and nothing does"]
 
 
 def test_every_folder_stands_in_the_table() -> None:
-    areas = {area_of(path) for path in FILES}
-    assert areas - set(ALLOWED) - JOINING - ANYWHERE == set()
+    assert {folder_of(path, ROOT) for path in files_of(ROOT)} - BASE == {name for name in ALLOWED if "." not in name}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_folder_has_a_door_that_lists_what_it_gives() -> None:
+    import importlib
+
+    for init in sorted(ROOT.glob("*/__init__.py")):
+        door = importlib.import_module(f"steelyard.{init.parent.name}")
+        assert door.__doc__, init
+        for name in getattr(door, "__all__", ()):
+            assert getattr(door, name) is not None
+
+
+@pytest.mark.parametrize("path", files_of(ROOT), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_stays_readable(path: Path) -> None:
     assert path.read_text(encoding="utf-8").count("\n") <= 400

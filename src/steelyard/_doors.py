@@ -9,16 +9,14 @@ import ast
 import importlib
 import sys
 from collections.abc import Callable
-from importlib.abc import InspectLoader
 from typing import Any
 
 
 def open_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, from the imports below its `if TYPE_CHECKING:`."""
     module = sys.modules[package]
-    loader = module.__spec__ and module.__spec__.loader
-    assert isinstance(loader, InspectLoader)  # whatever imports Python source can show it
-    homes = _homes(loader.get_source(package) or "")
+    loader: Any = module.__spec__ and module.__spec__.loader  # Any: whatever imports Python source can show it
+    homes = _homes(loader.get_source(package))
 
     def getattr_(name: str) -> Any:  # Any: each name has its own type, which type checkers see
         if name not in homes:

@@ -1,0 +1,1 @@
+"""How people reach the verbs: the command line."""
