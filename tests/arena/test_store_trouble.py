@@ -11,11 +11,12 @@ import pytest
 from sqlalchemy import insert, text
 from sqlalchemy.engine import Connection
 
-import steelyard.store._engine as engine_module
+import steelyard.store._connections as engine_module
 from arena_makers import as_task, make_arena
 from steelyard.arena import open_arena, task_standings
 from steelyard.errors import BadStore, StoreUnavailable, ValueNotTaken
-from steelyard.store import Store, open_store, settings, tasks
+from steelyard.store import Store, open_store
+from steelyard.store.schema import settings, tasks
 from steelyard.surfaces.cli import run
 
 GOOD = {"id": "a", "task_id": "task", "total_tokens": 1, "tool_calls": 2}
@@ -75,7 +76,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_acknowledged(tmp_path: Path)
     filled(address)
     store = open_store(address)
     with (
-        store.engine.connect() as connection
+        store.writing.connect() as connection
     ):  # SQLite's own limit stands in for the disk's; the connection is used again
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")

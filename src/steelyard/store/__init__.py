@@ -1,4 +1,7 @@
-"""What rests on disk: `open_store(url)` gives a Store."""
+"""What rests on disk: `open_store(url)` gives a Store, `upgrade_store(url)` brings one of an older schema up to date.
+
+The tables are in `steelyard.store.schema`.
+"""
 
 from __future__ import annotations
 
@@ -22,36 +25,16 @@ if TYPE_CHECKING:
         retire_canon as retire_canon,
         set_canon as set_canon,
     )
+    from steelyard.store._migrate import (
+        Migration as Migration,
+    )
     from steelyard.store._store import (
         Store as Store,
         open_store as open_store,
     )
-    from steelyard.store.migrations.m0001_arena import (
-        baselines as baselines,
-        settings as settings,
-        states as states,
-        submissions as submissions,
-        tallies as tallies,
-        tasks as tasks,
-    )
-    from steelyard.store.migrations.m0011_batches import (
-        folded_events as folded_events,
-        small_tallies as small_tallies,
-    )
-    from steelyard.store.migrations.m0012_past_settings import (
-        past_settings as past_settings,
-    )
-    from steelyard.store.migrations.m0013_deliveries_due import (
-        deliveries as deliveries,
-    )
-    from steelyard.store.migrations.m0014_task_files import (
-        task_files as task_files,
-    )
-    from steelyard.store.migrations.m0015_outbox_waits import (
-        outbox as outbox,
-    )
-    from steelyard.store.migrations.m0016_reigns import (
-        reigns as reigns,
+    from steelyard.store._upgrade import (
+        Upgraded as Upgraded,
+        upgrade_store as upgrade_store,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

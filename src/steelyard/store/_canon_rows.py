@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from steelyard.errors import CanonExists, UnknownName
 from steelyard.records import Canon, is_storable
 from steelyard.store._store import Store
-from steelyard.store.migrations.m0010_canons import canons
+from steelyard.store.schema import canons
 
 _FIELDS = Canon.__struct_fields__
 

@@ -1,7 +1,7 @@
 """Numbered migrations: each is a module `m<number>_<name>` with `upgrade(connection)`, found by standing in the folder.
 
-What shipped is never edited. A migration declares the tables it makes; code imports them from there, so the tables are
-written down once. One that changes a table of an earlier number declares it anew, and code imports the newer.
+What shipped is never edited, and a migration keeps its own copy of the tables it works on: `schema.py` is the present
+and goes on changing. A new store is made by running all of them, so that it cannot differ from one that was upgraded.
 """
 
 from __future__ import annotations
@@ -10,31 +10,30 @@ import importlib
 import pkgutil
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, insert, inspect, select
+from sqlalchemy import insert, inspect, select, text
 from sqlalchemy.engine import Connection
 
 import steelyard.store.migrations as folder
 from steelyard.errors import BadDeclaration, BadStore
+from steelyard.store.schema import applied
 
-applied = Table(
-    "steelyard_migrations",
-    MetaData(),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("name", String(200), nullable=False),
-    Column("applied_at", BigInteger, nullable=False),
-)
+MIGRATION_LOCK = 7_301_905_142
+"""Number of the PostgreSQL advisory lock under which migrations run, so that two first users do not collide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered step of the schema."""
+    """One numbered step of the schema. Its module is imported when it runs: reading a store needs none of them."""
 
     number: int
     name: str
-    upgrade: Callable[[Connection], None]
+
+    def upgrade(self, connection: Connection) -> None:
+        """Change the schema, inside the caller's transaction."""
+        importlib.import_module(f"{folder.__name__}.m{self.number:04}_{self.name}").upgrade(connection)
 
 
 def migrations() -> list[Migration]:
@@ -44,21 +43,24 @@ def migrations() -> list[Migration]:
         match = re.fullmatch(r"m(\d{4})_([a-z_]+)", info.name)
         if match is None:
             continue
-        module = importlib.import_module(f"{folder.__name__}.{info.name}")
         number = int(match[1])
         if number in by_number:
             raise BadDeclaration(f"migration {number} is there twice: {by_number[number].name} and {match[2]}")
-        by_number[number] = Migration(number, match[2], module.upgrade)
+        by_number[number] = Migration(number, match[2])
     return [by_number[number] for number in sorted(by_number)]
 
 
-def pending(connection: Connection) -> list[Migration]:
+def applied_numbers(connection: Connection) -> frozenset[int]:
+    """The migrations that the store has seen; none when the database holds no store."""
+    if not inspect(connection).has_table(applied.name):
+        return frozenset()
+    return frozenset(connection.execute(select(applied.c.number)).scalars())
+
+
+def pending(seen: Collection[int]) -> list[Migration]:
     """Migrations that the store has not seen. A store that has seen one we do not know is newer than this program."""
     known = migrations()
-    if not inspect(connection).has_table(applied.name):
-        return known
-    seen = set(connection.execute(select(applied.c.number)).scalars())
-    unknown = seen - {migration.number for migration in known}
+    unknown = set(seen) - {migration.number for migration in known}
     if unknown:
         raise BadStore(
             f"the store has migration {max(unknown)}, which this version of steelyard does not know",
@@ -67,13 +69,22 @@ def pending(connection: Connection) -> list[Migration]:
     return [migration for migration in known if migration.number not in seen]
 
 
-def migrate(connection: Connection) -> list[Migration]:
-    """Apply what is pending, inside the caller's transaction, and say what was applied."""
-    todo = pending(connection)
-    if not todo:
-        return []
-    applied.create(connection, checkfirst=True)
+def version_of(seen: Collection[int]) -> int:
+    """The version of a store's schema: the last migration up to which it has seen all."""
+    todo = pending(seen)
+    return max(number for number in seen if not todo or number < todo[0].number)
+
+
+def migrate(connection: Connection, told: Callable[[Migration], None] | None = None) -> list[Migration]:
+    """Apply what is pending, inside the caller's transaction, and say what was applied; `told` before each."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": MIGRATION_LOCK})
+    todo = pending(applied_numbers(connection))
+    if todo:
+        applied.create(connection, checkfirst=True)
     for migration in todo:
+        if told is not None:
+            told(migration)
         migration.upgrade(connection)
         row = {"number": migration.number, "name": migration.name, "applied_at": time.time_ns() // 1000}
         connection.execute(insert(applied), row)

@@ -1,26 +1,22 @@
 from __future__ import annotations
 
-import sqlite3
+import shlex
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Engine, Table, text
+from sqlalchemy import Engine, Table, inspect, text
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 from steelyard.errors import BadStore, StoreUnavailable, UsageError, ValueNotTaken
-from steelyard.store._engine import make_engine
-from steelyard.store._lock import exclusive
-from steelyard.store._migrate import applied, migrate, pending
-from steelyard.store._url import file_address, lock_path, read_url, shown
+from steelyard.store._connections import exclusive, lock_path, make_engines, read_url, shown
+from steelyard.store._migrate import applied_numbers, migrate, migrations, pending, version_of
 
 Result = TypeVar("Result")
 
-MIGRATION_LOCK = 7_301_905_142
-"""Number of the PostgreSQL advisory lock under which migrations run, so that two first users do not collide."""
 ATTEMPTS = 12
 """How often a transaction that met another one is tried again."""
 RETRIED_STATES = frozenset({"40001", "40P01", "23505"})
@@ -39,13 +35,13 @@ TOO_LARGE_STATE = "54000"
 class Store:
     """A database with our schema: SQLite in one file, or PostgreSQL. Use `write` and `read` for transactions."""
 
-    def __init__(self, url: URL, engine: Engine) -> None:
+    def __init__(self, url: URL) -> None:
         self.url = url
-        self.engine = engine
+        self.reading, self.writing = make_engines(url)
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._lock: Path | None = lock_path(url)
         # Whoever lets go of a store lets go of its connections, also when a command ends in an error.
-        weakref.finalize(self, engine.dispose)
+        weakref.finalize(self, _dispose, self.reading, self.writing)
 
     def __repr__(self) -> str:
         return f"Store({self.address!r})"
@@ -58,16 +54,15 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction that may write: all of it is kept, or nothing. On SQLite writers queue up, one at a time."""
-        with exclusive(self._lock) if self._lock else nullcontext(), self.engine.connect() as connection:
-            connection.execution_options(steelyard_writes=True)
-            with connection.begin():
-                yield connection
+        queue = exclusive(self._lock) if self._lock else nullcontext()
+        with queue, self.writing.connect() as connection, connection.begin():
+            yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One transaction that sees a single moment of the store and writes nothing."""
         try:
-            with self.engine.connect() as connection:
+            with self.reading.connect() as connection:
                 if not self.is_sqlite:
                     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 with connection.begin():
@@ -105,28 +100,34 @@ class Store:
         is_value = isinstance(error, DataError) or getattr(error.orig, "sqlstate", None) == TOO_LARGE_STATE
         return (ValueNotTaken if is_value else StoreUnavailable)(self.address, str(error.orig).strip())
 
-    def queue_if_new(self) -> AbstractContextManager[None]:
-        """Hold the lock while a SQLite file is being made: switching it to WAL does not wait for others by itself."""
-        if self._lock is None or (self.url.database and Path(self.url.database).exists()):
-            return nullcontext()
-        return exclusive(self._lock)
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file; None on a server."""
+        return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    def applied(self) -> frozenset[int]:
+        """The numbers of the migrations that it has seen; none when there is nothing yet, an error for foreign tables.
+
+        An empty file is one that another process is about to fill: SQLite is kept away from it.
+        """
+        if self.file is not None and (not self.file.exists() or self.file.stat().st_size == 0):
+            return frozenset()
+        with self.read() as connection:
+            numbers = applied_numbers(connection)
+            if not numbers and self.is_sqlite and inspect(connection).get_table_names():
+                hint = "name a file of its own"
+                raise BadStore("the file holds another program's tables", where=self.address, hint=hint)
+        return numbers
 
     def close(self) -> None:
         """Let go of every connection. The store can be used again afterwards."""
-        self.engine.dispose()
+        _dispose(self.reading, self.writing)
 
 
-def _is_foreign(url: URL) -> bool:
-    """Whether a SQLite file holds tables and none of ours."""
-    path = Path(url.database or "")
-    if url.get_backend_name() != "sqlite" or not path.is_file():
-        return False
-    try:
-        with closing(sqlite3.connect(f"{file_address(path)}?mode=ro", uri=True)) as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.Error:  # whoever opens it in earnest will say what is wrong
-        return False
-    return bool(tables) and applied.name not in tables
+def _dispose(reading: Engine, writing: Engine) -> None:
+    """Close what writes last: only that can move what stands in SQLite's log to the file, and remove the log."""
+    reading.dispose()
+    writing.dispose()
 
 
 def _worth_retrying(error: DBAPIError) -> bool:
@@ -135,42 +136,63 @@ def _worth_retrying(error: DBAPIError) -> bool:
 
 
 def open_store(address: str, *, create: bool = True) -> Store:
-    """The store at `sqlite:///file` or `postgresql://...`, its schema brought up to date.
+    """The store at `sqlite:///file` or `postgresql://...`; made when there is none.
 
     Without `create`, a SQLite file that is not there, or a database without our tables, is an error: a misspelled name
-    must not silently become an empty arena.
+    must not silently become an empty arena. A store of an older schema is never changed by opening it: the error names
+    the command that upgrades it.
     """
-    url = read_url(address)
-    where = shown(url)
-    file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
-    if file is not None and not create and not file.exists():
-        raise BadStore("there is no such store", where=where, hint="steelyard arena init --store ... makes one")
-    if file is not None and not file.parent.is_dir():
-        raise UsageError(f"there is no folder {file.parent}", where=where, hint=f"make it: mkdir -p {file.parent}")
-    if _is_foreign(url):  # found out before a connection of ours changes how the file is written
-        raise BadStore("the file holds another program's tables", where=where, hint="name a file of its own")
-    store = Store(url, make_engine(url))
-    try:
-        _bring_up_to_date(store, create=create)
-    except DBAPIError as error:
-        store.close()
-        raise StoreUnavailable(where, str(error.orig).strip()) from error
-    except BadStore:
-        store.close()
-        raise
+    store = find_store(address, create=create)
+    with closed_on_error(store):
+        numbers = store.applied()
+        if numbers:
+            _check_version(store, numbers)
+        elif create:
+            store.in_transaction(migrate)
+        else:
+            raise no_store(store)
     return store
 
 
-def _bring_up_to_date(store: Store, *, create: bool) -> None:
-    with store.queue_if_new(), store.engine.connect() as connection, connection.begin():
-        todo = pending(connection)
-        is_new = bool(todo) and todo[0].number == 1
-    if not todo:
-        return
-    if is_new and not create:
-        where = store.address
-        raise BadStore("this database holds no steelyard store", where=where, hint="steelyard arena init makes one")
-    with store.write() as connection:
-        if not store.is_sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": MIGRATION_LOCK})
-        migrate(connection)
+def find_store(address: str, *, create: bool = False) -> Store:
+    """The store at the address, whatever its schema; nothing is opened yet. The folder must be there, and the file."""
+    url = read_url(address)
+    store = Store(url)
+    if store.file is not None and not create and not store.file.exists():
+        raise BadStore("there is no such store", where=shown(url), hint="steelyard arena init --store ... makes one")
+    if store.file is not None and not store.file.parent.is_dir():
+        folder = store.file.parent
+        raise UsageError(f"there is no folder {folder}", where=shown(url), hint=f"make it: mkdir -p {folder}")
+    return store
+
+
+@contextmanager
+def closed_on_error(store: Store) -> Iterator[None]:
+    """Let go of the store when the block fails; an error of the database becomes ours."""
+    try:
+        yield
+    except DBAPIError as error:
+        store.close()
+        raise StoreUnavailable(store.address, str(error.orig).strip()) from error
+    except BaseException:
+        store.close()
+        raise
+
+
+def no_store(store: Store) -> BadStore:
+    """The error for a database without our tables."""
+    return BadStore(
+        "this database holds no steelyard store", where=store.address, hint="steelyard arena init makes one"
+    )
+
+
+def _check_version(store: Store, numbers: frozenset[int]) -> None:
+    """Refuse a store of another schema than ours."""
+    if pending(numbers):
+        command = f"steelyard arena upgrade --store {shlex.quote(store.address)}"
+        raise BadStore(
+            f"the store has schema version {version_of(numbers)}; this version of steelyard needs"
+            f" {migrations()[-1].number}",
+            where=store.address,
+            hint=command if store.is_sqlite else f"make a backup with pg_dump, then: {command}",
+        )

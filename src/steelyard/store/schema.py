@@ -1,0 +1,297 @@
+"""The schema of the store as it is now: every table and every index, with what each column holds.
+
+Code that reads or writes the store imports its tables from here. A change of the schema is made twice: here, and as a
+new migration that changes the stores that exist; a test compares the two on both databases. Migrations keep copies of
+their own and never import this module.
+
+Scores are kept in cents (two decimals in 0..100 are 10,001 values), moments as microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+METADATA = MetaData()
+
+Serial = BigInteger().with_variant(Integer, "sqlite")
+"""A number that the database counts up. SQLite counts rows only under the type INTEGER."""
+Double = Float(53)
+
+applied = Table(
+    "steelyard_migrations",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False, doc="The migration's number."),
+    Column("name", String(200), nullable=False, doc="The migration's name, for people."),
+    Column("applied_at", BigInteger, nullable=False, doc="When it was applied to this store."),
+)
+"""The migrations that this store has seen; the highest number is the version of its schema."""
+
+settings = Table(
+    "arena_settings",
+    METADATA,
+    Column("name", String(64), primary_key=True, doc="`rules` or `policy`."),
+    Column("value", Text, nullable=False, doc="The rules as JSON, or the policy's name."),
+)
+"""What the arena is scored by now. A store without these rows holds no arena."""
+
+past_settings = Table(
+    "arena_past_settings",
+    METADATA,
+    Column("number", Serial, Identity(), primary_key=True, doc="Counts the changes."),
+    Column("since", BigInteger, nullable=False, doc="When they came into force; 0 where that is not known."),
+    Column("rules", Text, nullable=False, doc="The rules as JSON."),
+    Column("policy", String(64), nullable=False, doc="The policy's name."),
+)
+"""One row for each time the rules or the policy were set; the last one is what `settings` holds."""
+
+tasks = Table(
+    "arena_tasks",
+    METADATA,
+    Column("task_key", Serial, Identity(), primary_key=True, doc="The task's number in this store."),
+    Column("id", String(1024), nullable=False, unique=True, doc="The task's id, as its author wrote it."),
+    Column("definition", Text, nullable=False, doc="The task as JSON."),
+    Column("category", Text, doc="The task's category; NULL when it has none."),
+    Column("created_at", BigInteger, nullable=False, doc="When it was added."),
+)
+
+task_files = Table(
+    "arena_task_files",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
+    Column("number", Integer, primary_key=True, autoincrement=False, doc="Counts the task's files."),
+    Column("folder", Text, nullable=False, doc="The folder as the task names it."),
+    Column("path", Text, nullable=False, doc="The file's path in that folder."),
+    Column("sha256", String(64), nullable=False, doc="The digest of the content."),
+    Column("content", LargeBinary, nullable=False, doc="The file itself."),
+)
+"""The files that a task's criteria check with. A task from before migration 14 has none: its files were never kept."""
+
+states = Table(
+    "arena_states",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
+    Column("n", BigInteger, nullable=False, doc="How many submissions it has."),
+    Column("version", Integer, nullable=False, doc="The version of the baseline in force."),
+    Column("min_tokens", BigInteger, doc="The least total tokens; NULL while there is no submission."),
+    Column("max_tokens", BigInteger, doc="The most total tokens."),
+    Column("min_tool_calls", BigInteger, doc="The fewest tool calls."),
+    Column("max_tool_calls", BigInteger, doc="The most tool calls."),
+    Column("min_execution_time", Double, doc="The shortest time in seconds; NULL while none is known."),
+    Column("max_execution_time", Double, doc="The longest time in seconds."),
+    Column("min_cost", Double, doc="The lowest cost in US dollars; NULL while none is known."),
+    Column("max_cost", Double, doc="The highest cost in US dollars."),
+    Column("iterations_middle", BigInteger, doc="The lower middle value of iterations; NULL while none is known."),
+    Column("iterations_below", BigInteger, nullable=False, doc="How many lie strictly below it."),
+    Column("tokens_middle", BigInteger, doc="The lower middle value of total tokens."),
+    Column("tokens_below", BigInteger, nullable=False, doc="How many lie strictly below it."),
+)
+"""What the next submission of a task needs to know of all earlier ones. Its row is also the lock of the task."""
+
+baselines = Table(
+    "arena_baselines",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
+    Column("version", Integer, primary_key=True, doc="Counts the baselines of the task."),
+    Column("from_n", BigInteger, nullable=False, doc="From how many submissions on it holds."),
+    Column("min_tokens", Double, nullable=False, doc="The least total tokens."),
+    Column("max_tokens", Double, nullable=False, doc="The most total tokens."),
+    Column("min_tool_calls", Double, nullable=False, doc="The fewest tool calls."),
+    Column("max_tool_calls", Double, nullable=False, doc="The most tool calls."),
+    Column("min_execution_time", Double, nullable=False, doc="The shortest time in seconds."),
+    Column("max_execution_time", Double, nullable=False, doc="The longest time in seconds."),
+    Column("min_cost", Double, nullable=False, doc="The lowest cost in US dollars."),
+    Column("max_cost", Double, nullable=False, doc="The highest cost in US dollars."),
+    Column("median_iterations", Double, nullable=False, doc="The median of iterations."),
+    Column("created_at", BigInteger, nullable=False, doc="When it came into force."),
+    sqlite_with_rowid=False,
+)
+"""One row for each set of numbers that scores were made with."""
+
+submissions = Table(
+    "arena_submissions",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
+    Column("ordinal", BigInteger, primary_key=True, autoincrement=False, doc="Counts the task's submissions from 1."),
+    Column("id", String(1024), nullable=False, unique=True, doc="The submission's id."),
+    Column("digest", String(64), nullable=False, doc="What tells another submission of the same id from a repetition."),
+    Column("total_tokens", BigInteger, nullable=False, doc="Tokens of all kinds."),
+    Column("tool_calls", BigInteger, nullable=False, doc="How many tools were called."),
+    Column("iterations", BigInteger, doc="NULL when not told."),
+    Column("execution_time", Double, doc="Seconds; NULL when not told."),
+    Column("estimated_cost", Double, doc="US dollars; NULL when not told."),
+    Column("success", Boolean, doc="What the submitter says; NULL when not told."),
+    Column("agent", Text, doc="NULL when not told."),
+    Column("model", Text, doc="NULL when not told."),
+    Column("submitter", Text, doc="NULL when not told."),
+    Column("submitted_at", BigInteger, nullable=False, doc="When it was submitted, as the submission says."),
+    Column("accepted_at", BigInteger, nullable=False, doc="When it was accepted here."),
+    Column("criteria_met", Integer, nullable=False, doc="How many success criteria count as met."),
+    Column("criteria_total", Integer, nullable=False, doc="How many the task has."),
+    Column("is_claimed", Boolean, nullable=False, doc="Whether only the submitter's word stands behind a criterion."),
+    Column("details", Text, doc="What is told besides, as JSON; NULL when nothing is."),
+    Column("baseline_version", Integer, nullable=False, doc="The baseline that the scores below were made with."),
+    Column("overall", SmallInteger, nullable=False, doc="The overall score of the day it was accepted, in cents."),
+    Column("efficiency", SmallInteger, nullable=False, doc="The efficiency score, in cents."),
+    Column("speed", SmallInteger, nullable=False, doc="The speed score, in cents."),
+    Column("cost", SmallInteger, nullable=False, doc="The cost score, in cents."),
+    Column("correctness", SmallInteger, nullable=False, doc="The correctness score, in cents."),
+    Column("adjusted", SmallInteger, nullable=False, doc="The overall score adjusted for difficulty, in cents."),
+    # Clustered by task, so that a whole task is read in one sweep. There is no index on a score: at a million rows it
+    # made a rescore three times slower, and ranks come from the tallies.
+    sqlite_with_rowid=False,
+)
+"""Every submission that was accepted, with its evaluation."""
+
+tallies = Table(
+    "arena_tallies",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
+    Column("field", SmallInteger, primary_key=True, autoincrement=False, doc="Which field is counted."),
+    Column("value", BigInteger, primary_key=True, autoincrement=False, doc="A value of the field."),
+    Column("n", BigInteger, nullable=False, doc="How many submissions have it."),
+    sqlite_with_rowid=False,
+)
+"""How many submissions of a task have each value: ranks and medians, whatever the number of submissions."""
+
+small_tallies = Table(
+    "arena_small_tallies",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
+    Column("overall", LargeBinary, nullable=False, doc="The tally of overall scores."),
+    Column("iterations", LargeBinary, nullable=False, doc="The tally of iterations."),
+    Column("total_tokens", LargeBinary, nullable=False, doc="The tally of total tokens."),
+)
+"""Tallies of a small task, whole in one row; a task has either a row here or rows in `tallies`.
+
+The bytes are the values in ascending order and then how often each occurs, all as signed 64-bit numbers, the lowest
+byte first.
+"""
+
+reigns = Table(
+    "arena_reigns",
+    METADATA,
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
+    Column("number", Serial, primary_key=True, autoincrement=False, doc="The number in `past_settings`."),
+    Column("after_n", BigInteger, nullable=False, doc="How many submissions the task had when they came into force."),
+    sqlite_with_rowid=False,
+)
+"""Which settings were in force when a submission was accepted; no row stands for no submissions.
+
+Counts tell what clocks cannot, and they are written when settings change: a submission pays nothing for them.
+"""
+
+outbox = Table(
+    "arena_outbox",
+    METADATA,
+    Column("seq", Serial, Identity(), primary_key=True, doc="Counts the events."),
+    Column("kind", String(64), nullable=False, doc="What happened."),
+    Column("task_key", Serial, nullable=False, doc="The submission's task."),
+    Column("ordinal", BigInteger, nullable=False, doc="The submission's number in its task."),
+    Column("overall", SmallInteger, nullable=False, doc="Its overall score at that moment, in cents."),
+    Column("overall_ranking", BigInteger, nullable=False, doc="Its rank at that moment."),
+    Column("percentile", Double, nullable=False, doc="Its percentile at that moment."),
+    Column("baseline_version", Integer, nullable=False, doc="The baseline that the score was made with."),
+    Column("created_at", BigInteger, nullable=False, doc="When it happened."),
+    Column("due_at", BigInteger, nullable=False, doc="When the first of its targets is to be tried (again)."),
+    Column("is_settled", Boolean, nullable=False, doc="Whether nothing is left to send."),
+    Column("due_for", String(64), doc="A digest of the targets that `due_at` was found for; NULL when for none."),
+    Column("settled_at", BigInteger, doc="When it was settled; NULL until then."),
+)
+"""What is to be told, written with the submission it tells of. The message is put together when it is sent."""
+
+# Of all events only few wait or were settled lately, and those that come in pay for neither of the last two indexes.
+Index(
+    "arena_outbox_waiting",
+    outbox.c.due_at,
+    outbox.c.seq,
+    sqlite_where=text("is_settled = 0"),
+    postgresql_where=text("NOT is_settled"),
+)
+Index(
+    "arena_outbox_due_for",
+    outbox.c.due_for,
+    sqlite_where=outbox.c.due_for.is_not(None),
+    postgresql_where=outbox.c.due_for.is_not(None),
+)
+Index(
+    "arena_outbox_settled_at",
+    outbox.c.settled_at,
+    sqlite_where=outbox.c.settled_at.is_not(None),
+    postgresql_where=outbox.c.settled_at.is_not(None),
+)
+
+folded_events = Table(
+    "arena_folded_events",
+    METADATA,
+    Column("fold", Serial, Identity(), primary_key=True, doc="Counts the rows."),
+    Column("kind", String(64), nullable=False, doc="What happened."),
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), nullable=False, doc="The submissions' task."),
+    Column("first_ordinal", BigInteger, nullable=False, doc="The number of the first submission in its task."),
+    Column("n", BigInteger, nullable=False, doc="How many submissions, with consecutive numbers."),
+    Column("places", LargeBinary, nullable=False, doc="Where each stood, as bytes."),
+    Column("created_at", BigInteger, nullable=False, doc="When it happened."),
+)
+"""The events of a batch, one row a task; they move to `outbox` before they are sent or shown.
+
+The bytes are the columns overall, overall_ranking, percentile (in tenths) and baseline_version of the events, one
+column after the other, as signed 64-bit numbers, the lowest byte first.
+"""
+
+deliveries = Table(
+    "arena_deliveries",
+    METADATA,
+    Column("seq", Serial, ForeignKey("arena_outbox.seq"), primary_key=True, doc="The event."),
+    Column("target", String(200), primary_key=True, doc="The target's name."),
+    Column("attempts", Integer, nullable=False, doc="How often it was tried."),
+    Column("delivered_at", BigInteger, doc="When the target took it; NULL until then."),
+    Column("last_error", Text, doc="What the last attempt failed with; NULL when it did not."),
+    Column("due_at", BigInteger, nullable=False, server_default=text("0"), doc="When it is to be tried again."),
+    sqlite_with_rowid=False,
+)
+"""One row for each event that was sent, or is being sent, to a target.
+
+What is being sent is due when its sender must have died.
+"""
+
+canons = Table(
+    "canons",
+    METADATA,
+    Column("canon_key", Serial, Identity(), primary_key=True, doc="Counts the canons."),
+    Column("prompt", String(1024), nullable=False, doc="The prompt: its contract's id."),
+    Column("code", Text, nullable=False, doc="The output that became the canon."),
+    Column("normalized", Text, nullable=False, doc="The same in normal form."),
+    Column("signature", String(64), nullable=False, doc="The digest of the normal form."),
+    Column("contract", Text, nullable=False, doc="The contract it was set under, as JSON."),
+    Column("normalization_version", String(200), nullable=False, doc="What made the normal form."),
+    Column("oracle_version", String(200), nullable=False, doc="What checked it against the contract."),
+    Column("distance_version", String(200), nullable=False, doc="What distances to it are measured by."),
+    Column("origin", Text, doc="The run it came from; NULL when not known."),
+    Column("set_at", BigInteger, nullable=False, doc="When it was set."),
+    Column("retired_at", BigInteger, doc="When it was retired; NULL while it is in force."),
+)
+"""Canons of repeatability: at most one in force for each prompt, all earlier ones kept."""
+
+# The database itself refuses a second canon in force, whoever sets it at the same moment.
+Index(
+    "canons_one_in_force",
+    canons.c.prompt,
+    unique=True,
+    sqlite_where=canons.c.retired_at.is_(None),
+    postgresql_where=canons.c.retired_at.is_(None),
+)
