@@ -1,13 +1,111 @@
-"""What reading any bytes must give, for property tests and for the fuzzer."""
+"""Laws of every format, ours or a plug-in's, over its samples; and what reading any bytes must give."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+from hypothesis import strategies as st
+
 from steelyard.files import archive_kind
-from steelyard.formats import PlacedRun
+from steelyard.formats import LogFormat, PlacedRun, RunPart, head_of, log_formats
 from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, decode_run, encode_run
 from steelyard.tables import gather
+
+CUTS = 60
+"""At how many places a sample is cut, besides its last 16 bytes."""
+
+
+def outcome(path: Path) -> tuple[list[Run], list[Rejected], list[Finding]]:
+    """What a file named by the user gives: runs without their place, what was set aside, findings."""
+    items = list(gather([path], workers=1))
+    runs = [msgspec.structs.replace(item.run, source=None) for item in items if isinstance(item, PlacedRun)]
+    rejected = [item for item in items if isinstance(item, Rejected)]
+    return runs, rejected, [item for item in items if isinstance(item, Finding)]
+
+
+def check_recognized(name: str, path: Path) -> None:
+    """The sample is recognized by its format and by no other; our own run records resemble many, and are asked last."""
+    head = head_of(path)
+    formats = [declared for declared in log_formats().values() if declared.recognizes(head)]
+    normal = [declared.name for declared in formats if declared.priority != "last"]
+    if log_formats()[name].priority == "last":
+        assert not normal
+        assert formats[0].name == name
+    else:
+        assert normal == [name]
+
+
+ROLES = {
+    "sessions": {"session"},
+    "trials": {"owner"},
+    "verdicts": {"prediction", "verdict"},
+    "tests": {"tests"},
+    "recordings": {"recording"},
+    "runs": set(),
+}
+
+
+def check_tells(declared: LogFormat, path: Path) -> None:
+    """The parts that the format gives are of the kind that it declares, and name it as their origin."""
+    for item in declared.read(path):
+        if isinstance(item, RunPart):
+            assert item.role in ROLES[declared.tells]
+            assert item.run.source is not None
+            assert item.run.source.format == declared.name
+
+
+def check_valid_and_placed(path: Path) -> None:
+    """Every run is one that a file of ours could hold, and says where it is from."""
+    for item in gather([path]):
+        if isinstance(item, PlacedRun):
+            assert decode_run(encode_run(item.run)) == item.run
+            assert item.path == path.as_posix()
+
+
+def check_says_how(name: str, path: Path) -> None:
+    """Every run names its format, and how its tokens and its cost came."""
+    for item in gather([path]):
+        if isinstance(item, PlacedRun):
+            assert item.run.source is not None
+            assert item.run.source.format == name
+            how = item.run.provenance or {}
+            assert (item.run.usage is None) == (how.get("usage", "unknown") == "unknown")
+            assert (item.run.cost_usd is None) == (how.get("cost_usd", "unknown") == "unknown")
+
+
+def check_cut_anywhere(path: Path, folder: Path) -> None:
+    """A file that is cut at any byte gives a true prefix or an error."""
+    data = path.read_bytes()
+    full = outcome(path)[0]
+    cut = folder / path.name
+    for end in _cuts(len(data)):
+        cut.write_bytes(data[:end])
+        runs, rejected, findings = outcome(cut)
+        if any(finding.code == "no_line_end" for finding in findings):
+            continue  # the file and the line are named: nothing tells a short last cell from a whole one
+        allowed = [full, []]
+        for whole in (data[: data.rfind(b"\n", 0, end) + 1], data[:end] + b"\n"):
+            cut.write_bytes(whole)
+            allowed.append(outcome(cut)[0])
+        assert _unlabeled(runs) in [_unlabeled(prefix) for prefix in allowed], f"cut at {end}"
+        if not runs and full and not (end == 0 or data[:end].isspace()):
+            assert rejected or findings or path.suffix == ".csv" or data[:end].endswith(b"\n"), (
+                f"cut at {end} says nothing"
+            )
+
+
+def _cuts(size: int) -> list[int]:
+    return sorted({*range(0, size, max(1, size // CUTS)), *range(max(0, size - 16), size)})
+
+
+def _unlabeled(runs: list[Run]) -> list[bytes]:
+    return [encode_run(msgspec.structs.replace(run, id=None)) for run in runs]
+
+
+def check_same_twice(path: Path) -> None:
+    """Reading twice gives the same."""
+    assert [repr(item) for item in gather([path])] == [repr(item) for item in gather([path])]
 
 
 def check_reading(path: Path) -> None:
@@ -48,3 +146,28 @@ def check_counts(runs: list[Run], data: bytes) -> None:
     places = data.count(b"{") + data.count(b"<") + data.count(b"\n") + 1
     assert len(runs) <= places
     assert sum(len(run.calls or ()) for run in runs) <= places
+
+
+@st.composite
+def mutated(draw: st.DrawFn, samples: list[Path]) -> bytes:
+    """A sample with a few stretches overwritten, removed, repeated or swapped for other JSON."""
+    data = bytearray(draw(st.sampled_from([path.read_bytes() for path in samples if path.stat().st_size < 20_000])))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(0, len(data) - 1)))
+        length = draw(st.integers(0, 12))
+        change = draw(st.sampled_from(["overwrite", "remove", "repeat", "json"]))
+        if change == "overwrite":
+            data[at : at + length] = draw(st.binary(min_size=length, max_size=length))
+        elif change == "remove":
+            del data[at : at + length]
+        elif change == "repeat":
+            data[at:at] = data[at : at + length] * draw(st.integers(1, 3))
+        else:
+            value = draw(
+                st.sampled_from([b"null", b"-1", b"1e400", b'""', b"[]", b"{}", b"true", b"99999999999999999999"])
+            )
+            end = data.find(b",", at)
+            start = data.rfind(b":", 0, at) + 1
+            if start and end > start:
+                data[start:end] = value
+    return bytes(data)

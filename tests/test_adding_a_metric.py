@@ -13,8 +13,7 @@ from commands import steelyard
 ROOT = Path(__file__).parent.parent
 
 FILE = '''
-from steelyard.metrics._declare import Example, Required, metric
-from steelyard.metrics._words import missing, ratio
+from steelyard.metrics import Example, Required, metric, missing, ratio
 
 
 @metric(
@@ -41,7 +40,7 @@ def test_a_new_file_shows_in_metrics_measure_explain_and_the_docs_table(tmp_path
     runs.write_text('{"id": "r", "task": "t", "tool_calls": 4, "usage": {"input_tokens": 100, "output_tokens": 20}}\n')
     here = {"STEELYARD_METRICS": str(folder)}
 
-    listed = json.loads(steelyard("metrics", "--json", **here).stdout)
+    listed = json.loads(steelyard("metrics", "--json", **here).stdout)["metrics"]
     assert "tokens_per_call" in [one["name"] for one in listed]
 
     measured = json.loads(steelyard("measure", str(runs), "--json", **here).stdout)

@@ -16,7 +16,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
 │   └── ValueNotTaken          the store takes no such value
-├── BadDeclaration             a metric that contradicts itself or the catalog (a programming error, found at import)
+├── BadDeclaration             a metric or format that contradicts itself or the catalog (a programming error)
 ├── Interrupted                the work was broken off from outside, as by Ctrl-C (exit 130)
 ├── NoIsolation                nothing on this machine can isolate code that is not trusted (exit 2)
 └── MissingExtra               an optional library is not installed (exit 2)
@@ -249,7 +249,7 @@ _STORE_ADVICE = {
 
 
 class BadDeclaration(SteelyardError):
-    """A metric that contradicts itself or the catalog."""
+    """A metric or format that contradicts itself or the catalog, or a plug-in that cannot be loaded."""
 
     kind = "bad_declaration"
     http_status = 500

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from steelyard._doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.engines._group_keys import (
-        Key as Key,
-    )
-    from steelyard.engines._grouped_values import (
+    from steelyard.engines._grouping import (
         GroupedStatistics as GroupedStatistics,
         Grouping as Grouping,
+        Key as Key,
     )
     from steelyard.engines._local import (
         LocalEngine as LocalEngine,

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from steelyard.engines._group_keys import Key, KeyCoder
-from steelyard.engines._grouped_values import GroupedStatistics, Grouping, grouped_statistics
+from steelyard.engines._grouping import GroupedStatistics, Grouping, Key, KeyCoder, grouped_statistics
 from steelyard.metrics import Value, catalog, evaluate
 from steelyard.profiles import Profile
 from steelyard.records import FACTS, Missing

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.errors import UnreadableFile
-from steelyard.formats import head_of
+from steelyard.files._json_documents import beginning_of
 from steelyard.records import Rejected
 
 MAX_CELL_CHARACTERS = 16 * 1024 * 1024
@@ -45,7 +45,7 @@ def separator_of(start: bytes, column: str) -> str | None:
 def csv_rows(path: Path, *, column: str) -> Iterator[Row | Rejected]:
     """The header, which has that column, and the rows that are not empty; where it is no CSV any more, why."""
     csv.field_size_limit(MAX_CELL_CHARACTERS)
-    separator = separator_of(head_of(path).start, column) or ","
+    separator = separator_of(beginning_of(path), column) or ","
     with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
         rows = csv.reader(file, strict=True, delimiter=separator)
         try:

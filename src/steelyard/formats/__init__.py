@@ -1,4 +1,31 @@
-"""Log, report and timing formats: one file a format, found by standing in this folder."""
+"""Log, report and timing formats, one file each, and the words to write more.
+
+A format's author writes one module with
+
+    def recognizes(head: Head) -> bool: ...
+    def read(path: Path) -> Iterator[ReadItem]: ...
+    FORMAT = LogFormat(name=..., title=..., tells=..., yields=(...), recognizes=recognizes, read=read)
+
+and puts it in this folder, in a folder that `STEELYARD_FORMATS` names, or in a package whose entry point of the group
+`steelyard.formats` names the module (or the `LogFormat` itself). Formats of ours are asked first, then those of
+plug-ins by distribution and by file, then our own run records; the first that recognizes a file reads it, and
+`--format NAME` asks one alone. A name that is taken is refused.
+
+- `recognizes` goes by content, never by the file's name, and never raises, whatever the bytes. A sample of the format
+  is recognized by no other format, and it recognizes no sample of theirs.
+- `read` gives a `RunPart` for what other files may say more of (`role` says what it is), a `PlacedRun` for a run that
+  is complete, a `Rejected` with file and line for each record that it cannot use, and a `Finding` for what a reader of
+  the numbers should know. `run_from` makes the runs: it checks every value and names the format as their origin.
+- `read` may raise `UnreadableFile`, `Refused` and `OSError`: the file is then listed as rejected. Anything else is a
+  bug in the format.
+- Memory stays bounded: `records` and `document` of `steelyard.files` read lines and documents up to a limit.
+- A file cut at any byte gives a true prefix of its runs, or says what was cut off; reading twice gives the same.
+- Unknown is not zero: a number that the tool does not state is left out, and `how` says `reported`, `counted`,
+  `lower_bound` or `unknown`. Kinds of tokens are disjoint (`disjoint_usage`).
+
+A format of timings is a `TimingFormat`, whose `recognizes` and `read` are given an `OpenedFile` and whose result
+`collected` makes. The laws stand in `tests/format_laws.py`; CONTRIBUTING.md has an example that runs.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +35,31 @@ from steelyard._doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.formats._catalog import (
+        Format as Format,
+        all_formats as all_formats,
         log_format_named as log_format_named,
         log_formats as log_formats,
-        timing_formats as timing_formats,
     )
     from steelyard.formats._contradictions import (
         contradiction as contradiction,
         contradictions as contradictions,
     )
     from steelyard.formats._log_format import (
+        Head as Head,
         LogFormat as LogFormat,
+        LogPlaces as LogPlaces,
         PlacedRun as PlacedRun,
+        Precedence as Precedence,
         ReadItem as ReadItem,
         Role as Role,
         RunPart as RunPart,
+        Tells as Tells,
         head_of as head_of,
     )
     from steelyard.formats._reading import (
         FileResult as FileResult,
         ReadJob as ReadJob,
+        read_files as read_files,
         recognized as recognized,
     )
     from steelyard.formats._table_rows import (
@@ -34,19 +67,25 @@ if TYPE_CHECKING:
         column_problem as column_problem,
         run_of_row as run_of_row,
     )
+    from steelyard.formats._test_reports import (
+        report_part as report_part,
+    )
     from steelyard.formats._timing_files import (
         open_timings as open_timings,
         read_timings as read_timings,
     )
     from steelyard.formats._timing_format import (
+        OpenedFile as OpenedFile,
         TimingFile as TimingFile,
-        amount as amount,
-        count as count,
-        parse_json as parse_json,
-        read_text as read_text,
+        TimingFormat as TimingFormat,
+        collected as collected,
     )
     from steelyard.formats._token_counts import (
         busiest_model as busiest_model,
+        disjoint_usage as disjoint_usage,
+        run_from as run_from,
+        stated_cost as stated_cost,
+        token_contradiction as token_contradiction,
         tokens_in as tokens_in,
         total_of as total_of,
     )
@@ -55,19 +94,16 @@ if TYPE_CHECKING:
         trajectory_of as trajectory_of,
         usage_of as usage_of,
     )
-    from steelyard.formats._workers import (
-        read_files as read_files,
+    from steelyard.formats.opencode import (
+        SQLITE as SQLITE,
     )
-    from steelyard.formats.fceval import (
+    from steelyard.formats.timings.fceval import (
         FCEVAL as FCEVAL,
         NOT_THE_DIFFERENCE as NOT_THE_DIFFERENCE,
         log_block as log_block,
         read_trials as read_trials,
         snapshot_of as snapshot_of,
         tests_of as tests_of,
-    )
-    from steelyard.formats.opencode import (
-        SQLITE as SQLITE,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

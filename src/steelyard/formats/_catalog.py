@@ -1,59 +1,113 @@
-"""Every format, found by standing in the folder."""
+"""Every format: ours, found by standing in the folder, and those of plug-ins."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
+from itertools import chain
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
 
 import steelyard.formats
+from steelyard._plugins import PlugIn, plug_ins
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.formats._log_format import LogFormat
 from steelyard.formats._timing_format import TimingFormat
+from steelyard.settings import FORMATS_PATH
 
-_NATIVE = "native_"
-"""How the modules of our own records begin: they are the most general in shape, and asked last."""
+Format: TypeAlias = LogFormat | TimingFormat
 
-
-@cache
-def _modules() -> tuple[str, ...]:
-    names = [info.name for info in pkgutil.iter_modules(steelyard.formats.__path__) if not info.name.startswith("_")]
-    return tuple(sorted(names, key=lambda name: (name.startswith(_NATIVE), name)))
-
-
-def each_format() -> Iterator[LogFormat | TimingFormat]:
-    """The formats one after another, imported as they are asked for: a folder of one format needs few of them."""
-    for name in _modules():
-        declared: LogFormat | TimingFormat = importlib.import_module(f"steelyard.formats.{name}").FORMAT
-        yield declared
+ENTRY_POINTS = "steelyard.formats"
+"""The group of entry points in which a package names its formats."""
+Kind = Literal["logs", "own records", "timings"]
 
 
 def each_log_format() -> Iterator[LogFormat]:
-    """Those that tell of runs and tests, in the order in which they are asked."""
-    return (declared for declared in each_format() if isinstance(declared, LogFormat))
+    """Those that tell of runs and tests: ours, those of plug-ins, and our own records, in the order they are asked.
+
+    Each is imported as it is asked for: a folder of one format needs few of them.
+    """
+    yield from _ours("logs")
+    yield from (declared for declared in _plugged_in() if isinstance(declared, LogFormat))
+    yield from _ours("own records")
+
+
+def each_timing_format() -> Iterator[TimingFormat]:
+    """Those that tell of timings: ours by name, then those of plug-ins."""
+    yield from _ours("timings")
+    yield from (declared for declared in _plugged_in() if isinstance(declared, TimingFormat))
+
+
+def _ours(kind: Kind) -> Iterator[Any]:  # Any: a format of that kind
+    return map(_declared, _modules(kind))
+
+
+@cache
+def _modules(kind: Kind) -> tuple[str, ...]:
+    """Those of a kind, by name; our own records are the most general in shape, so they are a kind of their own."""
+    folder = importlib.import_module("steelyard.formats.timings") if kind == "timings" else steelyard.formats
+    names = sorted(info.name for info in pkgutil.iter_modules(folder.__path__) if not info.ispkg)
+    native = kind == "own records"
+    return tuple(
+        f"{folder.__name__}.{name}" for name in names if name[0] != "_" and name.startswith("native_") == native
+    )
+
+
+@cache
+def _declared(module: str) -> Format:
+    declared: Format = importlib.import_module(module).FORMAT
+    return declared
+
+
+@cache
+def _plugged_in() -> tuple[Format, ...]:
+    """The formats of plug-ins; a name that is taken is refused, so none of them can stand in for one of ours."""
+    kinds: tuple[Kind, ...] = ("logs", "own records", "timings")
+    homes = {declared.name: "steelyard" for kind in kinds for declared in _ours(kind)}
+    declared: list[Format] = []
+    for plug_in in plug_ins(ENTRY_POINTS, FORMATS_PATH):
+        format_ = _declared_in(plug_in)
+        if format_.name in homes:
+            message = f"the format name {format_.name!r} is taken twice"
+            raise BadDeclaration(message, where=plug_in.where, hint=f"it stands in {homes[format_.name]} already")
+        homes[format_.name] = plug_in.where
+        declared.append(replace(format_, priority="plugin") if isinstance(format_, LogFormat) else format_)
+    return tuple(declared)
+
+
+def _declared_in(plug_in: PlugIn) -> Format:
+    loaded = plug_in.loaded
+    declared = getattr(loaded, "FORMAT", None) if isinstance(loaded, ModuleType) else loaded
+    if not isinstance(declared, (LogFormat, TimingFormat)):
+        hint = "FORMAT = LogFormat(...) or TimingFormat(...), both from steelyard.formats"
+        raise BadDeclaration("no format is declared", where=plug_in.where, hint=hint)
+    return declared
+
+
+@cache
+def all_formats() -> dict[str, Format]:
+    """All formats by name, those of logs before those of timings, each kind in the order in which it is asked."""
+    by_name: dict[str, Format] = {}
+    for declared in chain[Format](each_log_format(), each_timing_format()):
+        if declared.name in by_name:
+            raise BadDeclaration(f"the format name {declared.name!r} is taken twice")
+        by_name[declared.name] = declared
+    return by_name
 
 
 @cache
 def log_formats() -> dict[str, LogFormat]:
-    """Those that tell of runs and tests by name, the most general last."""
-    by_name: dict[str, LogFormat] = {}
-    for declared in each_log_format():
-        if declared.name in by_name:
-            raise BadDeclaration(f"the format name {declared.name!r} is taken twice")
-        by_name[declared.name] = declared
-    return dict(sorted(by_name.items(), key=lambda item: (item[1].priority == "last", item[0])))
-
-
-def log_format_named(name: str) -> LogFormat:
-    """The format of that name, else an error with the nearest one."""
-    if name not in log_formats():
-        raise UnknownName("format", name, log_formats())
-    return log_formats()[name]
+    """Those that tell of runs and tests by name, in the order in which they are asked."""
+    return {declared.name: declared for declared in each_log_format()}
 
 
 @cache
-def timing_formats() -> tuple[TimingFormat, ...]:
-    """Those that tell of timings, by name."""
-    declared = [each for each in each_format() if isinstance(each, TimingFormat)]
-    return tuple(sorted(declared, key=lambda each: each.name))
+def log_format_named(name: str) -> LogFormat:
+    """The format of that name, else an error with the nearest one."""
+    for declared in each_log_format():
+        if declared.name == name:
+            return declared
+    raise UnknownName("format", name, log_formats())

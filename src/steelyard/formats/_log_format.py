@@ -1,8 +1,8 @@
-"""What a source is: it recognizes its files by their content and reads them into Runs or parts of Runs."""
+"""What a log format is: it recognizes its files by their content and reads them into Runs or parts of Runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from steelyard.files import Records, shape_of
+from steelyard.files import HEAD_BYTES, Records, beginning_of, shape_of
 from steelyard.records import Finding, Rejected, Run
 
-HEAD_BYTES = 65_536
-"""How much of a file a source sees to recognize it."""
-
 Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"]
+Tells = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
+Precedence = Literal["first", "normal", "last"]
 
 
 class PlacedRun(msgspec.Struct, frozen=True):
@@ -30,7 +29,7 @@ class PlacedRun(msgspec.Struct, frozen=True):
 
 
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What one file says of a run that other files may say more of; `_assemble.py` puts parts together."""
+    """What one file says of a run that other files may say more of; `tables/` puts parts together."""
 
     run: Run
     """What this file says. Parts of the same format, role and run id are the same run."""
@@ -91,20 +90,55 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class LogPlaces:
+    """Where a tool keeps its logs, for a reading that names no path."""
+
+    tool: str
+    """The tool's name as people write it."""
+    paths: Callable[[Path, Mapping[str, str]], Sequence[Path]]
+    """The folders and files, from the user's home and the environment; whether they exist is not asked here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogFormat:
-    """One format: standing in this folder as `FORMAT` is being registered."""
+    """One format that tells of runs, or of what belongs to a run. `steelyard.formats` says what its author writes."""
 
     name: str
+    """How users name it (`--format codex-exec`) and how its runs name their origin."""
     title: str
+    """What it is, in a few words."""
+    tells: Tells
+    """`runs`: run records of ours. `sessions`: an agent's work, from its own log. `trials`: a harness's records.
+    `verdicts`: patches and what became of them. `tests`, `recordings`: about the run they lie beside."""
     yields: tuple[str, ...]
     """Which facts of a run the format can give."""
     recognizes: Callable[[Head], bool]
+    """Whether a file that begins like this is one of the format's; never raises."""
     read: Callable[[Path], Iterator[ReadItem]]
-    priority: Literal["normal", "last"] = "normal"
-    """`last` for formats so general that they are asked only when no other recognizes the file."""
+    """What the file says: parts or runs, findings, and what had to be set aside."""
+    family: str = ""
+    """The tool that tells of the same sessions in several formats; empty for a format that is alone."""
+    leads_family: bool = False
+    """Of several files of one session, this format's is the one that the others add to."""
+    precedence: Precedence = "normal"
+    """Whom to believe where several families tell of one trial: `first` for logs that the agent itself keeps, `last`
+    for what was derived from another log."""
+    totals_add_up: bool = False
+    """The totals of one session in several files are of different calls; otherwise the largest is the session's."""
+    shows_every_tool_call: bool = False
+    """A session in which no tool call is seen made none; otherwise their number is unknown."""
+    kept_by: LogPlaces | None = None
+    """Where the tool keeps its logs; None when nobody knows."""
+    priority: Literal["normal", "plugin", "last"] = "normal"
+    """When the format is asked: `last` for our own run records, which many files resemble. Those of plug-ins come
+    between, whatever they say here."""
+    needs_when_unnamed: str | None = None
+    """The path of a key that a file which the user did not name must show, for a format that many files resemble."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "family", self.family or self.name)
 
 
 def head_of(path: Path) -> Head:
     """The beginning of the file."""
-    with path.open("rb", buffering=0) as file:
-        return Head(path, file.read(HEAD_BYTES))
+    return Head(path, beginning_of(path))

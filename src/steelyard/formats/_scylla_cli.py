@@ -56,7 +56,7 @@ def is_cli_run(head: Head) -> bool:
     return head.has("run_number", "test_id", "tier_id", "execution.exit_code")
 
 
-def read_cli_run(path: Path, *, format: str, scheme: str) -> RunPart:  # noqa: A002 # as all sources call it
+def read_cli_run(path: Path, *, format: str, scheme: str) -> RunPart:  # noqa: A002 # as all formats call it
     """The run of the file; it owns the folder around, where its logs lie.
 
     `tokens_input` may or may not hold cached input, which no other count tells apart: it is kept aside, and the run's

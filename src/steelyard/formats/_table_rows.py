@@ -2,7 +2,7 @@
 
 A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
 name with JSON in the cell. Token kinds may stand without their `usage.`. Columns of the user's own keep the types that
-the format has; cells without a type (CSV, columns of bytes) are read as `records/cells.py` says.
+the format has; cells without a type (CSV, columns of bytes) are read as `own_value` says.
 """
 
 from __future__ import annotations

@@ -1,26 +1,13 @@
-"""What a timing source is, and the bounded reading that all of them share."""
+"""What a timing format is, and what its reading gives."""
 
 from __future__ import annotations
 
-import json
-import sys
-import zlib
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from steelyard.errors import UnreadableFile
 from steelyard.records import Rejected, Run, Snapshot, TestResults, Timing
-from steelyard.settings import is_stdin, shown_path
-
-MAX_BYTES = 256 * 1024 * 1024
-"""Largest timing file that is read, after unpacking."""
-
-
-MAX_AMOUNT = 1e12
-"""Largest cost that is taken for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,101 +27,40 @@ class TimingFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A file's content, parsed once for all sources to look at."""
+class OpenedFile:
+    """A file's content, parsed once for all formats to look at."""
 
     path: Path
     text: str
     values: Any  # Any: whatever JSON the file holds; None when it is not JSON
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimingFormat:
-    """One format: standing in this folder as `FORMAT` is being registered."""
+    """One format that tells of timings. `steelyard.formats` says what its author writes."""
 
     name: str
+    """How its files are named in results and messages."""
     title: str
-    recognizes: Callable[[Opened], bool]
-    read: Callable[[Opened], TimingFile]
+    """What it is, in a few words."""
+    yields: tuple[str, ...]
+    """What the format can give: benchmarks, and what else it knows of the run."""
+    recognizes: Callable[[OpenedFile], bool]
+    """Whether the file is one of the format's; asked with the text alone first, then with its JSON; never raises."""
+    read: Callable[[OpenedFile], TimingFile]
+    """What the file says; raises UnreadableFile when it says nothing."""
+    tells: ClassVar[Literal["timings"]] = "timings"
 
-
-def read_text(path: Path) -> str:
-    """The file's text, unpacked when it is gzip; refused when it is too large, cut off or not UTF-8."""
-    try:
-        with nullcontext(sys.stdin.buffer) if is_stdin(path) else path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UnreadableFile(str(path), f"cannot be read: {error.strerror or error}") from error
-    path = shown_path(path)
-    if content[:2] == b"\x1f\x8b":
-        content = _unpacked(content, path)
-    if len(content) > MAX_BYTES:
-        raise UnreadableFile(str(path), f"larger than {MAX_BYTES // 2**20} MiB")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableFile(str(path), "not UTF-8 text") from error
-
-
-def _unpacked(content: bytes, path: Path) -> bytes:
-    plain = b""
-    while content and len(plain) <= MAX_BYTES:  # a gzip file may be several, one after another
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            plain += unpacker.decompress(content, MAX_BYTES + 1 - len(plain))
-        except zlib.error as error:
-            raise UnreadableFile(str(path), f"broken gzip: {error}") from error
-        if not unpacker.eof and len(plain) <= MAX_BYTES:
-            raise UnreadableFile(str(path), "the gzip file is cut off")
-        content = unpacker.unused_data
-    return plain
-
-
-def parse_json(text: str, path: Path) -> Any:  # Any: JSON values
-    """The JSON in the text. `NaN` is taken, since asv writes it for a skipped benchmark."""
-    try:
-        values = json.loads(text)
-        if "\\ud" in text or "\\uD" in text:  # an escape that only counts as a character in a pair
-            json.dumps(values, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise UnreadableFile(str(path), "a text in it holds half of a surrogate pair") from error
-    except RecursionError as error:
-        raise UnreadableFile(str(path), "the JSON is nested too deeply") from error
-    except ValueError as error:
-        raise UnreadableFile(str(path), f"not JSON: {error}") from error
-    return values
-
-
-def number(value: object) -> float | None:
-    """The value as a float; None for anything that is not a number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
-def amount(value: object) -> float | None:
-    """The value as an amount of money; None when it is negative, not finite or absurd."""
-    known = number(value)
-    return known if known is not None and 0 <= known <= MAX_AMOUNT else None
-
-
-def count(value: object) -> int | None:
-    """The value as a whole number that is not negative; None otherwise."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
-
-
-def text_or_none(value: object) -> str | None:
-    """The value when it is a text with something in it."""
-    return value if isinstance(value, str) and value else None
+    @property
+    def family(self) -> str:
+        """Its own name: a file of timings is about no other."""
+        return self.name
 
 
 def collected(
     path: Path, name: str, entries: Iterable[Timing | Rejected], **known: Any
 ) -> TimingFile:  # Any: the other fields of TimingFile
-    """A TimingFile of what a source found; the second of two timings with one name and environment is set aside."""
+    """A TimingFile of what a format finds; the second of two timings with one name and environment is set aside."""
     timings: dict[str, Timing] = {}
     rejected: list[Rejected] = []
     for entry in entries:

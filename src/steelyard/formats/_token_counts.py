@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 from steelyard.records import TOKEN_KINDS, Call, Finding, Origin, Provenance, Run, Usage, convert_run
 
 
-def disjoint(
+def disjoint_usage(
     *,
     input_with_cache: int | None,
     cache_read: int | None = None,
@@ -22,9 +22,9 @@ def disjoint(
 
     A part larger than its whole contradicts itself: the part is kept and the rest is unknown.
 
-    >>> disjoint(input_with_cache=100, cache_read=60, output_with_reasoning=9, reasoning=4)
+    >>> disjoint_usage(input_with_cache=100, cache_read=60, output_with_reasoning=9, reasoning=4)
     Usage(input_tokens=40, output_tokens=5, cache_read_tokens=60, reasoning_tokens=4)
-    >>> disjoint(input_with_cache=10, cache_read=60)
+    >>> disjoint_usage(input_with_cache=10, cache_read=60)
     Usage(cache_read_tokens=60)
     """
     return Usage(
@@ -43,7 +43,7 @@ def _rest(whole: int | None, *parts: int | None) -> int | None:
     return rest if rest >= 0 else None
 
 
-def contradiction(where: str, usage: Usage, *, stated_input: int | None) -> tuple[Finding, ...]:
+def token_contradiction(where: str, usage: Usage, *, stated_input: int | None) -> tuple[Finding, ...]:
     """The finding for a tool that states more cached input than input."""
     if stated_input is None or usage.input_tokens is not None:
         return ()

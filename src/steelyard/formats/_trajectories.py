@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.errors import UnreadableFile
-from steelyard.formats._timing_format import count, parse_json, read_text
+from steelyard.files import count, parse_json, read_text
 from steelyard.records import Missing, Usage, as_utc
 
 Origin = Literal["stated", "json_log", "cast_input"]

@@ -11,7 +11,7 @@ import msgspec
 from steelyard.files import document, label, moment, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, run_from, stated_cost, total_of
-from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, Usage
+from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, Usage, sum_in_order
 
 NAME = "aider"
 BROKEN_IN = b"run_test_real"
@@ -135,7 +135,7 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
             outcome="not_scored",
             usage=usage,
             calls=calls,
-            cost_usd=sum(stated) if stated else None,
+            cost_usd=sum_in_order(stated) if stated else None,
             iterations=len(calls),
         )
     except Refused as refused:
@@ -216,6 +216,7 @@ def _instance(instance: Instance, path: str) -> RunPart:
 FORMAT = LogFormat(
     name=NAME,
     title="Aider's analytics log, benchmark results and per-instance records",
+    tells="sessions",
     yields=("calls", "usage", "cost_usd", "passed", "iterations", "times"),
     recognizes=recognizes,
     read=read,

@@ -12,7 +12,7 @@ import msgspec
 from steelyard.files import JSON_ERRORS, document, label, moment, numbered_lines, rejected_line
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import run_from
-from steelyard.records import Rejected
+from steelyard.records import Rejected, sum_in_order
 
 NAME = "asciinema"
 
@@ -48,7 +48,9 @@ def read(path: Path) -> Iterator[ReadItem]:
     except JSON_ERRORS:
         header = document(path, _HEADER)  # version 1 may be written over several lines
     if header.version == 1:
-        seconds = sum(delay for delay, _ in header.stdout or ()) if header.duration is None else header.duration
+        seconds = (
+            sum_in_order(delay for delay, _ in header.stdout or ()) if header.duration is None else header.duration
+        )
         yield _part(header, path, seconds, None)
         return
     clock = 0.0
@@ -102,6 +104,7 @@ def _part(header: Header, path: Path, seconds: float, inputs: int | None) -> Run
 FORMAT = LogFormat(
     name=NAME,
     title="asciinema recordings, versions 1 to 3",
+    tells="recordings",
     yields=("times", "recording_seconds", "recorded_inputs"),
     recognizes=recognizes,
     read=read,

@@ -10,8 +10,15 @@ import msgspec
 
 from steelyard.files import document, label, moment
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, contradiction, disjoint, run_from, stated_cost, total_of
-from steelyard.records import Amount, Call, Count, Finding, Usage
+from steelyard.formats._token_counts import (
+    busiest_model,
+    disjoint_usage,
+    run_from,
+    stated_cost,
+    token_contradiction,
+    total_of,
+)
+from steelyard.records import Amount, Call, Count, Finding, Usage, sum_in_order
 
 NAME = "atif"
 
@@ -136,7 +143,7 @@ def _calls(steps: Sequence[_Placed]) -> Iterator[Call]:
                 id=f"{owner} {step.step_id}",
                 model=label(step.model_name) or label(agent.model_name),
                 at=moment(step.timestamp),
-                usage=disjoint(
+                usage=disjoint_usage(
                     input_with_cache=tokens.prompt_tokens,
                     cache_read=tokens.cached_tokens,
                     output_with_reasoning=tokens.completion_tokens,
@@ -149,7 +156,7 @@ def _cost(totals: Totals, steps: Sequence[_Placed]) -> float | None:
     if totals.total_cost_usd is not None:
         return totals.total_cost_usd
     costs = [step.metrics.cost_usd for _, _, step in steps if step.metrics and step.metrics.cost_usd is not None]
-    return sum(costs) if costs else None
+    return sum_in_order(costs) if costs else None
 
 
 def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | None, tuple[Finding, ...]]:
@@ -157,12 +164,12 @@ def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | 
     usage = total_of(calls)
     notes: tuple[Finding, ...] = ()
     if totals.total_prompt_tokens is not None or totals.total_completion_tokens is not None:
-        usage = disjoint(
+        usage = disjoint_usage(
             input_with_cache=totals.total_prompt_tokens,
             cache_read=totals.total_cached_tokens,
             output_with_reasoning=totals.total_completion_tokens,
         )
-        notes = contradiction(path, usage, stated_input=totals.total_prompt_tokens)
+        notes = token_contradiction(path, usage, stated_input=totals.total_prompt_tokens)
     if usage is not None and any(call.usage is not None and call.usage.input_tokens is None for call in calls):
         notes = notes or contradiction_in_steps(path)
     if usage is not None and notes:
@@ -198,7 +205,9 @@ def _steps(trajectory: Trajectory, within: str = "") -> Iterator[_Placed]:
 FORMAT = LogFormat(
     name=NAME,
     title="ATIF agent trajectories",
+    tells="sessions",
     yields=("calls", "usage", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,
+    precedence="last",
 )

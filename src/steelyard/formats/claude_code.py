@@ -7,7 +7,7 @@ exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.files import JSON_ERRORS, label, moment, numbered_lines, recovered
 from steelyard.formats._claude import SYNTHETIC, ClaudeUsage
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, run_from, total_of
 from steelyard.records import Call, Rejected
 
@@ -357,10 +357,25 @@ def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
     return started, ended
 
 
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    """The folders that `CLAUDE_CONFIG_DIR` names, separated by commas; without it the two usual ones."""
+    usual = [home / ".claude" / "projects", home / ".config" / "claude" / "projects"]
+    named = (environment.get("CLAUDE_CONFIG_DIR") or "").split(",")
+    folders = [Path(folder) / "projects" for folder in named if folder]
+    return [*folders, *(folder for folder in usual if str(folder).startswith(tuple(named)))]
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="Claude Code session logs, with subagents",
+    tells="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
     recognizes=recognizes,
     read=read,
+    family="claude",
+    leads_family=True,
+    precedence="first",
+    totals_add_up=True,
+    shows_every_tool_call=True,
+    kept_by=LogPlaces("Claude Code", _places),
 )

@@ -29,7 +29,11 @@ def read(path: Path) -> Iterator[ReadItem]:
 FORMAT = LogFormat(
     name=NAME,
     title="`claude -p --output-format json`",
+    tells="sessions",
     yields=("cost_usd", "usage by kind and model", "iterations", "success"),
     recognizes=recognizes,
     read=read,
+    family="claude",
+    precedence="first",
+    totals_add_up=True,
 )

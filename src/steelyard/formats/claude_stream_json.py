@@ -129,7 +129,11 @@ def _take(message: Message, at: datetime | None, calls: dict[str, Call], tools: 
 FORMAT = LogFormat(
     name=NAME,
     title="`claude -p --output-format stream-json`",
+    tells="sessions",
     yields=("cost_usd", "usage by kind and model", "tool_calls", "iterations", "success", "times"),
     recognizes=recognizes,
     read=read,
+    family="claude",
+    precedence="first",
+    totals_add_up=True,
 )

@@ -8,7 +8,7 @@ so, while the times of the lines may be those of the replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path, PurePath
@@ -18,8 +18,8 @@ from uuid import UUID
 import msgspec
 
 from steelyard.files import label, moment, records
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, contradiction, disjoint, run_from
+from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
+from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
 from steelyard.records import Call, Count, Failure, FailureCause, Finding, Rejected, Usage
 
 NAME = "codex"
@@ -63,7 +63,7 @@ class Tokens(msgspec.Struct):
 
     def disjoint(self) -> Usage:
         """The same as disjoint kinds."""
-        return disjoint(
+        return disjoint_usage(
             input_with_cache=self.input_tokens,
             cache_read=self.cached_input_tokens,
             cache_write=self.cache_write_input_tokens,
@@ -316,7 +316,7 @@ def _part(thread: Thread, path: str) -> RunPart:
     usage = thread.total.disjoint() if thread.calls else None
     notes: tuple[Finding, ...] = ()
     if usage is not None:
-        notes = contradiction(path, usage, stated_input=thread.total.input_tokens)
+        notes = token_contradiction(path, usage, stated_input=thread.total.input_tokens)
     run = run_from(
         format=NAME,
         path=path,
@@ -346,10 +346,19 @@ def _part(thread: Thread, path: str) -> RunPart:
     )
 
 
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    folder = Path(environment.get("CODEX_HOME") or home / ".codex")
+    return [folder / "sessions", folder / "archived_sessions"]
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="Codex rollout logs, today's and the older layout",
+    tells="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
     recognizes=recognizes,
     read=read,
+    family="codex",
+    precedence="first",
+    kept_by=LogPlaces("Codex", _places),
 )

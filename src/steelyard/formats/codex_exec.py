@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.files import label, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import contradiction, run_from
+from steelyard.formats._token_counts import run_from, token_contradiction
 from steelyard.formats.codex import Tokens
 from steelyard.records import Failure, Rejected
 
@@ -89,7 +89,7 @@ def _part(thread: str, events: list[Event], path: str) -> RunPart:
         if change.kind == "add" and change.path
     }
     failure = _failure(events)
-    notes = contradiction(path, usage, stated_input=total.input_tokens) if usage and total else ()
+    notes = token_contradiction(path, usage, stated_input=total.input_tokens) if usage and total else ()
     run = run_from(
         format=NAME,
         path=path,
@@ -128,7 +128,10 @@ def _failure(events: list[Event]) -> Failure | None:
 FORMAT = LogFormat(
     name=NAME,
     title="`codex exec --json`",
+    tells="sessions",
     yields=("usage by kind", "tool_calls", "iterations", "files_created", "success"),
     recognizes=recognizes,
     read=read,
+    family="codex",
+    precedence="first",
 )

@@ -10,6 +10,7 @@ import msgspec
 from steelyard.files import document, moment
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import report_part
+from steelyard.records import sum_in_order
 
 NAME = "ctrf"
 MILLISECONDS_FROM = 1e11
@@ -82,12 +83,13 @@ def _seconds(results: Results) -> float | None:
     whole = all(duration == int(duration) for duration in durations)  # milliseconds are counted whole
     if start is not None and stop is not None and stop > start > 0:
         return (stop - start) / (1000 if start > MILLISECONDS_FROM or (whole and start < DATES_FROM) else 1)
-    return sum(durations) / (1000 if whole else 1) if durations else None
+    return sum_in_order(durations) / (1000 if whole else 1) if durations else None
 
 
 FORMAT = LogFormat(
     name=NAME,
     title="CTRF test reports, in milliseconds or seconds",
+    tells="tests",
     yields=("tests by name", "passed", "times"),
     recognizes=recognizes,
     read=read,

@@ -6,7 +6,7 @@ thoughts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, moment, records
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, disjoint, run_from, total_of
+from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
+from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, total_of
 from steelyard.records import Call, Count, Failure, Rejected, Usage
 
 NAME = "gemini-cli"
@@ -37,7 +37,7 @@ class Tokens(msgspec.Struct):
         stated = self.input if self.prompt is None else self.prompt
         written = self.output if self.candidates is None else self.candidates
         both = None if stated is None else stated + (self.tool or 0)
-        usage = disjoint(input_with_cache=both, cache_read=self.cached)
+        usage = disjoint_usage(input_with_cache=both, cache_read=self.cached)
         return msgspec.structs.replace(usage, output_tokens=written, reasoning_tokens=self.thoughts)
 
 
@@ -92,7 +92,7 @@ class Model(msgspec.Struct):
         """Disjoint kinds, of either layout."""
         if self.tokens is not None:
             return self.tokens.disjoint()
-        return disjoint(
+        return disjoint_usage(
             input_with_cache=self.input_tokens, cache_read=self.cached, output_with_reasoning=self.output_tokens
         )
 
@@ -288,10 +288,18 @@ def _model_calls(ended: Event | None, events: list[Event]) -> tuple[Call, ...]:
     return (Call(model=label(model), usage=used.disjoint(), summed=True),)
 
 
+def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:
+    return [home / ".gemini" / "tmp"]
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="Gemini CLI sessions (document and lines), `--output-format json` and `stream-json`",
+    tells="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "success"),
     recognizes=recognizes,
     read=read,
+    precedence="first",
+    shows_every_tool_call=True,
+    kept_by=LogPlaces("Gemini CLI", _places),
 )

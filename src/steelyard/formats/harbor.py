@@ -10,8 +10,8 @@ import msgspec
 
 from steelyard.files import document, label, moment
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import contradiction, disjoint, run_from, stated_cost
-from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Outcome
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
+from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Outcome, sum_in_order
 
 NAME = "harbor"
 CAUSES: tuple[tuple[str, FailureCause], ...] = (
@@ -156,7 +156,7 @@ def _together(results: list[AgentResult]) -> AgentResult:
 
     def added(parts: list[Any]) -> list[Any]:  # Any: Counts, and their numbers
         columns = ([getattr(part, name) for part in parts] for name in Counts.__struct_fields__)
-        return [None if None in column else sum(column) for column in columns]
+        return [None if None in column else sum_in_order(column) for column in columns]
 
     by_model: dict[str, list[Counts]] = {}
     for result in results:
@@ -220,7 +220,7 @@ def _part(trial: Trial, path: Path) -> RunPart:
     notes: tuple[Finding, ...] = ()
     if result.n_input_tokens is not None or result.n_output_tokens is not None:
         usage = _disjoint(result)
-        notes = contradiction(str(path), usage, stated_input=result.n_input_tokens)
+        notes = token_contradiction(str(path), usage, stated_input=result.n_input_tokens)
     cost, sure = stated_cost(result.cost_usd, usage)
     times = trial.agent_execution or Span(trial.started_at, trial.finished_at)
     passed = _passed(trial.verifier_result)
@@ -258,7 +258,7 @@ def _part(trial: Trial, path: Path) -> RunPart:
 
 
 def _disjoint(counts: Counts) -> Any:  # Any: a Usage; the alias keeps the two places alike
-    return disjoint(
+    return disjoint_usage(
         input_with_cache=counts.n_input_tokens,
         cache_read=counts.n_cache_tokens,
         output_with_reasoning=counts.n_output_tokens,
@@ -335,6 +335,7 @@ def _number(text: str) -> bool:
 FORMAT = LogFormat(
     name=NAME,
     title="Harbor trials and jobs (result.json and the folder around it)",
+    tells="trials",
     yields=("passed", "outcome", "failure", "usage", "cost_usd", "times", "what the agent's own logs and reports add"),
     recognizes=recognizes,
     read=read,

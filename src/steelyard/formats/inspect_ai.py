@@ -22,8 +22,8 @@ from steelyard.files import (
     problem,
 )
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import disjoint, run_from, stated_accuracy, stated_cost, total_of
-from steelyard.records import Amount, Call, Count, Failure, Finding, Rejected, Usage
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_accuracy, stated_cost, total_of
+from steelyard.records import Amount, Call, Count, Failure, Finding, Rejected, Usage, sum_in_order
 
 NAME = "inspect"
 HEADERS = ("header.json", "_journal/start.json")
@@ -46,7 +46,7 @@ class ModelUsage(msgspec.Struct):
         """Disjoint kinds."""
         cached = (self.input_tokens_cache_read or 0) + (self.input_tokens_cache_write or 0)
         apart = self.total_tokens == (self.input_tokens or 0) + (self.output_tokens or 0) + cached
-        return disjoint(
+        return disjoint_usage(
             input_with_cache=None if self.input_tokens is None else self.input_tokens + (cached if apart else 0),
             cache_read=self.input_tokens_cache_read,
             cache_write=self.input_tokens_cache_write,
@@ -223,7 +223,7 @@ def _part(log: Log, sample: Sample, path: str) -> RunPart:
         usage = last.disjoint()
     costs = [used.total_cost for used in (sample.model_usage or {}).values()]
     known = [cost for cost in costs if cost is not None]
-    cost, sure = stated_cost(sum(known) if known and len(known) == len(costs) else None, usage)
+    cost, sure = stated_cost(sum_in_order(known) if known and len(known) == len(costs) else None, usage)
     passed, rate = _verdict(sample.scores)
     trouble = sample.error or sample.limit
     tools = {call.id or "" for message in sample.messages for call in message.tool_calls or ()} - {""}
@@ -305,6 +305,7 @@ def _summary(log: Log, samples: list[Sample], path: str) -> Iterator[Finding]:
 FORMAT = LogFormat(
     name=NAME,
     title="Inspect logs (.eval and .json)",
+    tells="trials",
     yields=("passed", "impl_rate", "usage by model", "tool_calls", "iterations", "times", "failure", "stated accuracy"),
     recognizes=recognizes,
     read=read,

@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.files import document, label, moment
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import disjoint, run_from, stated_cost, total_of
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, total_of
 from steelyard.records import Amount, Call, Count, Failure, Usage
 
 NAME = "mini-swe-agent"
@@ -42,7 +42,7 @@ class ProviderUsage(msgspec.Struct):
         """Disjoint kinds."""
         read = self.prompt_tokens_details or self.input_tokens_details or Details()
         written = self.completion_tokens_details or self.output_tokens_details or Details()
-        return disjoint(
+        return disjoint_usage(
             input_with_cache=self.input_tokens if self.prompt_tokens is None else self.prompt_tokens,
             cache_read=read.cached_tokens,
             cache_write=self.cache_creation_input_tokens,
@@ -194,6 +194,7 @@ def _failure(info: Info) -> Failure | None:
 FORMAT = LogFormat(
     name=NAME,
     title="mini-swe-agent trajectories, versions 0 to 2",
+    tells="sessions",
     yields=("cost_usd", "usage by call (version 2)", "tool_calls", "iterations", "failure"),
     recognizes=recognizes,
     read=read,

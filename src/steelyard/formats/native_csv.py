@@ -1,4 +1,4 @@
-"""Run records as CSV: one row a run, columns as `sources/_flat.py` names them; commas, semicolons or tabs between."""
+"""Run records as CSV: one row a run, columns as `_table_rows.py` names them; commas, semicolons or tabs between."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ def _entry(header: Row, row: Row, path: str) -> PlacedRun | Rejected:
 FORMAT = LogFormat(
     name="runs-csv",
     title="Steelyard run records (CSV)",
+    tells="runs",
     yields=("every field of a run record; lists as JSON in a cell",),
     recognizes=recognizes,
     read=read,

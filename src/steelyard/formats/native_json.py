@@ -38,8 +38,10 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
 FORMAT = LogFormat(
     name="runs-json",
     title="Steelyard run records (a JSON array)",
+    tells="runs",
     yields=("everything a run record holds",),
     recognizes=recognizes,
     read=read,
     priority="last",
+    needs_when_unnamed="[].task",
 )

@@ -56,8 +56,10 @@ def _rejected(refused: Refused, path: str, line: int, *, cut: bool) -> Rejected:
 FORMAT = LogFormat(
     name="runs-jsonl",
     title="Steelyard run records (JSON lines)",
+    tells="runs",
     yields=("everything a run record holds",),
     recognizes=recognizes,
     read=read,
     priority="last",
+    needs_when_unnamed="task",
 )

@@ -1,4 +1,4 @@
-"""Run records as Parquet: columns as `sources/_flat.py` names them, or nested as the records are."""
+"""Run records as Parquet: columns as `_table_rows.py` names them, or nested as the records are."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
 FORMAT = LogFormat(
     name="runs-parquet",
     title="Steelyard run records (Parquet)",
+    tells="runs",
     yields=("everything a run record holds",),
     recognizes=recognizes,
     read=read,

@@ -6,7 +6,7 @@ A cost of 0 for steps that used tokens means that no price was known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from steelyard.files import JSON_ERRORS, document, label, moment, problem, records
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, tokens_in, total_of
-from steelyard.records import Amount, Call, Count, Failure, Provenance, Rejected, Usage
+from steelyard.records import Amount, Call, Count, Failure, Provenance, Rejected, Usage, sum_in_order
 
 NAME = "opencode"
 SQLITE = b"SQLite format 3\0"
@@ -313,7 +313,7 @@ def _cost(steps: list[StepPart]) -> tuple[float | None, Provenance]:
     unpriced = [step for step in steps if not step.cost and step.tokens and tokens_in(step.tokens.disjoint())]
     if not stated:
         return None, "unknown"
-    return sum(stated), "lower_bound" if unpriced else "reported"
+    return sum_in_order(stated), "lower_bound" if unpriced else "reported"
 
 
 def _cause(trouble: Any) -> Any:  # Any: the provider's error object, and one of the causes
@@ -332,10 +332,19 @@ def _words(trouble: Any) -> str | None:  # Any: the provider's error object
     return ": ".join(str(part)[:500] for part in (trouble.get("name"), said) if part) or None
 
 
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    folder = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
+    return [folder / "storage" / "message", folder / "opencode.db"]
+
+
 FORMAT = LogFormat(
     name=NAME,
     title="`opencode run --format json`, `opencode export`, its store (opencode.db), and messages kept on disk",
+    tells="sessions",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,
+    precedence="first",
+    shows_every_tool_call=True,
+    kept_by=LogPlaces("opencode", _places),
 )

@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.files import document, label, moment, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import contradiction, disjoint, run_from, stated_cost, total_of
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction, total_of
 from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected
 
 NAME = "openhands"
@@ -29,7 +29,7 @@ class Tokens(msgspec.Struct):
 
     def disjoint(self) -> Any:  # Any: a Usage
         """Disjoint kinds."""
-        return disjoint(
+        return disjoint_usage(
             input_with_cache=self.prompt_tokens,
             cache_read=self.cache_read_tokens,
             cache_write=self.cache_write_tokens,
@@ -161,7 +161,7 @@ def _part(row: Row, path: Path, line: int) -> RunPart:
     total = metrics.accumulated_token_usage
     usage = total.disjoint() if total else total_of(calls)
     where = f"{path}:{line}"
-    notes = contradiction(where, usage, stated_input=total.prompt_tokens) if total and usage else ()
+    notes = token_contradiction(where, usage, stated_input=total.prompt_tokens) if total and usage else ()
     cost, sure = stated_cost(metrics.accumulated_cost, usage)
     events = [event for item in row.history or () for event in _flat(item)]
     times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
@@ -221,6 +221,7 @@ def _failure(error: Any) -> Failure | None:  # Any: text, or null
 FORMAT = LogFormat(
     name=NAME,
     title="OpenHands evaluation output.jsonl and event lists",
+    tells="sessions",
     yields=(
         "calls",
         "usage by kind",

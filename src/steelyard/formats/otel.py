@@ -15,8 +15,8 @@ import msgspec
 
 from steelyard.files import document, label, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import disjoint, run_from
-from steelyard.records import Call, Failure, Refused, Rejected, Usage
+from steelyard.formats._token_counts import disjoint_usage, run_from
+from steelyard.records import Call, Failure, Refused, Rejected, Usage, sum_in_order
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -171,7 +171,7 @@ def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: 
         if failed and root and root.status
         else None,
         calls=calls,
-        cost_usd=sum(costs) if costs else None,
+        cost_usd=sum_in_order(costs) if costs else None,
         iterations=len(calls) or None,
     )
     return RunPart(run=run, path=path, role="session", tool_ids=tuple(ids))
@@ -195,7 +195,7 @@ def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
     written = count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
     if stated is None and written is None:
         return None
-    return disjoint(
+    return disjoint_usage(
         input_with_cache=stated,
         cache_read=count("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read"),
         cache_write=count("gen_ai.usage.cache_creation.input_tokens", "llm.token_count.prompt_details.cache_write"),
@@ -215,7 +215,9 @@ def _time(nanoseconds: int | str | None) -> datetime | None:
 FORMAT = LogFormat(
     name=NAME,
     title="OpenTelemetry GenAI spans (OTLP JSON)",
+    tells="sessions",
     yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "cost_usd where spans carry it"),
     recognizes=recognizes,
     read=read,
+    shows_every_tool_call=True,
 )

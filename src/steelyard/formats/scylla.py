@@ -254,6 +254,7 @@ def _option(command: list[str], name: str) -> str | None:
 FORMAT = LogFormat(
     name=NAME,
     title="ProjectScylla run folders (both layouts), results of experiments and of the command line, exported tables",
+    tells="trials",
     yields=("tier", "passed", "judgments", "impl_rate", "usage by kind", "cost_usd", "times", "failure"),
     recognizes=recognizes,
     read=read,

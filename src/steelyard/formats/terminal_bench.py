@@ -178,6 +178,7 @@ def _accuracy(results: Results, path: Path) -> Iterator[Finding]:
 FORMAT = LogFormat(
     name=NAME,
     title="Terminal-Bench results.json, of runs and of trials",
+    tells="trials",
     yields=("passed", "outcome", "failure", "tests", "usage where the agent counts", "times", "stated accuracy"),
     recognizes=recognizes,
     read=read,

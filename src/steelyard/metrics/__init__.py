@@ -14,6 +14,8 @@ from steelyard._doors import open_door
 if TYPE_CHECKING:
     from steelyard.metrics._catalog import (
         catalog as catalog,
+        constants_of as constants_of,
+        evaluate as evaluate,
     )
     from steelyard.metrics._declare import (
         Example as Example,
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
         Required as Required,
         Sum as Sum,
         metric as metric,
-    )
-    from steelyard.metrics._evaluate import (
-        constants_of as constants_of,
-        evaluate as evaluate,
     )
     from steelyard.metrics._words import (
         INFINITY as INFINITY,
@@ -50,12 +48,12 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Metric: ...
 
 else:
-    _word, _words, __all__ = open_door(__name__)
+    _door_name, _door_names, __all__ = open_door(__name__)
 
     def __getattr__(name):
         """A word of the door, else the metric of that name; the catalog is read only for the latter."""
         if name in __all__ or name.startswith("_"):
-            return _word(name)
+            return _door_name(name)
         from steelyard.metrics._catalog import catalog  # the catalog imports this package
 
         if name not in catalog():
@@ -65,4 +63,4 @@ else:
     def __dir__():
         from steelyard.metrics._catalog import catalog  # the catalog imports this package
 
-        return sorted([*_words(), *catalog()])
+        return sorted([*_door_names(), *catalog()])

@@ -1,25 +1,64 @@
-"""Every declared metric, found by standing in the folder, in an order in which each comes after what it needs."""
+"""Every declared metric, found by standing in the folder or plugged in, each after what it needs."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
+import importlib
 import pkgutil
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import steelyard.metrics
+from steelyard._plugins import plug_ins
 from steelyard.errors import BadDeclaration, UnknownName
-from steelyard.metrics._declare import Metric, per_run_twin
-from steelyard.metrics._limits import limits_of
-from steelyard.records import FACTS
+from steelyard.metrics._declare import Metric, limits_of, per_run_twin
+from steelyard.metrics._words import Value, as_column, library_of
+from steelyard.profiles import Profile
+from steelyard.records import FACTS, Missing
 from steelyard.settings import METRICS_PATH
 
+
+def constants_of(declared: Metric, profile: Profile) -> dict[str, float]:
+    """The metric's constants as the profile sets them."""
+    return {name: profile.constant(name, default) for name, default in declared.constants.items()}
+
+
+def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: MutableMapping[str, Value]) -> Value:
+    """The value of a fact or run metric. `known` keeps what was evaluated on the way, to be shown or shared.
+
+    A fact that `facts` does not hold is missing; a metric that needs it is missing with that reason.
+    """
+    if name in known:
+        return known[name]
+    if name in FACTS:
+        value = facts.get(name)
+        known[name] = Missing(FACTS[name].absent) if value is None else value
+        return known[name]
+    declared = catalog()[name]
+    inputs = {
+        parameter: evaluate(spec.of or parameter, facts, profile, known) for parameter, spec in declared.inputs.items()
+    }
+    constants = constants_of(declared, profile)
+    known[name] = _applied(declared, inputs, constants)
+    return known[name]
+
+
+def _applied(declared: Metric, inputs: dict[str, Value], constants: dict[str, float]) -> Value:
+    library = library_of(*inputs.values())
+    if library is None:
+        return declared(**inputs, **constants)
+    for parameter, spec in declared.inputs.items():
+        if isinstance(inputs[parameter], Missing) and not spec.optional:
+            return inputs[parameter]
+    columns = {parameter: as_column(value, library) for parameter, value in inputs.items()}
+    return declared.expression(columns, constants)
+
+
+ENTRY_POINTS = "steelyard.metrics"
+"""The group of entry points in which a package names its metrics."""
 OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "submission", "prompt"})
 """Levels whose inputs are not facts of a Run: components, benchmarks, a submission's baseline, a prompt's outputs."""
 
@@ -31,7 +70,7 @@ class Catalog(Mapping[str, Metric]):
         by_name: dict[str, Metric] = {}
         for declared in metrics:
             if declared.name in by_name or declared.name in FACTS:
-                raise BadDeclaration(f"the name {declared.name!r} is taken twice")
+                raise BadDeclaration(f"the name {declared.name!r} is taken twice", where=_file_of(declared))
             by_name[declared.name] = declared
         ordered = (by_name[name] for name in _in_order(by_name))
         self._metrics = {declared.name: replace(declared, limits=limits_of(declared, by_name)) for declared in ordered}
@@ -78,39 +117,42 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
                 graph[name].add(needed)
             elif needed not in FACTS:
                 known = [*metrics, *FACTS]
-                raise BadDeclaration(str(UnknownName("fact or metric", needed, known, where=name)))
+                unknown = UnknownName("fact or metric", needed, known, where=name)
+                raise BadDeclaration(str(unknown), where=_file_of(declared))
     try:
         return list(TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).static_order())
     except CycleError as error:
-        raise BadDeclaration(f"metrics need each other in a circle: {' -> '.join(error.args[1])}") from error
+        circle = f"metrics need each other in a circle: {' -> '.join(error.args[1])}"
+        raise BadDeclaration(circle, where=_file_of(metrics[error.args[1][0]])) from error
 
 
-def _modules() -> Iterator[ModuleType]:
-    for info in pkgutil.iter_modules(steelyard.metrics.__path__):
-        if not info.name.startswith("_"):
-            yield importlib.import_module(f"steelyard.metrics.{info.name}")
-    for folder in filter(None, os.environ.get(METRICS_PATH, "").split(os.pathsep)):
-        for path in sorted(Path(folder).glob("*.py")):
-            yield _load(path)
-
-
-def _load(path: Path) -> ModuleType:
-    name = f"steelyard_user_metrics_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise BadDeclaration(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+def _file_of(declared: Metric) -> str:
+    return declared.function.__code__.co_filename
 
 
 @cache
 def catalog() -> Catalog:
-    """The catalog of all metrics: the package's own and those in the folders that `STEELYARD_METRICS` names."""
-    metrics: list[Metric] = []
-    for module in _modules():
-        declared = [value for value in vars(module).values() if isinstance(value, Metric)]
-        metrics += [metric for metric in declared if metric.function.__module__ == module.__name__]
+    """The catalog of all metrics: those in this folder, then those of plug-ins."""
+    metrics = [metric for module in _ours() for metric in _declared_in(module)]
+    for plug_in in plug_ins(ENTRY_POINTS, METRICS_PATH):
+        loaded = plug_in.loaded
+        declared = _declared_in(loaded) if isinstance(loaded, ModuleType) else [loaded]
+        added = [metric for metric in declared if isinstance(metric, Metric)]
+        if not added:
+            hint = "decorate a function with @metric from steelyard.metrics"
+            raise BadDeclaration("no metric is declared", where=plug_in.where, hint=hint)
+        metrics += added
     metrics += [per_run_twin(metric) for metric in metrics if metric.has_per_run]
     return Catalog(metrics)
+
+
+def _ours() -> Iterator[ModuleType]:
+    for info in pkgutil.iter_modules(steelyard.metrics.__path__):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"steelyard.metrics.{info.name}")
+
+
+def _declared_in(module: ModuleType) -> list[Metric]:
+    """The metrics of a module, with those that a package takes from its own modules, without those of others."""
+    declared = [value for value in vars(module).values() if isinstance(value, Metric)]
+    return [metric for metric in declared if f"{metric.function.__module__}.".startswith(f"{module.__name__}.")]

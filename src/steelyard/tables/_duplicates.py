@@ -12,7 +12,7 @@ import polars as pl
 
 from steelyard.formats import run_of_row
 from steelyard.records import Rejected, content_digest, content_id, id_conflict
-from steelyard.tables._fact_columns import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
+from steelyard.tables._record_batches import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
 
 _OCCURRENCE = "_occurrence"
 

@@ -95,7 +95,7 @@ def _utc(name: str) -> pl.Expr:
 
 
 def facts_of(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The facts that flat columns give, by the same rules as `records/facts.py`."""
+    """The facts that flat columns give, by the same rules as `records/_facts.py`."""
     names = set(frame.collect_schema().names())
     made: dict[str, pl.Expr] = {}
     for name in (*_TEXT, "attempt", "tool_calls", "iterations", "success"):

@@ -40,7 +40,7 @@ class GatheringCount:
     files: dict[str, int] = field(default_factory=dict)
     """Files by format."""
     unknown: list[str] = field(default_factory=list)
-    """Files that no source recognizes."""
+    """Files that no format recognizes."""
     archives: int = 0
     bytes: int = 0
 
@@ -192,9 +192,9 @@ def _renamed_finding(finding: Finding, file: Found) -> Finding:
 
 
 def _own(file: Found, name: str) -> Iterator[Gathered]:
-    source = log_format_named(name)
+    log_format = log_format_named(name)
     try:
-        for item in source.read(file.path):
+        for item in log_format.read(file.path):
             if isinstance(item, PlacedRun):
                 yield PlacedRun(item.run, file.shown, item.line, name)
             elif isinstance(item, Rejected):

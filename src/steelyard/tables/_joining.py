@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from steelyard.formats import PlacedRun, RunPart, tokens_in, total_of
-from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, content_id
+from steelyard.formats import PlacedRun, Precedence, RunPart, tokens_in, total_of
+from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, content_id, sum_in_order
 from steelyard.tables._sessions import Building, difference, merged_sessions, share_calls, with_totals
 
-PREFERRED = ("claude", "codex", "gemini-cli", "opencode")
-"""Families whose logs the agent itself wrote; a trajectory that a harness derived from them is asked after them."""
+PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
 HARNESS_DIFFERENCE = 0.01
 """From this share on, a harness's count that differs from the agent's own is a finding."""
 
@@ -114,7 +113,7 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
             usage=add_usage(both) if both else None,
             tool_calls=None if None in tools else sum(tools),  # those that are not stated are counted later, by id
             ended_at=max((t for t in (home.run.ended_at, session.run.ended_at) if t), default=None),
-            cost_usd=sum(costs) if costs else None,
+            cost_usd=sum_in_order(costs) if costs else None,
         )
         if len(costs) == 1:
             home.how(cost_usd="lower_bound")
@@ -185,8 +184,8 @@ def _above(places: dict[str, Building], folder: str) -> Building | None:
 
 def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     """Takes from the agent's own log what the harness does not know, and its tokens where it states them itself."""
-    families = sorted({session.family for session in sessions}, key=lambda name: (_rank(name), name))
-    chosen = [session for session in sessions if session.family == families[0]]
+    _, family = min((PRECEDENCES.index(session.declared.precedence), session.family) for session in sessions)
+    chosen = [session for session in sessions if session.family == family]
     for session in chosen:
         owner.notes += session.notes
     run = owner.run
@@ -221,10 +220,6 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
         owner.change(tool_calls=sum(session.run.tool_calls or 0 for session in chosen))
 
 
-def _rank(family: str) -> int:
-    return PREFERRED.index(family) if family in PREFERRED else len(PREFERRED) + (family == "atif")
-
-
 def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[Building]) -> bool:
     """Gives a test report or a recording to the run it lies beside; False when there is none, or more than one."""
     home = _above(_places(owners), report.folder)
@@ -238,7 +233,7 @@ def _attached(report: Building, owners: Sequence[Building], sessions: Sequence[B
         home = beside[0]
     name = report.path.rpartition("/")[2]
     if report.role == "tests":
-        if home.run.tests is None or home.format in ("junit", "ctrf", "pytest-json-report"):
+        if home.run.tests is None or home.declared.tells == "tests":
             home.change(tests=_together(home.run.tests, report.run.tests))
             home.how(tests="reported")
             if home.run.passed is None and home.run.outcome in (None, "not_scored"):

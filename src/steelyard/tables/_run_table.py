@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +16,129 @@ from numpy.typing import NDArray
 from steelyard.errors import UnreadableFile
 from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
 from steelyard.prices import PriceBook, PricedColumn, price_columns
-from steelyard.records import TOKEN_KINDS, Finding, Refused, Rejected, SetAside, repeat_findings
+from steelyard.records import (
+    TOKEN_KINDS,
+    Finding,
+    KeyCondition,
+    Refused,
+    Rejected,
+    RunChoice,
+    SetAside,
+    is_storable,
+    microseconds_of,
+    none_together,
+    outside_findings,
+    repeat_findings,
+    unmet,
+)
 from steelyard.tables._duplicates import without_duplicates
-from steelyard.tables._fact_columns import NO_PRICE, PATH
 from steelyard.tables._flat_files import facts_of, flat_frame, suspicious
-from steelyard.tables._record_batches import BATCH_ROWS, batch_frame
-from steelyard.tables._spool import SpillFolder, Spool
-from steelyard.tables._unpriced import Mask, Unpriced
+from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, Mask, Unpriced, batch_frame
+
+SPILL_ROWS = 250_000
+
+
+class SpillFolder:
+    """A temporary folder that goes when the last table that reads from it goes."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="steelyard-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+class Spool:
+    """Takes batches in order and gives them back as one lazy frame; memory stays bounded whatever their number."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._held = 0
+        self._folder: SpillFolder | None = None
+        self._parts: list[pl.LazyFrame] = []
+        self._spilled = 0
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Take one batch."""
+        self._frames.append(frame)
+        self._held += frame.height
+        if self._held >= SPILL_ROWS:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._folder is None:
+            self._folder = SpillFolder()
+        part = self._folder.path / f"part-{self._spilled:05}.parquet"
+        pl.concat(self._frames, how="diagonal").write_parquet(part, compression="lz4")
+        self._parts.append(pl.scan_parquet(part))
+        self._spilled += 1
+        self._frames, self._held = [], 0
+
+    def add_lazy(self, frame: pl.LazyFrame) -> None:
+        """Take a frame that holds its rows elsewhere; it comes after all that was taken before."""
+        if self._frames:
+            self._parts.append(pl.concat(self._frames, how="diagonal").lazy())
+            self._frames, self._held = [], 0
+        self._parts.append(frame)
+
+    def frame(self) -> pl.LazyFrame | None:
+        """All batches as one frame, in the order they were added; None when there are none."""
+        lazy = list(self._parts)
+        if self._frames:
+            lazy.append(pl.concat(self._frames, how="diagonal").lazy())
+        if len(lazy) < 2:
+            return lazy[0] if lazy else None
+        return pl.concat(lazy, how="diagonal")
+
+    @property
+    def keeps(self) -> SpillFolder | None:
+        """The folder that must live as long as the frame does."""
+        return self._folder
+
+
+def choose(table: RunTable, choice: RunChoice, *, where: str = "--where") -> RunTable:
+    """The table with the chosen runs alone; what the choice met with is among its findings."""
+    if not choice or table.n == 0:
+        return table
+    rows = pl.Series([True]).new_from_index(0, table.n)
+    findings: list[Finding] = []
+    for condition in choice.conditions:
+        texts = _texts(table, condition.key)
+        same = _same(texts, condition)
+        if not same.any():
+            findings.append(unmet(condition, texts.drop_nulls().unique().sort().to_list(), where=where))
+        rows &= same if condition.equal else ~same
+    if choice.conditions and not rows.any():
+        raise none_together(choice, where=where)
+    if choice.timed:
+        within = rows & _within(table, choice)
+        findings += outside_findings(int(rows.sum()) - int(within.sum()))
+        rows = within
+    return replace(table, frame=table.frame.filter(rows), n=int(rows.sum()), notes=(*table.notes, *findings))
+
+
+def _texts(table: RunTable, key: str) -> pl.Series:
+    if key not in table.frame.collect_schema().names():
+        return pl.Series(key, [None], dtype=pl.String).new_from_index(0, table.n)
+    return table.frame.select(pl.col(key).cast(pl.String)).collect().to_series()
+
+
+def _same(texts: pl.Series, condition: KeyCondition) -> pl.Series:
+    if not is_storable(condition.value):  # no column of text holds it
+        return pl.Series([False]).new_from_index(0, len(texts))
+    return (texts == condition.value).fill_null(value=False)
+
+
+def _within(table: RunTable, choice: RunChoice) -> pl.Series:
+    known = [name for name in ("start_time", "end_time") if name in table.frame.collect_schema().names()]
+    if not known:
+        return pl.Series([False]).new_from_index(0, table.n)
+    seconds = table.frame.select(pl.coalesce(known).alias("seconds")).collect().to_series()
+    inside = seconds.is_not_null()
+    if choice.since is not None:
+        inside &= (seconds >= microseconds_of(choice.since) / 1_000_000).fill_null(value=False)
+    if choice.until is not None:
+        inside &= (seconds < microseconds_of(choice.until) / 1_000_000).fill_null(value=False)
+    return inside
+
 
 IN_MEMORY_ROWS = 20_000_000
 """Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
@@ -69,20 +188,20 @@ class TableBuilder:
         self._unpriced = Unpriced(book.name)
         self._notes: list[Finding] = []
 
-    def add_file(self, path: Path, source: LogFormat) -> None:
-        """Read one file by its source; what is wrong with it as a whole is listed."""
+    def add_file(self, path: Path, log_format: LogFormat) -> None:
+        """Read one file by its format; what is wrong with it as a whole is listed."""
         self._flush(str(path))  # what came before stays before: of two records with the same id the first counts
         try:
-            self._add_file(path, source)
+            self._add_file(path, log_format)
         except UnreadableFile as error:
             self.reject(Rejected(path=str(path), reason=error.message, hint=error.hint, code="unreadable_file"))
         except OSError as error:
             self.reject(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
 
-    def _add_file(self, path: Path, source: LogFormat) -> None:
-        if source.name == "runs-parquet" and self._added_flat(path):
+    def _add_file(self, path: Path, log_format: LogFormat) -> None:
+        if log_format.name == "runs-parquet" and self._added_flat(path):
             return
-        self.add_entries(source.read(path), name=str(path))
+        self.add_entries(log_format.read(path), name=str(path))
 
     def add_entries(self, entries: Iterable[ReadItem], *, name: str) -> None:
         """Read records; those set aside are listed and counted, findings are kept."""

@@ -9,17 +9,9 @@ from typing import Any
 
 import msgspec
 
-from steelyard.formats import Role, RunPart, busiest_model, tokens_in, total_of
-from steelyard.records import Call, Finding, Provenance, Run, Usage, add_usage
+from steelyard.formats import LogFormat, Role, RunPart, busiest_model, log_format_named, tokens_in, total_of
+from steelyard.records import Call, Finding, Provenance, Run, Usage, add_usage, sum_in_order
 
-FAMILIES = {
-    "claude-code": "claude",
-    "claude-json": "claude",
-    "claude-stream-json": "claude",
-    "codex": "codex",
-    "codex-exec": "codex",
-}
-"""Formats in which one tool tells of the same session."""
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -60,9 +52,14 @@ class Building:
         return (self.run.source and self.run.source.format) or ""
 
     @property
+    def declared(self) -> LogFormat:
+        """What that format declares of itself."""
+        return log_format_named(self.format)
+
+    @property
     def family(self) -> str:
         """The tool whose session it is."""
-        return FAMILIES.get(self.format, self.format)
+        return self.declared.family
 
     @property
     def folder(self) -> str:
@@ -101,7 +98,7 @@ def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
 
 
 def _merged(group: Sequence[Building]) -> Building:
-    group = sorted(group, key=lambda building: (building.format != "claude-code", building.path, building.line or 0))
+    group = sorted(group, key=lambda building: (not building.declared.leads_family, building.path, building.line or 0))
     first = group[0]
     runs = [building.run for building in group]
     for other in group[1:]:
@@ -147,7 +144,7 @@ def _cost(group: Sequence[Building]) -> float | None:
         if building.run.cost_usd is not None and not ids & seen:
             costs.append(building.run.cost_usd)
             seen |= ids
-    return sum(costs) if costs else None
+    return sum_in_order(costs) if costs else None
 
 
 def _iterations(group: Sequence[Building]) -> int | None:
@@ -170,9 +167,9 @@ def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of
 
 
 def _take_totals(first: Building, totals: Sequence[Building]) -> None:
-    """Stated totals win over counted calls. Claude states one for each time it was started, so those add up."""
+    """Stated totals win over counted calls."""
     distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
-    if first.family != "claude":
+    if not first.declared.totals_add_up:
         distinct = [max(distinct, key=lambda building: (tokens_in(building.run.usage), len(building.run.calls or ())))]
     calls: dict[str | None, list[Call]] = {}
     for building in distinct:
@@ -183,7 +180,7 @@ def _take_totals(first: Building, totals: Sequence[Building]) -> None:
     first.change(
         usage=add_usage([building.run.usage for building in distinct if building.run.usage is not None]),
         calls=tuple(_summed(group) for group in calls.values()) or None,
-        cost_usd=sum(costs) if costs else None,
+        cost_usd=sum_in_order(costs) if costs else None,
         tool_calls=len(first.tool_ids) or _first(building.run.tool_calls for building in distinct),
     )
 
@@ -267,9 +264,7 @@ def with_totals(session: Building) -> None:
         session.how(
             usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None
         )
-    if run.tool_calls is None and (
-        session.tool_ids or session.format in ("claude-code", "gemini-cli", "opencode", "otel")
-    ):
+    if run.tool_calls is None and (session.tool_ids or session.declared.shows_every_tool_call):
         session.change(tool_calls=len(session.tool_ids))
         session.how(tool_calls="counted")
     if run.model is None:

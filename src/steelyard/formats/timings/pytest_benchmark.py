@@ -6,18 +6,19 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from steelyard.formats._timing_format import Opened, TimingFile, TimingFormat, collected, count, number, text_or_none
+from steelyard.files import count, number, text_or_none
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
 from steelyard.records import BenchmarkPlace, Rejected, Timing, TimingSummary
 
 _ENVIRONMENT = ("node", "python_implementation", "python_version", "machine")
 
 
-def _recognizes(opened: Opened) -> bool:
+def _recognizes(opened: OpenedFile) -> bool:
     values = opened.values
     return isinstance(values, dict) and "machine_info" in values and isinstance(values.get("benchmarks"), list)
 
 
-def _read(opened: Opened) -> TimingFile:
+def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
     machine = values.get("machine_info")
     environment = _environment(machine if isinstance(machine, dict) else {})
@@ -77,4 +78,10 @@ def _environment(machine: dict[str, Any]) -> str | None:  # Any: JSON values
     return ", ".join(text for key in _ENVIRONMENT if (text := text_or_none(machine.get(key)))) or None
 
 
-FORMAT = TimingFormat("pytest_benchmark", "pytest-benchmark JSON, with or without samples", _recognizes, _read)
+FORMAT = TimingFormat(
+    name="pytest_benchmark",
+    title="pytest-benchmark JSON, with or without samples",
+    yields=("benchmarks",),
+    recognizes=_recognizes,
+    read=_read,
+)

@@ -15,17 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnreadableFile
-from steelyard.formats._timing_format import (
-    Opened,
-    TimingFile,
-    TimingFormat,
-    collected,
-    count,
-    number,
-    parse_json,
-    read_text,
-    text_or_none,
-)
+from steelyard.files import count, number, parse_json, read_text, text_or_none
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
 from steelyard.records import SECONDS, BenchmarkPlace, Rejected, Timing, TimingStatus, TimingSummary, place_of
 
 MAX_COMBINATIONS = 1_000_000
@@ -39,12 +30,12 @@ _SUMMARY = {
 }
 
 
-def _recognizes(opened: Opened) -> bool:
+def _recognizes(opened: OpenedFile) -> bool:
     values = opened.values
     return isinstance(values, dict) and "commit_hash" in values and isinstance(values.get("results"), dict)
 
 
-def _read(opened: Opened) -> TimingFile:
+def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
     version = values.get("version")
     if version not in (1, 2):
@@ -210,4 +201,6 @@ def _benchmarks_of(path: Path) -> dict[str, Any]:  # Any: JSON values
     return {}
 
 
-FORMAT = TimingFormat("asv", "asv result file, format 1 or 2", _recognizes, _read)
+FORMAT = TimingFormat(
+    name="asv", title="asv result file, format 1 or 2", yields=("benchmarks",), recognizes=_recognizes, read=_read
+)

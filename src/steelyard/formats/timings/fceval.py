@@ -12,17 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnreadableFile
+from steelyard.files import amount, count, number, parse_json, text_or_none
 from steelyard.formats._contradictions import TOLERANCE
-from steelyard.formats._timing_format import (
-    Opened,
-    TimingFile,
-    TimingFormat,
-    amount,
-    count,
-    number,
-    parse_json,
-    text_or_none,
-)
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat
 from steelyard.records import Rejected, Snapshot, TestResults, Timing, place_of
 
 _BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
@@ -65,7 +57,7 @@ class TrialFile:
     rejected: tuple[Rejected, ...]
 
 
-def _recognizes(opened: Opened) -> bool:
+def _recognizes(opened: OpenedFile) -> bool:
     values = opened.values
     if values is None:
         return "FORMULACODE_RESULT_START" in opened.text
@@ -79,7 +71,7 @@ def _metrics_of(result: Any) -> dict[str, Any] | None:  # Any: JSON values
     return metrics if isinstance(metrics, dict) else None
 
 
-def _refuse(opened: Opened) -> TimingFile:
+def _refuse(opened: OpenedFile) -> TimingFile:
     raise UnreadableFile(
         str(opened.path),
         "an FC-Eval file holds many agents",
@@ -87,7 +79,7 @@ def _refuse(opened: Opened) -> TimingFile:
     )
 
 
-def read_trials(opened: Opened) -> TrialFile:
+def read_trials(opened: OpenedFile) -> TrialFile:
     """The trials in an FC-Eval results.json or log."""
     if opened.values is None:
         return TrialFile(str(opened.path), (_trial_of_log(opened),), ())
@@ -226,7 +218,7 @@ def snapshot_of(values: Any) -> Snapshot | None:  # Any: JSON values
     return Snapshot(status=status, pass_to_fail=broken)
 
 
-def _trial_of_log(opened: Opened) -> Trial:
+def _trial_of_log(opened: OpenedFile) -> Trial:
     blocks = {block: log_block(opened.text, opened.path, block) for block in _BLOCKS}
     result = blocks["RESULT"] or {}
     by_agent = result.get("per_benchmark_speedups_by_agent")
@@ -267,4 +259,10 @@ def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # An
     return values if isinstance(values, dict) else None
 
 
-FCEVAL = FORMAT = TimingFormat("fceval", "FC-Eval results.json or log", _recognizes, _refuse)
+FCEVAL = FORMAT = TimingFormat(
+    name="fceval",
+    title="FC-Eval results.json or log",
+    yields=("benchmarks", "tests", "snapshot", "cost_usd", "trajectory_length"),
+    recognizes=_recognizes,
+    read=_refuse,
+)

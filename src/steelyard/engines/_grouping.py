@@ -1,15 +1,133 @@
-"""Statistics of many groups at once, in an order that does not depend on the order of rows.
-
-Values are sorted within their group before anything is added up, so the same runs give the same bits however they were
-read, and each group's sums use the same pairwise scheme whatever stands beside it.
-"""
+"""Runs in groups: the keys that make a group, and the values of each sorted within it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
+
+from steelyard.errors import UsageError
+
+Key = tuple[str | int | None, ...]
+Codes = NDArray[Any]  # Any: 32 bits where they suffice, else 64
+Level = list[str | int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Combinations:
+    """The combinations of keys that occur, numbered in order, and each row's number."""
+
+    present: Codes
+    rows: NDArray[np.uint32]
+    levels: tuple[Level, ...]
+
+    def keys(self, numbers: Sequence[int] | None = None) -> list[Key]:
+        """The keys of the numbered combinations, or of all of them."""
+        chosen = self.present if numbers is None else self.present[np.asarray(numbers, np.int64)]
+        parts: list[list[str | int | None]] = []
+        rest = chosen.copy()
+        for level in reversed(self.levels):
+            rest, index = np.divmod(rest, len(level))
+            parts.append([level[position] for position in index.tolist()])
+        return list(zip(*reversed(parts), strict=True)) if parts else [()] * len(chosen)
+
+    @property
+    def sizes(self) -> Codes:
+        """How many rows each combination has."""
+        return np.bincount(self.rows, minlength=len(self.present)).astype(np.int64)
+
+    def grouping(self) -> Grouping:
+        """The rows by combination, for reducing."""
+        return Grouping.of(self.rows, len(self.present))
+
+
+@dataclass
+class KeyCoder:
+    """Numbers the values of key columns, each column once."""
+
+    frame: pl.LazyFrame
+    n: int
+    _known: dict[str, tuple[Codes, Level]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._names = set(self.frame.collect_schema().names())
+
+    def combine(self, by: Sequence[str]) -> Combinations:
+        """The combinations of the named keys; missing values come last in order."""
+        with ThreadPoolExecutor() as threads:  # Polars lets go of the interpreter while it looks names up
+            list(threads.map(self._codes, by))
+        codes: Codes = np.zeros(self.n, np.uint32)
+        levels: list[Level] = []
+        for name in by:
+            own, values = self._codes(name)
+            space = math.prod(map(len, [*levels, values]))
+            if space >= 2**62:
+                raise UsageError("the keys have too many combinations to be numbered", hint="group by fewer keys")
+            if levels:
+                codes = codes.astype(np.int64) if space >= 2**32 else codes
+                codes = codes * codes.dtype.type(len(values)) + own
+            else:
+                codes = own
+            levels.append(values)
+        return _numbered(codes, tuple(levels))
+
+    def _codes(self, name: str) -> tuple[Codes, Level]:
+        if name not in self._known:
+            if name in self._names:
+                self._known[name] = _codes_of(self.frame.select(name).collect().to_series())
+            else:
+                self._known[name] = (np.zeros(self.n, np.uint32), [None])
+        return self._known[name]
+
+
+def _codes_of(column: pl.Series) -> tuple[Codes, Level]:
+    """Each row's index into the sorted distinct values; missing comes last."""
+    if column.null_count() == len(column):
+        return np.zeros(len(column), np.uint32), [None]
+    numbers = _small_numbers(column)
+    first_row = np.full(int(numbers.max()) + 1, -1, np.int64)
+    first_row[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    present = np.flatnonzero(first_row >= 0)
+    values = column.gather(first_row[present])
+    order = values.arg_sort(nulls_last=True).to_numpy()
+    code_of = np.zeros(len(first_row), np.uint32)
+    code_of[present[order]] = np.arange(len(order))
+    return code_of[numbers], values.gather(order).to_list()
+
+
+def _small_numbers(column: pl.Series) -> Codes:
+    """A number for each row, the same for the same value, and not much larger than the number of rows."""
+    raw = column.cast(pl.Categorical).to_physical() if column.dtype == pl.String else column
+    if raw.null_count() == 0 and raw.dtype == pl.UInt32 and int(raw.to_numpy().max()) <= _few(len(raw)):
+        return raw.to_numpy()
+    known = raw.drop_nulls().to_numpy().astype(np.int64)
+    least, most = int(known.min()), int(known.max())
+    numbers: Codes = raw.cast(pl.Int64).fill_null(most + 1).to_numpy() - least
+    if most - least > _few(len(numbers)):
+        return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return numbers
+
+
+def _few(rows: int) -> int:
+    return max(4 * rows, 1_000_000)
+
+
+def _numbered(codes: Codes, levels: tuple[Level, ...]) -> Combinations:
+    space = math.prod(map(len, levels))
+    if space > _few(len(codes)):
+        present, inverse = np.unique(codes, return_inverse=True)
+        return Combinations(present, inverse.astype(np.uint32), levels)
+    present = np.flatnonzero(np.bincount(codes, minlength=space)) if len(codes) else np.zeros(0, np.int64)
+    number_of = np.zeros(space, np.uint32)
+    number_of[present] = np.arange(len(present), dtype=np.uint32)
+    return Combinations(present, number_of[codes], levels)
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

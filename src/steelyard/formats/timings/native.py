@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.errors import UnreadableFile
-from steelyard.formats._timing_format import Opened, TimingFile, TimingFormat, amount, collected
+from steelyard.files import amount
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
 from steelyard.records import Refused, Run, Timing, TimingSummary, decode_run, place_of
 
 
-def _recognizes(opened: Opened) -> bool:
+def _recognizes(opened: OpenedFile) -> bool:
     values = opened.values
     return isinstance(values, dict) and "task" in values and isinstance(values.get("benchmarks"), list)
 
 
-def _read(opened: Opened) -> TimingFile:
+def _read(opened: OpenedFile) -> TimingFile:
     try:
         run = decode_run(opened.text.strip().encode())
     except Refused as error:
@@ -46,4 +47,10 @@ def _timings(run: Run) -> Iterator[Timing]:
         )
 
 
-FORMAT = TimingFormat("native", "Steelyard run record with benchmarks", _recognizes, _read)
+FORMAT = TimingFormat(
+    name="native",
+    title="Steelyard run record with benchmarks",
+    yields=("benchmarks", "tests", "snapshot", "cost_usd", "iterations"),
+    recognizes=_recognizes,
+    read=_read,
+)

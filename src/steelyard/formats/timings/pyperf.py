@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from steelyard.formats._timing_format import Opened, TimingFile, TimingFormat, collected, number, text_or_none
+from steelyard.files import number, text_or_none
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
 from steelyard.records import SECONDS, Rejected, Timing, place_of
 
 _UNITS = {"second": SECONDS, "byte": "bytes", "integer": "unit"}
 _ENVIRONMENT = ("hostname", "python_implementation", "python_version", "cpu_model_name")
 
 
-def _recognizes(opened: Opened) -> bool:
+def _recognizes(opened: OpenedFile) -> bool:
     values = opened.values
     if not isinstance(values, dict) or not isinstance(values.get("benchmarks"), list) or "machine_info" in values:
         return False
@@ -23,7 +24,7 @@ def _recognizes(opened: Opened) -> bool:
     )
 
 
-def _read(opened: Opened) -> TimingFile:
+def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
     common = _table(values.get("metadata"))
 
@@ -82,4 +83,6 @@ def _table(value: Any) -> dict[str, Any]:  # Any: JSON values
     return value if isinstance(value, dict) else {}
 
 
-FORMAT = TimingFormat("pyperf", "pyperf JSON, plain or gzip", _recognizes, _read)
+FORMAT = TimingFormat(
+    name="pyperf", title="pyperf JSON, plain or gzip", yields=("benchmarks",), recognizes=_recognizes, read=_read
+)
