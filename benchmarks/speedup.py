@@ -193,7 +193,7 @@ def as_records(attempts: list[Attempt]) -> list[Any]:  # Any: the payload's reco
 
 def as_dicts(attempts: list[Attempt]) -> list[Payload]:
     """The payload in dictionaries, as `to_dict()` gives it."""
-    return [msgspec.structs.asdict(payload) for payload, _ in payloads(table_of(attempts), plain=True)]
+    return [msgspec.to_builtins(payload) for payload, _ in payloads(table_of(attempts))]
 
 
 def timed(work: Callable[[], Any]) -> tuple[Seconds, Any]:
@@ -258,7 +258,7 @@ def main() -> None:
     del our_payloads, expected
     thrifty, _ = best(thrifty_twin, lambda: plain, rounds=ROUNDS)
     plain.clear()
-    full, _ = timed(lambda: speedups_of(unread(attempts), SpeedupConstants()).as_dict(many=True))
+    full, _ = timed(lambda: speedups_of(unread(attempts), SpeedupConstants()).result(many=True).to_dict())
     rows = (
         ("plain Python, agent by agent, no intervals", slow),
         ("plain Python, baselines once for all agents", thrifty),

@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
+import steelyard as sy
 from commands import Done, steelyard as in_a_process_of_its_own
+from steelyard.records import Output
+from steelyard.reports import RepeatabilityFiles
+from steelyard.results import PromptResult
 from steelyard.surfaces.cli import run
+from steelyard.workflow import RepeatOptions, repeat_telling
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
 EXPERIMENT = str(SAMPLES / "clamp_experiment.json")
@@ -42,7 +47,7 @@ def repeat(steelyard: Steelyard) -> Callable[..., Any]:
     def command(*arguments: str) -> Any:
         done = steelyard("repeat", *arguments, "--json")
         assert done.status == 0, done.stderr
-        return json.loads(done.stdout)
+        return json.loads(done.stdout)["prompts"]
 
     return command
 
@@ -104,12 +109,12 @@ def test_a_canon_is_shown_retired_and_never_compared_with_again(
     repeat: Repeat, steelyard: Steelyard, tmp_path: Path
 ) -> None:
     repeat(RUNS, "--contract", CONTRACT)
-    [shown] = json.loads(steelyard("canon", "show", "clamp", "--json").stdout)
+    [shown] = json.loads(steelyard("canon", "show", "clamp", "--json").stdout)["canons"]
     assert shown["contract"]["id"] == "clamp"
     assert shown["retired_at"] is None
     assert steelyard("canon", "retire", "clamp").status == 0
     assert steelyard("canon", "show", "clamp").status == 2
-    history = json.loads(steelyard("canon", "show", "clamp", "--history", "--json").stdout)
+    history = json.loads(steelyard("canon", "show", "clamp", "--history", "--json").stdout)["canons"]
     assert history[0]["retired_at"] is not None
     wrong_first = tmp_path / "later.jsonl"
     lines = Path(RUNS).read_text().splitlines()
@@ -120,7 +125,7 @@ def test_a_canon_is_shown_retired_and_never_compared_with_again(
 
 def test_a_canon_of_another_version_is_not_compared_with(repeat: Repeat, steelyard: Steelyard) -> None:
     repeat(RUNS, "--contract", CONTRACT)
-    done = steelyard("repeat", RUNS, "--contract", CONTRACT, "--level", "text", "--json")
+    done = steelyard("repeat", RUNS, "--contract", CONTRACT, "--normalize", "text", "--json")
     error = json.loads(done.stdout)["error"]
     assert (done.status, error["kind"]) == (1, "canon_versions")
     assert "text-1" in error["message"]
@@ -200,7 +205,7 @@ def test_hostile_outputs_in_a_folder_are_measured_and_never_become_the_canon(rep
 
 
 def test_csv_logs_carry_all_versions_on_every_row_in_full_precision(repeat: Repeat, tmp_path: Path) -> None:
-    [result] = repeat(EXPERIMENT, "--csv", str(tmp_path / "logs"))
+    [result] = repeat(EXPERIMENT, "--out", str(tmp_path / "logs"))
     for name in ("distances_pre.csv", "distances_post.csv", "repairs.csv", "metrics_summary.csv"):
         with (tmp_path / "logs" / name).open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -227,7 +232,7 @@ def test_what_cannot_be_used_is_set_aside_and_the_rest_goes_on(steelyard: Steely
     cut.write_text(Path(EXPERIMENT).read_text()[:-40])
     done = steelyard("repeat", str(broken), EXPERIMENT, str(cut), "absent.json", "--no-repair", "--json")
     assert done.status == 1
-    assert len(json.loads(done.stdout)) == 1
+    assert len(json.loads(done.stdout)["prompts"]) == 1
     assert done.stderr.count("unreadable_file") == 3
     assert steelyard("repeat", str(broken), EXPERIMENT, "--no-repair", "--skip-bad").status == 0
     assert steelyard("repeat", str(broken), "--json").status == 1
@@ -272,7 +277,7 @@ def test_records_of_another_language_are_compared_by_their_tokens(repeat: Repeat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--level", "asst"), "ast"),
+        (("--normalize", "asst"), "ast"),
         (("--tau", "2"), "between 0 and 1"),
         (("--by", "taks"), "task"),
         (("--profile", "outcome-1"), "outcome specification"),
@@ -306,3 +311,25 @@ def test_records_can_bring_repaired_versions(repeat: Repeat, tmp_path: Path) -> 
     (tmp_path / "runs.jsonl").write_text("\n".join(lines))
     [result] = repeat(str(tmp_path / "runs.jsonl"), "--no-repair", "--samples")
     assert [sample["code_post"] for sample in result["samples"]] == ["x = 1", "x = 1", "y = 4"]
+
+
+def test_rows_are_written_as_soon_as_their_prompt_is_measured(tmp_path: Path) -> None:
+    runs = [
+        sy.Run(id=f"{task}-{number}", task=task, output=Output(language="python", text=f"x = {number}\n"))
+        for task in ("first", "second")
+        for number in range(2)
+    ]
+    seen: list[str] = []
+
+    with RepeatabilityFiles(tmp_path / "csv") as files:
+
+        def told(prompt: PromptResult) -> None:
+            files.add(prompt)
+            seen.append(prompt.prompt)
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            repeat_telling(runs, RepeatOptions(repair=False), told)
+    rows = (tmp_path / "csv" / "metrics_summary.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == seen

@@ -39,7 +39,7 @@ def test_a_row_with_what_is_no_number_has_no_median() -> None:
 def test_a_task_that_nop_measured_nothing_of_disturbs_no_other() -> None:
     empty = attempt({"a.time_x": None}, {"a.time_x": 1.0}, {"a.time_x": 1.0}, task="a")
     full = attempt({"a.time_x": 4.0}, {"a.time_x": 2.0}, {"a.time_x": 1.0}, task="b")
-    found = measured(empty, full, intervals=False).as_dict(many=True)["tasks"]
+    found = measured(empty, full, intervals=False).result(many=True).to_dict()["tasks"]
     nothing, something = (found[task]["agents"]["tool:model"] for task in "ab")
     assert (nothing["num_benchmarks"], nothing["task_speedup"], nothing["per_benchmark_speedups"]) == (0, None, {})
     assert (something["task_speedup"], something["agent_advantage_level1"]) == (4.0, 2.0)

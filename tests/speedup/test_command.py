@@ -115,8 +115,8 @@ def test_an_unreadable_agent_is_set_aside_and_the_others_go_on(command: Command)
         ("folder", *ONE_TASK),
         (str(SAMPLES / "fceval-results.json"), "--task", "mine"),
         (*ONE_TASK, "--benchmarks"),
-        (*ONE_TASK, "--no-intervals", "--interval", "bootstrap"),
-        (*ONE_TASK, "--no-intervals", "--verdict", "asv"),
+        (*ONE_TASK, "--interval", "none", "--interval", "bootstrap"),
+        (*ONE_TASK, "--interval", "none", "--verdict", "asv"),
         (*ONE_TASK, "--prices", "nope"),
     ],
 )
@@ -132,7 +132,7 @@ def test_tests_and_snapshots_are_matched_by_the_exact_key(tmp_path: Path) -> Non
     assert speedup(files).to_dict()["agents"]["tool:m"]["success"] is True  # no more failures than the expert
     write(tests, {"tool:M": {"passed": 3, "failed": 1}})
     result = speedup(files)
-    assert result.rejected == 1
+    assert result.rejected_count == 1
     assert "unmatched_agent_key" in {finding.code for finding in result.findings}
     assert result.to_dict()["agents"]["tool:m"]["success"] is None  # never the nearest
 
@@ -317,7 +317,7 @@ def test_a_cost_that_is_none_is_set_aside(tmp_path: Path, cost: object) -> None:
     runs = write(tmp_path / "runs.json", {"tool:m": {"cost_usd": cost}})
     agents = {"tool:m": ASV / "agent.json"}
     result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, runs=runs))
-    assert result.rejected == 1
+    assert result.rejected_count == 1
     assert result.to_dict()["agents"]["tool:m"]["task_cost_usd"] is None
 
 
@@ -407,4 +407,4 @@ def test_an_entry_without_results_is_set_aside(tmp_path: Path) -> None:
     tests = write(tmp_path / "tests.json", {"tool:m": {"faild": 1}})
     agents = {"tool:m": ASV / "agent.json"}
     result = speedup(TaskFiles(nop=ASV / "nop.json", oracle=ASV / "oracle.json", agents=agents, tests=tests))
-    assert result.rejected == 1
+    assert result.rejected_count == 1

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from steelyard.errors import UnreadableFile
-from steelyard.formats import TimingFile, contradictions, parse_json, read_timings
+from steelyard.files import parse_json
+from steelyard.formats import TimingFile, contradictions, read_timings
 from steelyard.records import Timing, TimingSummary
 from steelyard.workflow import TaskFiles, speedup
 
@@ -69,7 +70,7 @@ def test_every_side_of_a_task_is_looked_at(tmp_path: Path) -> None:
     found = [finding for finding in result.findings if finding.code == "contradicting_timings"]
     assert [finding.where for finding in found] == [str(path) for path in paths]
     assert result.to_dict()["agents"]["tool:m"]["task_speedup"] == 1.0  # the samples are used on all sides
-    assert result.rejected == 0
+    assert result.rejected_count == 0
 
 
 def test_a_stated_advantage_that_is_not_the_difference_is_a_finding(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_the_unit_vector_as_stated_speedups() -> None:
 
 
 def test_field_names_are_exactly_the_specifications() -> None:
-    found = measured(attempt(UNIT_NOP, UNIT_ORACLE, UNIT_AGENT, tests=GOOD)).as_dict(many=False)
+    found = measured(attempt(UNIT_NOP, UNIT_ORACLE, UNIT_AGENT, tests=GOOD)).result(many=False).to_dict()
     assert set(found["agents"]["tool:model"]) == PAYLOAD_FIELDS
     assert set(found["summary"]["tool:model"]) == SUMMARY_FIELDS
     assert {"accuracy", "pass@k", "total_cost", "cost_by_agent_model"} <= set(found["run"])
@@ -98,7 +98,7 @@ def test_field_names_are_exactly_the_specifications() -> None:
 
 
 def test_nothing_valid_is_missing_and_not_parity() -> None:
-    found = measured(attempt({"a.time_x": 1.0}, {"a.time_x": None}, {"a.time_x": 1.0})).as_dict(many=False)
+    found = measured(attempt({"a.time_x": 1.0}, {"a.time_x": None}, {"a.time_x": 1.0})).result(many=False).to_dict()
     payload = found["agents"]["tool:model"]
     assert payload["task_speedup"] is None
     assert payload["agent_advantage"] is None
@@ -196,7 +196,10 @@ def test_permuting_benchmarks_changes_not_a_bit(task: tuple[dict[str, list[float
     order = sorted(task[0])
     random.Random(seed).shuffle(order)
     shuffled = [{name: one[name] for name in order} for one in task]
-    assert measured(attempt(*task)).as_dict(many=False) == measured(attempt(*shuffled)).as_dict(many=False)
+    assert (
+        measured(attempt(*task)).result(many=False).to_dict()
+        == measured(attempt(*shuffled)).result(many=False).to_dict()
+    )
 
 
 @given(task=tasks())
@@ -220,7 +223,7 @@ def test_one_invalid_benchmark_changes_no_other(task: tuple[dict[str, list[float
     assert all(before[name] == after[name] for name in FIGURES)
     for name, entry in before["per_benchmark_speedups"].items():
         assert after["per_benchmark_speedups"][name] == entry
-    shape, again = one.as_dict(many=False), other.as_dict(many=False)
+    shape, again = one.result(many=False).to_dict(), other.result(many=False).to_dict()
     sure, still = (found["measures"]["tool:model"]["benchmarks"] for found in (shape, again))
     assert all(still[name] == entry for name, entry in sure.items())
 
@@ -231,9 +234,9 @@ def test_tasks_measured_together_are_as_if_measured_alone(
     first: tuple[dict[str, list[float]], ...], second: tuple[dict[str, list[float]], ...]
 ) -> None:
     pair = [attempt(*first, task="a"), attempt(*second, task="b")]
-    together = measured(*pair).as_dict(many=True)["tasks"]
+    together = measured(*pair).result(many=True).to_dict()["tasks"]
     for one in pair:
-        assert measured(one).as_dict(many=True)["tasks"][one.task] == together[one.task]
+        assert measured(one).result(many=True).to_dict()["tasks"][one.task] == together[one.task]
 
 
 # Failure

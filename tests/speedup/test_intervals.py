@@ -98,7 +98,7 @@ def test_bootstrap_weights_of_many_samples_keep_only_what_matters() -> None:
 def test_too_few_samples_have_no_interval() -> None:
     assert samples_needed(0.95) == 6
     found = measured(attempt({"a.time_x": [1.0] * 5}, {"a.time_x": [1.0] * 9}, {"a.time_x": [1.0] * 9}))
-    entry = found.as_dict(many=False)["measures"]["tool:model"]["benchmarks"]["a.time_x"]
+    entry = found.result(many=False).to_dict()["measures"]["tool:model"]["benchmarks"]["a.time_x"]
     assert entry["log_speedup_low"] is None
     assert entry["verdict"] == "unknown"
     assert entry["log_ratio_low"] == 0.0  # between two of nine there is one
@@ -109,7 +109,7 @@ def test_a_clear_change_is_faster_and_a_clear_loss_slower() -> None:
     for nop, agent, verdict in ((slow, fast, "faster"), (fast, slow, "slower"), (slow, slow, "unclear")):
         one = attempt({"a.time_x": nop}, {"a.time_x": nop}, {"a.time_x": agent})
         for rule in ("interval", "asv"):
-            found = measured(one, verdict=rule).as_dict(many=False)
+            found = measured(one, verdict=rule).result(many=False).to_dict()
             assert found["measures"]["tool:model"]["benchmarks"]["a.time_x"]["verdict"] == verdict
             share = found["measures"]["tool:model"]["significant_regressions"]
             assert share == (1.0 if verdict == "slower" else 0.0)

@@ -47,26 +47,32 @@ def test_the_summary_is_the_arithmetic_mean_over_tasks() -> None:
 def test_a_cost_of_0_gives_0_and_an_unknown_cost_gives_nothing() -> None:
     free = measured(run(4.0, tests=GOOD, cost_usd=0.0)).summaries["tool:model"]
     assert free["cost_weighted_advantage"] == 0.0
-    unknown = measured(run(4.0, tests=GOOD)).as_dict(many=False)
+    unknown = measured(run(4.0, tests=GOOD)).result(many=False).to_dict()
     assert unknown["summary"]["tool:model"]["cost_weighted_advantage"] is None
     assert unknown["summary_missing"]["tool:model"]["cost_weighted_advantage"] == "no task's cost is known"
 
 
 def test_a_total_with_an_unknown_part_is_unknown() -> None:
-    found = measured(run(4.0, task="a", cost_usd=1.0), run(4.0, task="b")).as_dict(many=True)
+    found = measured(run(4.0, task="a", cost_usd=1.0), run(4.0, task="b")).result(many=True).to_dict()
     assert found["summary"]["tool:model"]["mean_cost_per_task"] == 1.0
     assert found["summary"]["tool:model"]["total_cost"] is None
     assert found["run"]["cost_by_agent_model"] == {"tool:model": None}
 
 
 def test_a_task_of_which_only_some_attempts_state_a_cost_has_none() -> None:
-    found = measured(
-        run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2), run(4.0, task="b", cost_usd=3.0)
-    ).as_dict(many=True)
+    found = (
+        measured(
+            run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2), run(4.0, task="b", cost_usd=3.0)
+        )
+        .result(many=True)
+        .to_dict()
+    )
     assert found["summary"]["tool:model"]["mean_cost_per_task"] == 3.0  # b alone; half of what a took is not its cost
     assert found["summary_counts"]["tool:model"]["mean_cost_per_task"] == {"n": 1, "of": 2}
     assert found["overall"]["tool:model"]["on_cost_front"] is None
-    only = measured(run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2)).as_dict(many=False)
+    only = (
+        measured(run(4.0, task="a", number=1, cost_usd=1.0), run(4.0, task="a", number=2)).result(many=False).to_dict()
+    )
     assert only["summary"]["tool:model"]["mean_cost_per_task"] is None
     assert only["summary_missing"]["tool:model"]["mean_cost_per_task"] == "no task's cost is known"
 
@@ -131,7 +137,7 @@ def test_attempting_every_task_again_with_the_same_outcome_changes_no_mean(
 
 def test_a_task_without_a_success_is_unknown_while_an_attempt_is() -> None:
     unknown = measured(run(4.0, task="a", tests=BAD), run(4.0, task="a", number=2), run(4.0, task="b", tests=GOOD))
-    found = unknown.as_dict(many=True)
+    found = unknown.result(many=True).to_dict()
     assert found["summary"]["tool:model"]["accuracy"] == 1.0
     assert found["summary_counts"]["tool:model"]["accuracy"] == {"n": 1, "of": 2}
     assert found["run"]["counts"]["accuracy"] == {"n": 1, "of": 2}
@@ -139,9 +145,13 @@ def test_a_task_without_a_success_is_unknown_while_an_attempt_is() -> None:
 
 def test_every_mean_says_from_how_many_tasks_it_was_made() -> None:
     nothing = attempt(NOP, {"a.time_x": None}, NOP, task="c", tests=GOOD)
-    found = measured(
-        run(4.0, task="a", tests=GOOD, cost_usd=1.0), run(2.5, task="b", tests=BAD, trajectory_length=4), nothing
-    ).as_dict(many=True)
+    found = (
+        measured(
+            run(4.0, task="a", tests=GOOD, cost_usd=1.0), run(2.5, task="b", tests=BAD, trajectory_length=4), nothing
+        )
+        .result(many=True)
+        .to_dict()
+    )
     counts = found["summary_counts"]["tool:model"]
     assert counts["mean_speedup"] == counts["agent_advantage_level2"] == {"n": 2, "of": 3}
     assert counts["mean_cost_per_task"] == counts["mean_trajectory_length"] == {"n": 1, "of": 3}
@@ -155,7 +165,7 @@ def test_every_mean_says_from_how_many_tasks_it_was_made() -> None:
 def test_a_verdict_that_is_unknown_hides_no_other_tasks_pass_at_k() -> None:
     scored = [run(4.0, task="a", number=number, tests=tests) for number, tests in ((1, GOOD), (2, BAD))]
     unscored = [run(4.0, task="b", tests=GOOD), run(4.0, task="b", number=2)]
-    found = measured(*scored, *unscored).as_dict(many=True)
+    found = measured(*scored, *unscored).result(many=True).to_dict()
     assert found["summary"]["tool:model"]["pass@k"] == {"1": 0.75, "2": 1.0}  # (1/2 + 1) / 2; only a has two
     counts = found["summary_counts"]["tool:model"]["pass@k"]
     assert counts == {"1": {"n": 2, "of": 2}, "2": {"n": 1, "of": 2}}
@@ -163,7 +173,7 @@ def test_a_verdict_that_is_unknown_hides_no_other_tasks_pass_at_k() -> None:
 
 def test_a_larger_k_stands_apart_over_the_tasks_that_allow_it() -> None:
     often = [run(4.0, task="a", number=number, tests=tests) for number, tests in ((1, GOOD), (2, BAD), (3, BAD))]
-    found = measured(*often, run(4.0, task="b", tests=GOOD)).as_dict(many=True)
+    found = measured(*often, run(4.0, task="b", tests=GOOD)).result(many=True).to_dict()
     assert found["summary"]["tool:model"]["pass@k"] == {"1": pytest.approx(2 / 3)}  # the smallest number of attempts
     ours = found["overall"]["tool:model"]
     assert ours["pass@k_beyond"] == {"2": pytest.approx(2 / 3), "3": 1.0}
@@ -300,7 +310,7 @@ def test_lengths_counted_in_different_ways_are_a_finding() -> None:
 
 def test_the_order_of_attempts_changes_nothing() -> None:
     attempts = [run(3.0 + at, agent=f"a{at % 2}:m", task=f"t{at}", tests=GOOD, cost_usd=float(at)) for at in range(6)]
-    assert measured(*attempts).as_dict(many=True) == measured(*reversed(attempts)).as_dict(many=True)
+    assert measured(*attempts).result(many=True).to_dict() == measured(*reversed(attempts)).result(many=True).to_dict()
 
 
 def test_the_tree_has_geometric_means_at_every_branch() -> None:
@@ -319,7 +329,7 @@ def test_the_tree_has_geometric_means_at_every_branch() -> None:
 
 
 def test_missing_values_have_reasons() -> None:
-    found = measured(run(2.0)).as_dict(many=False)
+    found = measured(run(2.0)).result(many=False).to_dict()
     payload, reasons = found["agents"]["tool:model"], found["missing"]["tool:model"]
     assert {name for name, value in payload.items() if value is None} == set(reasons)
     assert not any(isinstance(value, Missing) for value in payload.values())

@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from steelyard.errors import UnreadableFile
-from steelyard.formats import TimingFile, open_timings, read_timings, read_trials, trajectory_of, usage_of
-from steelyard.formats._timing_files import timing_formats
+from steelyard.formats import (
+    TimingFile,
+    open_timings,
+    read_timings,
+    read_trials,
+    trajectory_of,
+    usage_of,
+)
+from steelyard.formats._catalog import each_timing_format
 from steelyard.formats._trajectories import LoggedUsage, Trajectory
 from steelyard.records import BenchmarkPlace, Missing, Timing, place_of
 
@@ -151,7 +158,7 @@ def test_a_gzip_file_of_several_parts_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.formats._timing_format.MAX_BYTES", 10_000)
+    monkeypatch.setattr("steelyard.files._whole_texts.MAX_BYTES", 10_000)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 1_000_000))
     with pytest.raises(UnreadableFile, match="larger than"):
         read_timings(tmp_path / "bomb.json.gz")
@@ -259,10 +266,10 @@ def test_copied_steps_of_a_trajectory_are_not_counted_again(tmp_path: Path) -> N
     assert trajectory_of([tmp_path / "trajectory.json"]) == Trajectory(1, "json_log")
 
 
-def test_every_source_has_a_name_and_a_title() -> None:
-    names = [source.name for source in timing_formats()]
+def test_every_timing_format_has_a_name_and_a_title() -> None:
+    names = [source.name for source in each_timing_format()]
     assert names == sorted(set(names))
-    assert all(source.title for source in timing_formats())
+    assert all(source.title for source in each_timing_format())
 
 
 JSON = st.recursive(

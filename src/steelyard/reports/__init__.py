@@ -7,6 +7,25 @@ from typing import TYPE_CHECKING
 from steelyard._doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.reports._arena_lines import (
+        bias_lines as bias_lines,
+        change_lines as change_lines,
+        evaluation_lines as evaluation_lines,
+        event_line as event_line,
+        history_lines as history_lines,
+        outlier_lines as outlier_lines,
+        profile_lines as profile_lines,
+        receipt_lines as receipt_lines,
+        rescored_line as rescored_line,
+        task_heading_lines as task_heading_lines,
+        task_lines as task_lines,
+    )
+    from steelyard.reports._arena_tables import (
+        baselines_table as baselines_table,
+        leaders_tables as leaders_tables,
+        standings_line as standings_line,
+        standings_table as standings_table,
+    )
     from steelyard.reports._comparisons import (
         comparison_lines as comparison_lines,
         comparison_tables as comparison_tables,
@@ -22,16 +41,11 @@ if TYPE_CHECKING:
         gate_table as gate_table,
     )
     from steelyard.reports._html import (
-        measurement_html as measurement_html,
+        result_html as result_html,
     )
     from steelyard.reports._judges import (
         judge_lines as judge_lines,
         judge_tables as judge_tables,
-    )
-    from steelyard.reports._measurement_files import (
-        MEASUREMENT_ENDINGS as MEASUREMENT_ENDINGS,
-        csv_text as csv_text,
-        write_measurement as write_measurement,
     )
     from steelyard.reports._measurement_tables import (
         DASH as DASH,
@@ -44,15 +58,24 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._plain_text import (
         clean as clean,
+        counted as counted,
         json_text as json_text,
     )
     from steelyard.reports._reading import (
         reading_tables as reading_tables,
     )
+    from steelyard.reports._repeatability_files import (
+        RepeatabilityFiles as RepeatabilityFiles,
+    )
     from steelyard.reports._repeatability_tables import (
         MOST_BARS as MOST_BARS,
         distance_bars as distance_bars,
         repeatability_table as repeatability_table,
+    )
+    from steelyard.reports._result_files import (
+        RESULT_ENDINGS as RESULT_ENDINGS,
+        csv_text as csv_text,
+        write_result as write_result,
     )
     from steelyard.reports._run_files import (
         RUN_FILE_ENDINGS as RUN_FILE_ENDINGS,
@@ -60,9 +83,7 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._speedups import (
         benchmark_tree as benchmark_tree,
-        speedup_csv as speedup_csv,
-        speedup_rows as speedup_rows,
-        speedup_tables as speedup_tables,
+        speedup_table as speedup_table,
     )
     from steelyard.reports._terminal_tables import (
         add_row as add_row,

@@ -11,10 +11,9 @@ from steelyard.records import key_text
 from steelyard.reports._measurement_tables import ARROWS, DASH
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
-from steelyard.standings import (
+from steelyard.results import (
     Comparison,
     Flip,
-    Interval,
     Judged,
     Pair,
     Ranking,
@@ -66,7 +65,7 @@ def _lettered(label: str, letter: str) -> str:
 
 
 def _cells(judged: Judged) -> list[str]:
-    difference = judged.found
+    difference = judged.difference
     declared = catalog()[difference.metric]
     p_value = DASH if judged.adjusted_p is None else f"{judged.adjusted_p:.3g}"
     return [
@@ -74,7 +73,7 @@ def _cells(judged: Judged) -> list[str]:
         DASH if difference.a is None else level_of(difference.a, declared.unit),
         DASH if difference.b is None else level_of(difference.b, declared.unit),
         DASH if difference.value is None else amount(difference.value, declared.unit, signed=True),
-        range_text(difference.interval, declared.unit),
+        range_text(difference.interval.low, difference.interval.high, declared.unit),
         p_value,
         DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
         f"{difference.tasks:,}",
@@ -82,18 +81,18 @@ def _cells(judged: Judged) -> list[str]:
     ]
 
 
-def range_text(interval: Interval, unit: str) -> str:
-    """The limits, without the unit."""
-    if interval.low is None or interval.high is None:
+def range_text(low: float | None, high: float | None, unit: str) -> str:
+    """The limits of an interval, without the unit."""
+    if low is None or high is None:
         return DASH
-    return f"{amount(interval.low, unit, bare=True)} to {amount(interval.high, unit, bare=True)}"
+    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}"
 
 
 def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
-    judged = next((candidate for candidate in pair.metrics if candidate.found.metric == "pass_rate"), None)
-    if judged is None or not (judged.found.gained or judged.found.lost):
+    judged = next((candidate for candidate in pair.metrics if candidate.difference.metric == "pass_rate"), None)
+    if judged is None or not (judged.difference.gained or judged.difference.lost):
         return
-    difference = judged.found
+    difference = judged.difference
     same = difference.tasks - len(difference.gained) - len(difference.lost)
     counts = f"{len(difference.gained):,} gained, {len(difference.lost):,} lost, {same:,} as before"
     table = plain_table(f"Tasks that flip from {a} to {pair.b.label}: {counts}")
@@ -126,7 +125,7 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
     if result.order == "bradley-terry":
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
-    table.add_column(f"{result.options.level * 100:g} % interval", justify="right")
+    table.add_column(f"{result.level * 100:g} % interval", justify="right")
     for title in ("cost a run", "cost of pass", "Pareto"):
         table.add_column(title, justify="right")
     table.add_column("runs", justify="right")
@@ -137,7 +136,7 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
             *(clean(key_text(value)) for value in place.key.values()),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
-            range_text(place.score, declared.unit),
+            range_text(place.score.low, place.score.high, declared.unit),
             _cost_text(place),
             DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
             _front_text(place),

@@ -68,12 +68,10 @@ def _figure(group: Group, name: str, figure: str) -> str:
 
 
 def _across(explanation: GroupsExplanation, across: Across) -> Table:
-    name = explanation.declared.name
     rest = ", ".join(f"{key} {value}" for key, value in across.key.items())
     table = plain_table(f"{explanation.declared.title}{f', {rest}' if rest else ''}")
-    based = any(spec.scope == "base" for spec in explanation.declared.inputs.values())
-    values = across.uplift if based else {"all tiers": across.values[name]}
-    table.add_column(f"against {across.base}" if based else "")
+    values = explanation.across_values(across)
+    table.add_column(f"against {across.base}" if values is across.uplift else "")
     table.add_column(explanation.declared.title.lower(), justify="right")
     for tier, value in values.items():
         add_row(table, clean(tier), _value_text(value, explanation.declared.unit))

@@ -11,7 +11,7 @@ from steelyard.reports._comparisons import range_text
 from steelyard.reports._measurement_tables import DASH
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
-from steelyard.standings import Gate, RuleCheck, amount, level_of, tasks_text
+from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
 
 MARKS = {"holds": "✅", "fails": "❌", "cannot be told": "❔"}
 HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", "result")
@@ -29,6 +29,7 @@ def gate_table(result: Gate) -> Table:
 
 def _cells(check: RuleCheck) -> list[str]:
     unit = catalog()[check.rule.metric].unit
+    interval = check.difference.interval
     known = check.baseline is not None and check.candidate is not None
     gap = (check.candidate or 0.0) - (check.baseline or 0.0)
     return [
@@ -36,8 +37,8 @@ def _cells(check: RuleCheck) -> list[str]:
         DASH if check.baseline is None else level_of(check.baseline, unit),
         DASH if check.candidate is None else level_of(check.candidate, unit),
         amount(gap, unit, signed=True) if known else DASH,
-        range_text(check.found.interval, unit) + (" (from the limit)" if check.rule.relative else ""),
-        f"{check.found.tasks:,}",
+        range_text(interval.low, interval.high, unit) + (" (from the limit)" if check.rule.relative else ""),
+        f"{check.difference.tasks:,}",
         check.result,
     ]
 
@@ -57,8 +58,8 @@ def gate_markdown(result: Gate) -> str:
         lines += ["", f"<details><summary>{len(warnings)} findings</summary>", ""]
         lines += [f"- {_escaped(finding.message)}" for finding in warnings[:50]]
         lines += ["", "</details>"]
-    level = f"{result.options.level * 100:g} %"
-    lines += ["", f"Intervals at {level}, profile {_escaped(result.profile)}, seed {result.options.seed}.", ""]
+    level = f"{result.level * 100:g} %"
+    lines += ["", f"Intervals at {level}, profile {_escaped(result.profile)}, seed {result.seed}.", ""]
     return "\n".join(lines)
 
 

@@ -1,19 +1,43 @@
-"""Measurements as an HTML table, for notebooks."""
+"""Results as HTML tables, for notebooks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from steelyard.metrics import catalog
 from steelyard.reports._measurement_tables import DASH, OVERVIEW, heading, number_text
-from steelyard.results import GroupValue, Measurement
+from steelyard.results import GroupValue, Measurement, Result
+
+ROWS_SHOWN = 100
 
 
-def measurement_html(result: Measurement) -> str:
-    """The overview table; every text is escaped, since names come from logs."""
+def result_html(result: Result) -> str:
+    """The result as a table: a measurement's overview, else its rows. Every text is escaped: names come from logs."""
+    return _overview(result) if isinstance(result, Measurement) else _rows(result)
+
+
+def _rows(result: Result) -> str:
+    rows = result.to_dicts()
+    cells = [[_cell(value) for value in row.values()] for row in rows[:ROWS_SHOWN]]
+    more = len(rows) - len(cells)
+    caption = repr(result) + (f"; {more:,} more rows" if more else "")
+    return _table(caption, list(rows[0]) if rows else [], cells)
+
+
+def _cell(value: object) -> str:
+    return DASH if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _overview(result: Measurement) -> str:
     shown = [(name, statistic) for name, statistic in OVERVIEW if all(name in group.metrics for group in result.groups)]
     titles = [*result.by, "runs", *(heading(name, statistic) for name, statistic in shown), "grade"]
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
     rows = []
     for group in result.groups:
         cells = [DASH if value is None else str(value) for value in group.key.values()]
@@ -23,6 +47,5 @@ def measurement_html(result: Measurement) -> str:
             figure = value.value if isinstance(value, GroupValue) else getattr(value, statistic)
             cells.append(number_text(figure, catalog()[name].unit))
         cells.append(group.grade or DASH)
-        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    caption = escape(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}")
-    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        rows.append(cells)
+    return _table(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}", titles, rows)

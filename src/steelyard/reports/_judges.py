@@ -9,7 +9,7 @@ from rich.table import Table
 from steelyard.reports._measurement_tables import DASH
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
-from steelyard.standings import Agreement, Interval, JudgeRecord, Judges
+from steelyard.results import Agreement, JudgeRecord, Judges
 
 TASKS_SHOWN = 30
 WORDS = ((0.8, "agree well"), (0.667, "agree enough for tentative conclusions"), (0.0, "agree too little to rely on"))
@@ -47,7 +47,11 @@ def _agreement_sentence(result: Judges) -> str:
     if alpha.estimate is None:
         return f"Whether the {count} judges agree cannot be told: {alpha.reason}."
     words = next((word for least, word in WORDS if alpha.estimate >= least), "disagree more than chance would")
-    limits = f", {alpha.level * 100:g} % interval {_range(alpha)}" if alpha.known else f"; no interval: {alpha.reason}"
+    limits = (
+        f", {alpha.level * 100:g} % interval {_range(alpha.low, alpha.high)}"
+        if alpha.known
+        else f"; no interval: {alpha.reason}"
+    )
     return f"The {count} judges {words}: alpha {alpha.estimate:.3f} on {_count(result.overall.runs, 'run')}{limits}."
 
 
@@ -59,14 +63,12 @@ def _strictness(record: JudgeRecord) -> str | None:
     kind = "strict" if severity.estimate < 0 else "lenient"
     return (
         f"{record.judge} is {kind}: {abs(severity.estimate):.3f} {side} the others on the same runs"
-        f" ({_range(severity)})."
+        f" ({_range(severity.low, severity.high)})."
     )
 
 
-def _range(interval: Interval) -> str:
-    if interval.low is None or interval.high is None:
-        return DASH
-    return f"{interval.low:.3f} to {interval.high:.3f}"
+def _range(low: float | None, high: float | None) -> str:
+    return DASH if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
 def _number(value: float | None) -> str:
@@ -90,7 +92,7 @@ def judge_tables(result: Judges) -> Iterator[Table]:
             f"{record.runs:,}",
             _number(record.mean),
             _signed(record.severity.estimate),
-            _range(record.severity),
+            _range(record.severity.low, record.severity.high),
             _signed(record.mean_error),
             f"{record.differing:,} of {record.checked:,}" if record.checked else DASH,
             f"{record.contradictions:,}",
@@ -132,7 +134,7 @@ def _agreement_cells(agreement: Agreement) -> list[str]:
     return [
         f"{agreement.runs:,}",
         _number(agreement.scores.estimate),
-        _range(agreement.scores),
+        _range(agreement.scores.low, agreement.scores.high),
         _number(agreement.votes.estimate),
         _number(agreement.fleiss),
         f"{agreement.split:,} of {agreement.voted:,}",

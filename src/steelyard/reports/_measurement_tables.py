@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from steelyard.metrics import catalog
-from steelyard.records import key_text, tier_meaning
-from steelyard.results import STATISTICS, Group, GroupValue, Measurement, Statistics
-
-if TYPE_CHECKING:
-    from steelyard.standings import Interval
+from steelyard.records import key_text, sum_in_order, tier_meaning
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.results import STATISTICS, Group, GroupValue, Measurement, Statistics
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 DASH = "-"
@@ -99,14 +95,15 @@ def group_key_text(group: Group, name: str) -> str:
 def cell_text(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
     """The number, with "count of N" behind it when not all runs have one."""
     if isinstance(value, GroupValue):
-        text = number_text(value.value, unit) + _range_text(value.interval, unit)
+        text = number_text(value.value, unit) + _range_text(value, "value", unit)
         return f"{text} ({value.count:,} of {n:,})" if value.value is not None and value.missing else text
-    text = number_text(getattr(value, statistic), unit) + _range_text(value.intervals.get(statistic), unit)
+    text = number_text(getattr(value, statistic), unit) + _range_text(value, statistic, unit)
     return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
 
 
-def _range_text(interval: Interval | None, unit: str) -> str:
+def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> str:
     """The limits behind a figure; a new line, so that columns stay narrow."""
+    interval = value.interval if isinstance(value, GroupValue) else value.intervals.get(statistic)
     if interval is None or interval.low is None:
         return ""
     return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
@@ -155,7 +152,7 @@ def _components(result: Measurement) -> Table:
     for group in result.groups:
         cells = [group_key_text(group, name) for name in result.by] or ["all"]
         tokens = [part.tokens for part in group.components.values() if part.tokens is not None]
-        cells.append(f"{sum(tokens):,.0f}" if tokens else DASH)
+        cells.append(f"{sum_in_order(tokens):,.0f}" if tokens else DASH)
         for name in types:
             part = group.components.get(name)
             cells.append(f"{_percent(part.token_share)} / {_percent(part.cost_share)}" if part else DASH)

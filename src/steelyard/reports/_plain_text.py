@@ -17,6 +17,15 @@ def clean(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """The count with its noun.
+
+    >>> counted(1, "submission"), counted(1000, "submission")
+    ('1 submission', '1,000 submissions')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def json_text(value: Any) -> str:  # Any: a JSON value
     """Strict JSON, indented: byte for byte what Python's own writer gives, in a third of the time.
 

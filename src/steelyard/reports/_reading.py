@@ -23,16 +23,16 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
     if len(summary.formats) > 1:
         table.add_row("all", *_cells(summary.total), style="bold")
     yield table
-    if not (summary.formats or summary.unknown or summary.set_aside.count):
+    if not (summary.formats or summary.unknown or summary.rejected_count):
         yield "no file was found"
     if summary.unknown:
         unknown = len(summary.unknown)
         yield "1 file was not recognized" if unknown == 1 else f"{unknown:,} files were not recognized"
     if summary.archives:
         yield "1 archive was opened" if summary.archives == 1 else f"{summary.archives:,} archives were opened"
-    if summary.set_aside.count:
+    if summary.rejected_count:
         yield _set_aside(summary)
-        more = summary.set_aside.count - sum(number for _, number in summary.reasons()[:REASONS_SHOWN])
+        more = summary.rejected_count - sum(number for _, number in summary.reasons[:REASONS_SHOWN])
         if more:
             yield f"... and {more:,} more for other reasons; --json lists them"
 
@@ -42,7 +42,7 @@ def _set_aside(summary: ReadSummary) -> Table:
     table.add_column("set aside", justify="right")
     for heading in ("reason", "first seen in", "what to do"):
         table.add_column(heading, overflow="fold")  # a place that is cut short names no file
-    for first, number in summary.reasons()[:REASONS_SHOWN]:
+    for first, number in summary.reasons[:REASONS_SHOWN]:
         add_row(table, f"{number:,}", first.reason, first.where, first.advice)
     return table
 

@@ -1,12 +1,9 @@
-"""Speedups for people: a table of agents, a tree of benchmarks with bars, and CSV."""
+"""Speedups for people: a table of agents, and a tree of benchmarks with bars."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -16,8 +13,7 @@ from rich.tree import Tree
 from steelyard.metrics import catalog
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row
-
-Fields = Mapping[str, Any]  # Any: JSON values, as `steelyard speedup --json` prints them
+from steelyard.results import BenchmarkNode, SpeedupResult
 
 DASH = "-"
 BAR = 20
@@ -25,12 +21,9 @@ BAR = 20
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
-def speedup_tables(result: Fields) -> Iterator[Table]:
-    """The table of each task with one row an agent, and over tasks a table of agents."""
-    if "agents" in result:
-        yield _task_table(f"one task, profile {result['profile']}", result)
-        return
-    yield _overall_table(result)
+def speedup_table(result: SpeedupResult) -> Table:
+    """The table of one task's files with one row an attempt, or over tasks one row an agent."""
+    return _overall_table(result) if result.many else _task_table(result)
 
 
 def _table(title: str) -> Table:
@@ -42,37 +35,35 @@ def _heading(name: str) -> str:
     return f"{declared.title}\n{ARROWS[declared.better]}".rstrip()
 
 
-_TASK_COLUMNS = (
-    ("task_speedup", "agents"),
-    ("agent_advantage", "agents"),
-    ("agent_advantage_level1", "agents"),
-    ("agent_advantage_level2", "agents"),
-    ("agent_advantage_level3", "agents"),
-    ("log_advantage", "measures"),
-    ("speedup_ratio_gmean", "measures"),
-    ("worst_speedup", "measures"),
-    ("significant_regressions", "measures"),
+_OF_PAYLOAD = (
+    "task_speedup",
+    "agent_advantage",
+    "agent_advantage_level1",
+    "agent_advantage_level2",
+    "agent_advantage_level3",
 )
+_OF_MEASURES = ("log_advantage", "speedup_ratio_gmean", "worst_speedup", "significant_regressions")
 
 
-def _task_table(title: str, result: Fields) -> Table:
-    table = _table(title)
+def _task_table(result: SpeedupResult) -> Table:
+    table = _table(f"one task, profile {result.profile}")
     table.add_column("agent", no_wrap=True)
     table.add_column("valid", justify="right")
     table.add_column("success")
-    for name, _ in _TASK_COLUMNS:
+    for name in (*_OF_PAYLOAD, *_OF_MEASURES):
         table.add_column(_heading(name), justify="right")
     table.add_column("cost\nUSD ↓", justify="right")
-    for key, payload in result["agents"].items():
-        counts = f"{payload['num_valid_benchmarks']} of {payload['num_benchmarks']}"
-        shown = [_number(result[part][key][name]) for name, part in _TASK_COLUMNS]
-        add_row(table, key, counts, _flag(payload["success"]), *shown, _number(payload["task_cost_usd"]))
+    for _, key, attempt in result.placed():
+        payload = attempt.payload
+        counts = f"{payload.num_valid_benchmarks} of {payload.num_benchmarks}"
+        shown = [_number(getattr(payload, name)) for name in _OF_PAYLOAD]
+        shown += [_number(attempt.measures[name]) for name in _OF_MEASURES]
+        add_row(table, key, counts, _flag(payload.success), *shown, _number(payload.task_cost_usd))
     return table
 
 
-def _overall_table(result: Fields) -> Table:
-    attempts = sum(n for agents in result["coverage"].values() for n in agents.values())
-    table = _table(f"{attempts:,} attempts at {len(result['coverage']):,} tasks, profile {result['profile']}")
+def _overall_table(result: SpeedupResult) -> Table:
+    table = _table(f"{len(result.attempts):,} attempts at {len(result.coverage):,} tasks, profile {result.profile}")
     table.add_column("agent", no_wrap=True)
     table.add_column("tasks", justify="right")
     table.add_column("valid", justify="right")
@@ -82,8 +73,8 @@ def _overall_table(result: Fields) -> Table:
     for name in ("accuracy", "mean_cost_per_task", "mean_trajectory_length"):
         table.add_column(_heading(name), justify="right")
     table.add_column("on cost\nfront")
-    for key, summary in result["summary"].items():
-        ours, counts = result["overall"][key], result["summary_counts"][key]
+    for key, of_agent in result.summaries.items():
+        summary, counts, ours = of_agent.fields, of_agent.counts, result.overall[key]
         interval = ours["log_advantage_interval"]
         ends = DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}"
         add_row(
@@ -109,11 +100,11 @@ def _number(value: float | None) -> str:
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.3f}"
 
 
-def _share(count: Fields) -> str:
+def _share(count: Mapping[str, int]) -> str:
     return f"{count['n']} of {count['of']}"
 
 
-def _counted(value: float | None, count: Fields) -> str:
+def _counted(value: float | None, count: Mapping[str, int]) -> str:
     """The number, and below it from how many tasks it was made where that is not all of them."""
     partly = value is not None and count["n"] < count["of"]
     return f"{_number(value)}\n({_share(count)})" if partly else _number(value)
@@ -123,7 +114,7 @@ def _flag(value: bool | None) -> str:
     return {True: "yes", False: "no", None: DASH}[value]
 
 
-def benchmark_tree(title: str, root: Fields) -> Tree:
+def benchmark_tree(title: str, root: BenchmarkNode) -> Tree:
     """The benchmarks by module, class and function, with bars on a log scale: to the right faster, left slower."""
     longest = max((abs(math.log(value)) for value in _speedups(root)), default=0.0)
     tree = Tree(Text.assemble((clean(title), "bold"), "  ", _line(root, longest)))
@@ -131,70 +122,24 @@ def benchmark_tree(title: str, root: Fields) -> Tree:
     return tree
 
 
-def _speedups(node: Fields) -> Iterator[float]:
-    if node["agent"] is not None:
-        yield node["agent"]
-    for child in node.get("children", ()):
+def _speedups(node: BenchmarkNode) -> Iterator[float]:
+    if node.agent is not None:
+        yield node.agent
+    for child in node.children:
         yield from _speedups(child)
 
 
-def _grow(tree: Tree, node: Fields, longest: float) -> None:
-    for child in node.get("children", ()):
-        _grow(tree.add(Text.assemble(clean(child["label"]), "  ", _line(child, longest))), child, longest)
+def _grow(tree: Tree, node: BenchmarkNode, longest: float) -> None:
+    for child in node.children:
+        _grow(tree.add(Text.assemble(clean(child.label), "  ", _line(child, longest))), child, longest)
 
 
-def _line(node: Fields, longest: float) -> Text:
-    agent, oracle = node["agent"], node["oracle"]
-    if agent is None:
-        return Text(f"no valid benchmark of {node['size']}", style="dim")
+def _line(node: BenchmarkNode, longest: float) -> Text:
+    agent, oracle = node.agent, node.oracle
+    if agent is None or oracle is None:
+        return Text(f"no valid benchmark of {node.size}", style="dim")
     cells = round(abs(math.log(agent)) / longest * BAR) if longest > 0 else 0
     bar = ("◀" if agent < 1 else "▶") + "█" * cells if cells else "|"
     ahead = "green" if agent >= oracle else "yellow" if agent >= 1 else "red"
-    share = "" if node["valid"] == node["size"] else f", {node['valid']} of {node['size']} valid"
+    share = "" if node.valid == node.size else f", {node.valid} of {node.size} valid"
     return Text.assemble(f"{agent:.3g}x (expert {oracle:.3g}x{share}) ", (bar, ahead))
-
-
-def speedup_csv(result: Fields, *, benchmarks: bool = False) -> str:
-    """One line an attempt, or with `benchmarks` one line a benchmark; missing values are empty cells."""
-    rows = speedup_rows(result, benchmarks=benchmarks)
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue()
-
-
-def speedup_rows(result: Fields, *, benchmarks: bool = False) -> list[dict[str, Any]]:
-    """One flat row an attempt, or with `benchmarks` one a benchmark; None where a value is missing."""
-    return list(_benchmark_rows(result) if benchmarks else _attempt_rows(result))
-
-
-def _tasks(result: Fields) -> Mapping[str, Fields]:
-    tasks: Mapping[str, Fields] = result["tasks"] if "tasks" in result else {next(iter(result["coverage"])): result}
-    return tasks
-
-
-def _attempt_rows(result: Fields) -> Iterator[dict[str, Any]]:
-    for task, parts in _tasks(result).items():
-        for key, payload in parts["agents"].items():
-            fields = payload | parts["measures"][key]
-            plain = {name: value for name, value in fields.items() if name not in _NESTED}
-            yield {"profile": result["profile"], "task": task, "agent": key, **plain}
-
-
-_NESTED = frozenset(
-    {"per_benchmark_speedups", "pytest_summary", "snapshot_summary", "benchmarks", "missing", "advantage_by_level"}
-)
-
-
-def _benchmark_rows(result: Fields) -> Iterator[dict[str, Any]]:
-    for task, parts in _tasks(result).items():
-        for key, payload in parts["agents"].items():
-            sure = parts["measures"][key]["benchmarks"]
-            for name, speedups in payload["per_benchmark_speedups"].items():
-                yield (
-                    {"profile": result["profile"], "task": task, "agent": key, "benchmark": name}
-                    | speedups
-                    | sure.get(name, {})
-                )

@@ -7,12 +7,96 @@ from typing import TYPE_CHECKING
 from steelyard._doors import open_door
 
 if TYPE_CHECKING:
-    from steelyard.results._group_explanation import (
-        GroupsExplanation as GroupsExplanation,
+    from steelyard.results._amounts import (
+        amount as amount,
+        level_of as level_of,
+        tasks_text as tasks_text,
     )
-    from steelyard.results._json_shapes import (
-        number as number,
-        numbers as numbers,
+    from steelyard.results._arena_evaluations import (
+        Evaluation as Evaluation,
+        Mover as Mover,
+        ProfileComparison as ProfileComparison,
+        ScoreReason as ScoreReason,
+        TaskUnderProfiles as TaskUnderProfiles,
+    )
+    from steelyard.results._arena_history import (
+        ArenaEvent as ArenaEvent,
+        ScoreHistory as ScoreHistory,
+        ScoreMoment as ScoreMoment,
+        SendingRound as SendingRound,
+        StandingChange as StandingChange,
+        StandingChanges as StandingChanges,
+        TaskChanges as TaskChanges,
+    )
+    from steelyard.results._arena_receipts import (
+        AddedTasks as AddedTasks,
+        CriterionResult as CriterionResult,
+        Receipt as Receipt,
+        Submitted as Submitted,
+    )
+    from steelyard.results._arena_standings import (
+        Advantage as Advantage,
+        AllStandings as AllStandings,
+        Leader as Leader,
+        Leaderboard as Leaderboard,
+        LeaderKey as LeaderKey,
+        Outlier as Outlier,
+        Outliers as Outliers,
+        Policy as Policy,
+        RankedScore as RankedScore,
+        ScoredBy as ScoredBy,
+        ScoreInterval as ScoreInterval,
+        Standing as Standing,
+        Standings as Standings,
+        ToolBias as ToolBias,
+    )
+    from steelyard.results._arena_tasks import (
+        ArenaSettings as ArenaSettings,
+        CombinationBaseline as CombinationBaseline,
+        FilesKept as FilesKept,
+        Rescored as Rescored,
+        TaskDetails as TaskDetails,
+        TaskList as TaskList,
+    )
+    from steelyard.results._canons import (
+        Canons as Canons,
+    )
+    from steelyard.results._comparison import (
+        ComparedSide as ComparedSide,
+        Comparison as Comparison,
+        Correction as Correction,
+        Coverage as Coverage,
+        Difference as Difference,
+        Flip as Flip,
+        Judged as Judged,
+        Pair as Pair,
+        Verdict as Verdict,
+    )
+    from steelyard.results._doctor import (
+        DoctorCheck as DoctorCheck,
+        DoctorReport as DoctorReport,
+    )
+    from steelyard.results._explanations import (
+        Explanation as Explanation,
+        GroupsExplanation as GroupsExplanation,
+        RunExplanation as RunExplanation,
+    )
+    from steelyard.results._gate import (
+        Gate as Gate,
+        GateVerdict as GateVerdict,
+        Rule as Rule,
+        RuleCheck as RuleCheck,
+    )
+    from steelyard.results._judges import (
+        Agreement as Agreement,
+        JudgeRecord as JudgeRecord,
+        Judges as Judges,
+    )
+    from steelyard.results._manners import (
+        Result as Result,
+        Row as Row,
+        json_number as json_number,
+        versioned as versioned,
     )
     from steelyard.results._measurement import (
         STATISTICS as STATISTICS,
@@ -22,25 +106,35 @@ if TYPE_CHECKING:
         GroupValue as GroupValue,
         Measurement as Measurement,
         Statistics as Statistics,
-        json_number as json_number,
+    )
+    from steelyard.results._ranking import (
+        Order as Order,
+        Ranking as Ranking,
+        RankPlace as RankPlace,
     )
     from steelyard.results._read_summary import (
         FormatCount as FormatCount,
         ReadSummary as ReadSummary,
     )
-    from steelyard.results._receipts import (
-        CriterionResult as CriterionResult,
-        Receipt as Receipt,
-    )
     from steelyard.results._repeatability import (
         CanonFacts as CanonFacts,
-        CsvLogs as CsvLogs,
         OutputSample as OutputSample,
         PromptResult as PromptResult,
         RepairStep as RepairStep,
+        Repeatability as Repeatability,
         Versions as Versions,
-        plain as plain,
-        prompts_json as prompts_json,
+    )
+    from steelyard.results._speedup import (
+        BenchmarkNode as BenchmarkNode,
+        BenchmarkSpeedup as BenchmarkSpeedup,
+        Payload as Payload,
+        SpeedupAttempt as SpeedupAttempt,
+        SpeedupResult as SpeedupResult,
+        SpeedupSummary as SpeedupSummary,
+    )
+    from steelyard.results._store_upgrade import (
+        AppliedMigration as AppliedMigration,
+        StoreUpgrade as StoreUpgrade,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import MissingExtra
 from steelyard.records import Finding, Rejected, finding_dict, key_label, set_aside_findings
+from steelyard.results._manners import Result, json_number, json_numbers, polars_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     import polars as pl
 
-    from steelyard.standings import Interval
+    from steelyard.statistics import Interval
 
 STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev")
 
@@ -90,8 +89,8 @@ class Across:
     values: Mapping[str, GroupValue]
 
 
-@dataclass(frozen=True)
-class Measurement:
+@dataclass(frozen=True, repr=False)
+class Measurement(Result):
     """The result of measuring runs. In a notebook it shows itself as a table."""
 
     profile: str
@@ -101,21 +100,24 @@ class Measurement:
     across: tuple[Across, ...]
     findings: tuple[Finding, ...]
     n: int
-    rejected: tuple[Rejected, ...] = field(default=(), repr=False)
+    rejected: tuple[Rejected, ...] = ()
     rejected_count: int = 0
     interval: str = "none"
     """How ranges were asked for."""
     level: float = 0.95
     """The level of the ranges."""
 
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The documented JSON shape; infinity is the string "Infinity"."""
+    def _about(self) -> str:
+        by = f" by {','.join(self.by)}" if self.by else ""
+        return f"{self.n:,} runs in {len(self.groups):,} groups{by}, profile {self.profile}"
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
             "profile": self.profile,
             "prices": self.prices,
             "by": list(self.by),
             "n": self.n,
-            **({"interval": self.interval, "level": self.level} if self.interval != "none" else {}),
+            **({"interval": self.interval, "confidence": self.level} if self.interval != "none" else {}),
             "groups": [_group_dict(group) for group in self.groups],
             "across": _across_dict(self.across),
             "findings": [finding_dict(finding) for finding in self.all_findings],
@@ -154,28 +156,7 @@ class Measurement:
             figures = ("value", "mean", "median")
             numbers |= {f"{figure}_{end}": pl.Float64 for figure in figures for end in ("low", "high")}
             texts |= {f"{figure}_method": pl.String for figure in figures}
-        return pl.DataFrame(self.to_dicts(), schema_overrides={**numbers, **counts, **texts}, infer_schema_length=None)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row a group and metric, as a pandas frame."""
-        try:
-            import pandas as pd  # heavy and optional
-        except ImportError as error:
-            raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
-        return pd.DataFrame(self.to_dicts())
-
-    def _repr_html_(self) -> str:
-        from steelyard.reports import measurement_html  # only a notebook needs it
-
-        return measurement_html(self)
-
-
-def json_number(value: float | None) -> float | str | None:
-    """A number as strict JSON holds it."""
-    if value is None or math.isfinite(value):
-        return value
-    assert not math.isnan(value), "a missing value is None, never NaN"
-    return "Infinity" if value > 0 else "-Infinity"
+        return polars_frame(self.to_dicts(), **numbers, **counts, **texts)
 
 
 def _group_dict(group: Group) -> dict[str, Any]:  # Any: JSON values
@@ -204,9 +185,9 @@ def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON
         shape = {name: json_number(getattr(value, name)) for name in STATISTICS}
         shape |= {"count": value.count, "missing": value.missing}
     if isinstance(value, Statistics) and value.intervals:
-        shape["intervals"] = {name: _interval_dict(interval) for name, interval in value.intervals.items()}
+        shape["intervals"] = {name: json_numbers(interval.as_dict()) for name, interval in value.intervals.items()}
     if isinstance(value, GroupValue) and value.interval:
-        shape["interval"] = _interval_dict(value.interval)
+        shape["interval"] = json_numbers(value.interval.as_dict())
     reason = value.reason or (_why_no_deviation(value) if isinstance(value, Statistics) else None)
     return shape | ({"reason": reason} if reason else {})
 
@@ -217,12 +198,6 @@ def _why_no_deviation(value: Statistics) -> str | None:
         return None
     infinite = value.max is not None and math.isinf(value.max)
     return "std_dev is missing: " + ("a value is infinite" if infinite else "one value has no sample deviation")
-
-
-def _interval_dict(interval: Interval) -> dict[str, Any]:  # Any: JSON values
-    return {
-        name: json_number(value) if isinstance(value, float) else value for name, value in interval.as_dict().items()
-    }
 
 
 def _limits(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: cells of any type

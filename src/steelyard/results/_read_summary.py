@@ -1,15 +1,16 @@
-"""What a reading found: files, runs, calls, tokens and cost by format, and what was set aside."""
+"""What `read` gives beside the runs: files, runs, calls, tokens and cost by format, and what was set aside."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.records import TOKEN_KINDS, Call, Finding, Rejected, SetAside, Usage, finding_dict
+from steelyard.records import TOKEN_KINDS, Finding, Rejected, finding_dict, sum_in_order
+from steelyard.results._manners import Result
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormatCount:
     """What one format gave. A sum to which no run has anything to say is None, never 0."""
 
@@ -18,7 +19,7 @@ class FormatCount:
     calls: int | None = None
     """Model calls in the runs that list theirs."""
     calls_known_runs: int = 0
-    tokens: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS))
+    tokens: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS))
     """Tokens by kind, in the runs that state them."""
     tokens_known_runs: int = 0
     tokens_unknown_runs: int = 0
@@ -34,41 +35,6 @@ class FormatCount:
         total: int | None = _sum(*self.tokens.values())
         return total
 
-    def add(self, other: FormatCount) -> None:
-        """Both together."""
-        self.tokens = {kind: _sum(self.tokens[kind], other.tokens[kind]) for kind in TOKEN_KINDS}
-        for name in self.__slots__:
-            if name != "tokens":
-                setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
-
-    def add_calls(self, calls: Sequence[Call] | None) -> None:
-        """Counts one run's calls, if it lists them; a sum over a model's calls does not say how many they were."""
-        if calls is not None and not any(call.summed for call in calls):
-            self.calls = (self.calls or 0) + len(calls)
-            self.calls_known_runs += 1
-
-    def add_usage(self, usage: Usage | None) -> None:
-        """Counts one run's tokens, if it states any."""
-        stated = [] if usage is None else [(kind, n) for kind in TOKEN_KINDS if (n := getattr(usage, kind)) is not None]
-        if not stated:
-            self.tokens_unknown_runs += 1
-            return
-        self.tokens_known_runs += 1
-        tokens = self.tokens
-        for kind, count in stated:
-            tokens[kind] = (tokens[kind] or 0) + count
-
-    def add_cost(self, cost: float | None, *, bound: bool) -> None:
-        """Counts one run's cost: known, a lower bound, or not known."""
-        if cost is None:
-            self.cost_unknown_runs += 1
-        elif bound:
-            self.cost_lower_bound_usd = (self.cost_lower_bound_usd or 0.0) + cost
-            self.cost_lower_bound_runs += 1
-        else:
-            self.cost_known_usd = (self.cost_known_usd or 0.0) + cost
-            self.cost_known_runs += 1
-
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The counts for `--json`."""
         counts = {name: getattr(self, name) for name in self.__slots__} | {"total_tokens": self.total_tokens}
@@ -81,35 +47,49 @@ class FormatCount:
         return counts
 
 
-@dataclass(slots=True)
-class ReadSummary:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReadSummary(Result):
     """What a reading found."""
 
-    formats: dict[str, FormatCount]
-    archives: int = 0
-    unknown: tuple[str, ...] = ()
-    looked_in: tuple[str, ...] = ()
-    book: str = ""
-    outside: int = 0
+    formats: Mapping[str, FormatCount]
+    archives: int
+    unknown: tuple[str, ...]
+    """Files of no known format."""
+    looked_in: tuple[str, ...]
+    """Where logs were looked for, when no path was given."""
+    book: str
+    """The price book."""
+    outside: int
     """Runs left out by `since` and `until`."""
-    set_aside: SetAside = field(default_factory=SetAside)
-    findings: list[Finding] = field(default_factory=list)
-    findings_count: int = 0
+    rejected: tuple[Rejected, ...]
+    """The first records that were set aside."""
+    rejected_count: int
+    reasons: tuple[tuple[Rejected, int], ...]
+    """The first record of each reason for which some were set aside, the most frequent reason first."""
+    findings: tuple[Finding, ...]
+    """The first findings."""
+    findings_count: int
 
     @property
     def total(self) -> FormatCount:
         """All formats together."""
-        total = FormatCount()
-        for count in self.formats.values():
-            total.add(count)
-        return total
+        counts = list(self.formats.values())
+        sums = {name: _sum(*(getattr(count, name) for count in counts)) for name in _counts(FormatCount())}
+        tokens = {kind: _sum(*(count.tokens[kind] for count in counts)) for kind in TOKEN_KINDS}
+        return FormatCount(tokens=tokens, **{name: value for name, value in sums.items() if value is not None})
 
-    def reasons(self) -> list[tuple[Rejected, int]]:
-        """The first record of each reason for which some were set aside, the most frequent reason first."""
-        return sorted(self.set_aside.by_reason.values(), key=lambda counted: (-counted[1], counted[0].reason))
+    def _about(self) -> str:
+        set_aside = f", {self.rejected_count:,} set aside" if self.rejected_count else ""
+        return f"{self.total.runs:,} runs in {len(self.formats)} formats{set_aside}"
 
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The shape that `--json` prints."""
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a format."""
+        return [
+            {"format": name, **_counts(count), **count.tokens, "total_tokens": count.total_tokens}
+            for name, count in self.formats.items()
+        ]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
             "formats": {name: count.to_dict() for name, count in self.formats.items()},
             "total": self.total.to_dict(),
@@ -119,14 +99,19 @@ class ReadSummary:
             "looked_in": list(self.looked_in),
             "left_out_by_time": self.outside,
             "set_aside": [
-                {**finding_dict(rejected.as_finding()), "hint": rejected.advice} for rejected in self.set_aside.listed
+                {**finding_dict(rejected.as_finding()), "hint": rejected.advice} for rejected in self.rejected
             ],
-            "set_aside_count": self.set_aside.count,
+            "set_aside_count": self.rejected_count,
             "findings": [finding_dict(finding) for finding in self.findings],
         }
+
+
+def _counts(count: FormatCount) -> dict[str, Any]:  # Any: whole numbers or dollars
+    """The counts that are one number."""
+    return {name: getattr(count, name) for name in count.__slots__ if name != "tokens"}
 
 
 def _sum(*values: Any) -> Any:  # Any: whole numbers or dollars
     """The sum of the values that are known; None when none is."""
     known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    return sum_in_order(known) if known else None

@@ -1,18 +1,15 @@
-"""What repeatability found, prompt by prompt: records, their JSON and their CSV rows."""
+"""What `repeat` gives: how alike the outputs of each prompt are, before and after repair."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from pathlib import Path
-from typing import IO, Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from steelyard.metrics import catalog
-from steelyard.records import Finding, Missing
-from steelyard.reports import check_folder, writing
+from steelyard.records import Finding, Rejected
+from steelyard.results._manners import Result, versioned
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,106 +128,41 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
             shape["samples"] = [msgspec.to_builtins(sample) for sample in self.samples]
         return shape
 
-
-def prompts_json(
-    results: Sequence[PromptResult], findings: Sequence[Finding], *, samples: bool = False
-) -> list[dict[str, Any]]:  # Any: JSON values
-    """One object a prompt; what is to be said of the whole input stands first among the findings of the first."""
-    shapes = [result.to_dict(samples=samples) for result in results]
-    if shapes:
-        shapes[0]["findings"] = [*(msgspec.to_builtins(finding) for finding in findings), *shapes[0]["findings"]]
-    return shapes
+    def row(self) -> dict[str, Any]:  # Any: cells of any type
+        """The metrics as one flat row, with the versions they depend on."""
+        names = sorted(metric.name for metric in catalog().at("prompt"))
+        values = {name: self.metrics.get(name) for name in names}
+        return {"prompt": self.prompt, "n": self.n, "tau": self.tau, **values, **self.versions.on_rows()}
 
 
-def plain(values: dict[str, float | Missing]) -> tuple[dict[str, float | None], dict[str, str]]:
-    """Numbers with null where there is none, and the reasons beside."""
-    numbers = {name: None if isinstance(value, Missing) else value for name, value in values.items()}
-    return numbers, {name: value.reason for name, value in values.items() if isinstance(value, Missing)}
+@dataclass(frozen=True, repr=False)
+class Repeatability(Result):
+    """The prompts in the order given, and what was set aside."""
 
+    prompts: tuple[PromptResult, ...]
+    rejected: tuple[Rejected, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What is to be said of the whole input: the records that were set aside, contracts that nothing used."""
 
-class CsvLogs:
-    """Four CSV files in a folder, written prompt by prompt in full precision; every row carries the versions."""
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """The findings of the whole input, then those of each prompt."""
+        return (*self.findings, *(finding for prompt in self.prompts for finding in prompt.findings))
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._opened = ExitStack()
-        self._writers: dict[str, Any] = {}  # Any: csv has no public name for its writers
+    def _about(self) -> str:
+        outputs = sum(prompt.n for prompt in self.prompts)
+        return f"{len(self.prompts):,} prompts, {outputs:,} outputs"
 
-    def __enter__(self) -> Self:
-        check_folder(self.folder)
-        with writing(self.folder):
-            self.folder.mkdir(exist_ok=True)
-        return self
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a prompt."""
+        return [prompt.row() for prompt in self.prompts]
 
-    def __exit__(self, *_error: object) -> None:
-        self._opened.close()
+    def to_dict(self, *, samples: bool = False) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape; with `samples`, every output too."""
+        return versioned(self._shape(samples=samples))
 
-    def write(self, results: Iterable[PromptResult]) -> Iterator[PromptResult]:
-        """Each result, once its rows are written."""
-        for result in results:
-            for sample in result.samples:
-                for stage in ("pre", "post"):
-                    self._row(f"distances_{stage}.csv", _distance_row(result, sample, stage))
-                if sample.repair_ended:
-                    self._row("repairs.csv", _repair_row(result, sample))
-            self._row("metrics_summary.csv", _summary_row(result))
-            yield result
-
-    def _row(self, name: str, row: dict[str, Any]) -> None:
-        if name not in self._writers:
-            file: IO[str] = self._opened.enter_context((self.folder / name).open("w", encoding="utf-8", newline=""))
-            self._writers[name] = csv.DictWriter(file, row.keys(), lineterminator="\n")
-            self._writers[name].writeheader()
-        self._writers[name].writerow({key: _cell(value) for key, value in row.items()})
-
-
-def _cell(value: Any) -> Any:  # Any: what a CSV cell can hold
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"  # a spreadsheet would run it as a formula
-    return value
-
-
-def _distance_row(result: PromptResult, sample: OutputSample, stage: str) -> dict[str, Any]:
-    return {
-        "prompt": result.prompt,
-        "sample": sample.sample,
-        "run": sample.run,
-        "stage": stage,
-        "signature": sample.signature_pre if stage == "pre" else sample.signature_post,
-        "d": sample.d_pre if stage == "pre" else sample.d_post,
-        "compliant": sample.compliant_pre if stage == "pre" else sample.compliant_post,
-        "fell_back": sample.fell_back,
-        "approximate": sample.approximate,
-        **result.versions.on_rows(),
-    }
-
-
-def _repair_row(result: PromptResult, sample: OutputSample) -> dict[str, Any]:
-    return {
-        "prompt": result.prompt,
-        "sample": sample.sample,
-        "run": sample.run,
-        "before_signature": sample.signature_pre,
-        "after_signature": sample.signature_post,
-        "d_before": sample.d_pre,
-        "d_after": sample.d_post,
-        "steps": ";".join(step.step for step in sample.steps),
-        "success": sample.d_post == 0,
-        "reason": sample.repair_ended,
-        "repair_version": result.versions.repair,
-        **result.versions.on_rows(),
-    }
-
-
-def _summary_row(result: PromptResult) -> dict[str, Any]:
-    names = sorted(metric.name for metric in catalog().at("prompt"))
-    values = {name: result.metrics.get(name) for name in names}
-    return {
-        "prompt": result.prompt,
-        "n": result.n,
-        "tau": result.tau,
-        **values,
-        **result.versions.on_rows(),
-    }
+    def _shape(self, *, samples: bool = False) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "prompts": [prompt.to_dict(samples=samples) for prompt in self.prompts],
+            "findings": [msgspec.to_builtins(finding) for finding in self.findings],
+        }

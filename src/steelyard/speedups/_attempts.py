@@ -1,4 +1,4 @@
-"""Everything that is known of a set of attempts, and its JSON shape."""
+"""Everything that is known of a set of attempts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import msgspec
-
 from steelyard.records import Finding
+from steelyard.results import BenchmarkNode, SpeedupAttempt, SpeedupResult, SpeedupSummary
 from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable, table_of
-from steelyard.speedups._benchmark_tree import Node, tree_of
+from steelyard.speedups._benchmark_tree import tree_of
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of
-from steelyard.speedups._payload import Payload, payloads
+from steelyard.speedups._payload import payloads
 from steelyard.speedups._speedup_findings import coverage, dominant, findings_of
-from steelyard.speedups._summary import SpeedupSummary, by_agent, fronts, overall, run_figures, summary
+from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
 
 Fields = dict[str, Any]  # Any: JSON values
 
@@ -73,51 +72,39 @@ class Speedups:
             findings += dominant(fields["largest_share"], fields["tasks"], "task", self.options, key)
         return findings
 
-    def tree(self, index: int) -> Node:
+    def tree(self, index: int) -> BenchmarkNode:
         """The tree of one attempt."""
         return tree_of(self.table, index)
 
-    def as_dict(self, *, many: bool) -> Fields:
-        """The JSON shape, in dictionaries and lists only: `agents` for one task, `tasks` for many."""
-        return self._shape(many=many, plain=True)
-
-    def as_json(self, *, many: bool) -> bytes:
-        """The same as indented JSON text, without making the dictionaries first."""
-        return msgspec.json.format(msgspec.json.encode(self._shape(many=many, plain=False)), indent=2)
-
-    def _shape(self, *, many: bool, plain: bool) -> Fields:
-        parts: Fields = {"profile": self.profile}
-        if many:
-            parts["tasks"] = {}
-        else:
-            parts |= {"agents": {}, "measures": {}, "missing": {}}
-        each_payload = payloads(self.table, plain=plain)
-        for index, (attempt, (payload, reasons)) in enumerate(zip(self.table.attempts, each_payload, strict=True)):
-            task = parts
-            if many:
-                task = parts["tasks"].setdefault(attempt.trial, {"agents": {}, "measures": {}, "missing": {}})
-            self._add(task, index, msgspec.structs.asdict(payload) if plain else payload, reasons)
-        parts["summary"] = self.summaries
-        parts["summary_missing"] = {key: agent_summary.missing for key, agent_summary in self._summaries.items()}
-        parts["summary_counts"] = {key: agent_summary.counts for key, agent_summary in self._summaries.items()}
-        parts["overall"] = self.overall
-        parts["run"] = run_figures(self.table)
-        parts["coverage"] = coverage(self.table.attempts)
-        parts["findings"] = [_finding(finding) for finding in self.findings]
-        return parts
-
-    def _add(self, task: Fields, index: int, payload: Payload | Fields, reasons: dict[str, str]) -> None:
-        attempt = self.table.attempts[index]
-        key = attempt.agent
-        if key in task["agents"]:  # one task given with several attempts of an agent
-            key = f"{key}#{attempt.number}"
-        task["agents"][key], task["missing"][key] = payload, reasons
-        benchmarks = {} if self.surety is None else benchmark_measures(self.table, index, self.surety)
-        task["measures"][key] = self.measured[index] | {"benchmarks": benchmarks}
-
-
-def _finding(finding: Finding) -> Fields:
-    return {"code": finding.code, "severity": finding.severity, "message": finding.message, "where": finding.where}
+    def result(self, *, many: bool, rejected_count: int = 0) -> SpeedupResult:
+        """All of it as a record; trees only of one task's files, since nobody draws a thousand of them."""
+        attempts = tuple(
+            SpeedupAttempt(
+                trial=attempt.trial,
+                number=attempt.number,
+                agent=attempt.agent,
+                payload=payload,
+                missing=reasons,
+                measures=self.measured[index],
+                benchmarks={} if self.surety is None else benchmark_measures(self.table, index, self.surety),
+                tree=None if many else self.tree(index),
+            )
+            for index, (attempt, (payload, reasons)) in enumerate(
+                zip(self.table.attempts, payloads(self.table), strict=True)
+            )
+        )
+        return SpeedupResult(
+            profile=self.profile,
+            many=many,
+            attempts=attempts,
+            summaries=self._summaries,
+            overall=self.overall,
+            run=run_figures(self.table),
+            coverage=coverage(self.table.attempts),
+            findings=tuple(self.findings),
+            usable=bool(self.table.valid.any()),
+            rejected_count=rejected_count,
+        )
 
 
 def speedups_of(

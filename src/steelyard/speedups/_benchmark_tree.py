@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from steelyard.metrics import geometric_mean
+from steelyard.results import BenchmarkNode
 from steelyard.speedups._benchmark_table import BenchmarkTable
 from steelyard.speedups._sides import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A branch or leaf of the tree with its geometric means."""
-
-    label: str
-    agent: float | None
-    """Geometric mean of the agent's speedups below it; None where nothing counts."""
-    oracle: float | None
-    """The expert's."""
-    size: int
-    """Benchmarks below it, valid or not."""
-    valid: int
-    children: tuple[Node, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The node and all below it."""
-        own = {"label": self.label, "agent": self.agent, "oracle": self.oracle, "size": self.size, "valid": self.valid}
-        return own | ({"children": [child.as_dict() for child in self.children]} if self.children else {})
-
-
-def tree_of(table: BenchmarkTable, index: int) -> Node:
+def tree_of(table: BenchmarkTable, index: int) -> BenchmarkNode:
     """The tree of one attempt; its root is the overall level."""
     attempt, rows = table.attempts[index], table.rows(index)
     paths: dict[tuple[str, ...], list[int]] = {}
@@ -44,7 +22,9 @@ def tree_of(table: BenchmarkTable, index: int) -> Node:
     return _node(table, "overall", sorted(paths.items()), depth=0)
 
 
-def _node(table: BenchmarkTable, label: str, paths: list[tuple[tuple[str, ...], list[int]]], *, depth: int) -> Node:
+def _node(
+    table: BenchmarkTable, label: str, paths: list[tuple[tuple[str, ...], list[int]]], *, depth: int
+) -> BenchmarkNode:
     rows = [row for _, path_rows in paths for row in path_rows]
     branches: dict[str, list[tuple[tuple[str, ...], list[int]]]] = {}
     for path, path_rows in paths:
@@ -54,7 +34,7 @@ def _node(table: BenchmarkTable, label: str, paths: list[tuple[tuple[str, ...], 
     if [child.label for child in children] == [""]:
         children = ()  # a function without parameters is its own leaf
     counted = [row for row in rows if table.counted[row]]
-    return Node(
+    return BenchmarkNode(
         label=label,
         agent=_gmean(table.effective[counted]),
         oracle=_gmean(table.oracle[counted]),

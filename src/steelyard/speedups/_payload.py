@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from steelyard.records import Missing, Snapshot, TestResults
+from steelyard.results import BenchmarkSpeedup, Payload
 from steelyard.speedups._benchmark_table import BenchmarkTable
 from steelyard.speedups._failures import NO_TESTS
 from steelyard.speedups._sides import Floats
@@ -20,47 +20,11 @@ NO_VALID = Missing("no benchmark is valid under nop, oracle and agent")
 NO_SNAPSHOT = Missing("no snapshot is given")
 
 
-class BenchmarkSpeedup(msgspec.Struct, frozen=True, gc=False):
-    """One benchmark's entry. A record takes a quarter of a dictionary's memory, and there are millions of them."""
-
-    agent: float | None = msgspec.field(name="agent/nop")
-    """The agent's speedup over nop, after the failure rules; None where a side has no usable number."""
-    oracle: float | None = msgspec.field(name="oracle/nop")
-    """The expert's."""
-    advantage: float | None
-    """The agent's minus the expert's."""
-
-
-class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """The specification's fields of one attempt; None where a value is missing."""
-
-    per_benchmark_speedups: dict[str, BenchmarkSpeedup] | dict[str, Fields]
-    pytest_summary: dict[str, int | str] | None
-    snapshot_summary: dict[str, int | str | None] | None
-    pytest_failed: bool | None
-    snapshot_failed: bool
-    success: bool | None
-    fallback_to_baseline: bool
-    agent_advantage: float | None
-    agent_advantage_level1: float | None
-    agent_advantage_level2: float | None
-    agent_advantage_level3: float | None
-    agent_advantage_level4: float | None
-    num_benchmarks: int
-    num_valid_benchmarks: int
-    task_speedup: float | None
-    task_cost_usd: float | None
-    trajectory_length: int | None
-
-
-def payloads(table: BenchmarkTable, *, plain: bool = False) -> Iterator[tuple[Payload, dict[str, str]]]:
-    """The payload of each attempt in turn, and the reasons for what is missing in it.
-
-    With `plain` the benchmarks' entries are dictionaries: the same once written, dearer to make.
-    """
+def payloads(table: BenchmarkTable) -> Iterator[tuple[Payload, dict[str, str]]]:
+    """The payload of each attempt in turn, and the reasons for what is missing in it."""
     advantages, task_speedups = table.advantages.tolist(), table.task_speedup.tolist()
     sizes = np.diff(table.starts).tolist()
-    for index, (attempt, speedups) in enumerate(zip(table.attempts, _per_benchmark(table, plain=plain), strict=True)):
+    for index, (attempt, speedups) in enumerate(zip(table.attempts, _per_benchmark(table), strict=True)):
         levels = [_known(value) for value in advantages[index]]
         fields, reasons = without_missing(
             {
@@ -99,7 +63,7 @@ def _known(value: float) -> float | Missing:
     return value if math.isfinite(value) else NO_VALID
 
 
-def _per_benchmark(table: BenchmarkTable, *, plain: bool) -> Iterator[dict[str, BenchmarkSpeedup] | dict[str, Fields]]:
+def _per_benchmark(table: BenchmarkTable) -> Iterator[dict[str, BenchmarkSpeedup]]:
     """For each attempt its speedups by benchmark."""
     everything = bool(table.counted.all())
     as_list = _as_list if everything else nullable
@@ -115,13 +79,7 @@ def _per_benchmark(table: BenchmarkTable, *, plain: bool) -> Iterator[dict[str, 
         if not everything:
             shown = np.where(table.counted[rows], shown, table.agent[rows])
         columns = (as_list(shown), oracle, as_list(shown - table.oracle[rows]))
-        if plain:
-            yield {
-                name: {"agent/nop": mine, "oracle/nop": theirs, "advantage": gap}
-                for name, mine, theirs, gap in zip(names, *columns, strict=True)
-            }
-        else:
-            yield dict(zip(names, map(BenchmarkSpeedup, *columns), strict=True))
+        yield dict(zip(names, map(BenchmarkSpeedup, *columns), strict=True))
 
 
 def _as_list(values: Floats) -> list[Any]:  # Any: floats

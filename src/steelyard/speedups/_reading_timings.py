@@ -12,19 +12,16 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import BadInput, UnreadableFile
+from steelyard.files import amount, count, parse_json, read_text
 from steelyard.formats import (
     FCEVAL,
     LOG_SUFFIXES,
     NOT_THE_DIFFERENCE,
     TimingFile,
-    amount,
     contradiction,
     contradictions,
-    count,
     log_block,
     open_timings,
-    parse_json,
-    read_text,
     read_timings,
     read_trials,
     snapshot_of,

@@ -12,6 +12,7 @@ import numpy as np
 from steelyard import metrics
 from steelyard.metrics import mean
 from steelyard.records import Missing
+from steelyard.results import SpeedupSummary
 from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import without_missing
@@ -23,18 +24,6 @@ _NOTHING = Missing("no task has a valid benchmark")
 
 TASKS_TO_DRAW_FROM = 100
 """From so many tasks on, intervals from drawn tasks cover what they promise (docs/statistics.md)."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedupSummary:
-    """Run-level figures of one agent."""
-
-    fields: Fields
-    """The specification's, by its names; None where one is missing."""
-    missing: dict[str, str]
-    """Why."""
-    counts: Fields
-    """From how many tasks of how many each was made (`total_cost`: attempts)."""
 
 
 def by_agent(table: BenchmarkTable) -> dict[str, list[int]]:

@@ -8,7 +8,6 @@ from steelyard._doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.standings._choosing_intervals import (
-        Interval as Interval,
         check_method as check_method,
     )
     from steelyard.standings._choosing_runs import (
@@ -20,18 +19,10 @@ if TYPE_CHECKING:
         samples_of as samples_of,
     )
     from steelyard.standings._comparing import (
-        ComparedSide as ComparedSide,
-        Comparison as Comparison,
-        Coverage as Coverage,
-        Judged as Judged,
-        Pair as Pair,
         adjusted_p_values as adjusted_p_values,
         judge as judge,
     )
     from steelyard.standings._differences import (
-        Correction as Correction,
-        Difference as Difference,
-        Flip as Flip,
         StatisticsOptions as StatisticsOptions,
         difference as difference,
     )
@@ -40,16 +31,11 @@ if TYPE_CHECKING:
         places as places,
     )
     from steelyard.standings._gating import (
-        Gate as Gate,
-        Rule as Rule,
-        RuleCheck as RuleCheck,
         check as check,
+        read_rule as read_rule,
     )
     from steelyard.standings._judging import (
-        Agreement as Agreement,
         JudgedRun as JudgedRun,
-        JudgeRecord as JudgeRecord,
-        Judges as Judges,
         Rating as Rating,
         examine as examine,
     )
@@ -58,20 +44,12 @@ if TYPE_CHECKING:
         with_intervals as with_intervals,
     )
     from steelyard.standings._ranking import (
-        Order as Order,
-        Ranking as Ranking,
-        RankPlace as RankPlace,
         bands as bands,
     )
     from steelyard.standings._samples import (
         Mask as Mask,
         Samples as Samples,
         joined as joined,
-    )
-    from steelyard.standings._verdicts import (
-        amount as amount,
-        level_of as level_of,
-        tasks_text as tasks_text,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -31,18 +31,6 @@ from steelyard.statistics import (
     wilson_clustered,
 )
 
-__all__ = [
-    "METHODS",
-    "RATIOS",
-    "TOO_LARGE",
-    "TOTALS",
-    "Interval",
-    "check_method",
-    "group_intervals",
-    "inside",
-    "ratio_interval",
-]
-
 METHODS: dict[str, str] = {
     "auto": "the method that suits the metric and the runs",
     "none": "no intervals",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -12,16 +11,13 @@ from steelyard.engines import Key, LocalEngine
 from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile
-from steelyard.records import GROUP_KEYS, Missing, is_storable
+from steelyard.records import Chosen, Missing, conditions_of, is_storable
 from steelyard.standings._choosing_intervals import RATIOS, TOO_LARGE
 from steelyard.standings._samples import Mask, Samples
 from steelyard.statistics import Floats
 from steelyard.tables import RunTable
 
 Filter = Mapping[str, str]
-
-_PAIR = re.compile(r",(?=\s*\w+\s*=)")
-"""The comma before another `key=value`."""
 
 
 def needed_columns(metrics: Sequence[str]) -> list[str]:
@@ -64,7 +60,7 @@ def _computable(metric: str, values: Floats) -> Floats:
     return np.where(size < 1 / TOO_LARGE, 0.0, values)
 
 
-def read_filter(given: str | Mapping[str, str], *, option: str) -> dict[str, str]:
+def read_filter(given: Chosen, *, option: str) -> dict[str, str]:
     """`agent=X,model=Y`, or a mapping of the same, with every key known; a comma may stand in a value.
 
     >>> read_filter("agent=X, model=Y", option="--a")
@@ -72,24 +68,12 @@ def read_filter(given: str | Mapping[str, str], *, option: str) -> dict[str, str
     >>> read_filter("agent=Smith, John,model=Y", option="--a")
     {'agent': 'Smith, John', 'model': 'Y'}
     """
-    chosen: dict[str, str] = {}
-    for key, value in given.items() if isinstance(given, Mapping) else _pairs(given, option):
-        if key not in GROUP_KEYS:
-            raise UnknownName("key", str(key), GROUP_KEYS, where=option)
-        if key in chosen:
-            raise UsageError(f"{option} names {key!r} twice")
-        chosen[key] = str(value)
-    if not chosen:
-        raise UsageError(f"{option} chooses nothing", hint=f"{option} agent=NAME,model=NAME")
-    return chosen
-
-
-def _pairs(text: str, option: str) -> Iterator[tuple[str, str]]:
-    for part in filter(None, (piece.strip(" ,") for piece in _PAIR.split(text))):
-        key, equals, value = part.partition("=")
-        if not equals or not value:
-            raise UsageError(f"{option} {part!r} is not KEY=VALUE", hint=f"{option} agent=NAME,model=NAME")
-        yield key.strip(), value.strip()
+    conditions = conditions_of(given, option=option)
+    for condition in conditions:
+        if not condition.equal:
+            message = f"{option} chooses one configuration, so {condition.key} needs a value that it has"
+            raise UsageError(message, hint=f"{option} {condition.key}=NAME, and --where to leave runs out")
+    return {condition.key: condition.value for condition in conditions}
 
 
 def chosen_rows(table: RunTable, chosen: Filter, *, where: str) -> Mask:

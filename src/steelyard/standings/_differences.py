@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.errors import UnknownName
 from steelyard.metrics import catalog
 from steelyard.records import Missing
+from steelyard.results import Difference, Flip
 from steelyard.standings._choosing_intervals import RATIOS, inside
 from steelyard.standings._samples import Mask, Samples, TaskMeans
 from steelyard.statistics import (
@@ -38,7 +38,6 @@ FEW_DIFFER = 10
 """With ties among the tasks and fewer that differ, their spread is too uncertain for Student's interval."""
 
 PAIRED_METHODS = ("auto", "paired-t", "percentile", "bca")
-Correction = Literal["holm", "bh", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,55 +52,6 @@ class StatisticsOptions:
     def __post_init__(self) -> None:
         if self.method not in PAIRED_METHODS:
             raise UnknownName("method for a difference", self.method, PAIRED_METHODS)
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """A task on which the two sides differ."""
-
-    task: str
-    a: float
-    b: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """B minus A on the tasks that both have a value for."""
-
-    metric: str
-    a: float | None
-    """A's figure on the common tasks, each task counting the same."""
-    b: float | None
-    """B's figure on the common tasks."""
-    interval: Interval
-    """The difference and its range."""
-    test: Significance
-    """How surprising it would be without a difference."""
-    tasks: int
-    """Tasks on which both have a value."""
-    runs: tuple[int, int]
-    """Runs of A and of B on them that have a value."""
-    missing: tuple[int, int]
-    """Runs of A and of B on common tasks that have no value."""
-    spread: float | None = None
-    """Standard deviation of the differences over tasks; None where it is unknown."""
-    cliffs_delta: float | None = None
-    """Chance that a task mean of B exceeds one of A, minus the reverse."""
-    standardized: float | None = None
-    """Mean difference in units of its spread."""
-    detectable: float | None = None
-    """The smallest true difference that so many tasks would show with a chance of 80 %."""
-    gained: tuple[Flip, ...] = ()
-    """Tasks on which B is higher, the largest difference first."""
-    lost: tuple[Flip, ...] = ()
-    """Tasks on which B is lower, the largest difference first."""
-    bounds: SensitivityBounds | None = field(default=None)
-    """What the difference could be whatever the missing values were; None when none is missing or nothing bounds it."""
-
-    @property
-    def value(self) -> float | None:
-        """The difference itself."""
-        return self.interval.estimate
 
 
 def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: StatisticsOptions) -> Difference:

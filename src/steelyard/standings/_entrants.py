@@ -10,8 +10,9 @@ import numpy as np
 from steelyard.errors import NothingUsable
 from steelyard.metrics import catalog
 from steelyard.records import Finding, Missing, key_label
+from steelyard.results import Order, RankPlace
 from steelyard.standings._differences import StatisticsOptions
-from steelyard.standings._ranking import Order, RankPlace, common_tasks, competition_ranks, fronts, passes_of, scores_of
+from steelyard.standings._ranking import common_tasks, competition_ranks, fronts, passes_of, scores_of
 from steelyard.standings._samples import Mask, Samples, TaskMeans
 from steelyard.statistics import Floats, Ints
 

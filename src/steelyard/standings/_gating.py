@@ -4,49 +4,28 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, catalog
-from steelyard.records import Finding, finding_dict
-from steelyard.results import number, numbers
+from steelyard.results import Difference, GateVerdict, Rule, RuleCheck, amount, level_of, tasks_text
 from steelyard.standings._choosing_intervals import RATIOS
-from steelyard.standings._differences import FEW_DIFFER, Difference, StatisticsOptions, difference
+from steelyard.standings._differences import FEW_DIFFER, StatisticsOptions, difference
 from steelyard.standings._samples import Mask, Samples
-from steelyard.standings._verdicts import amount, level_of, tasks_text
 from steelyard.statistics import tasks_for_margin
-
-Result = Literal["holds", "fails", "cannot be told"]
-EXIT: dict[Result, int] = {"holds": 0, "fails": 3, "cannot be told": 4}
-"""The exit status of each result."""
 
 _RULE = re.compile(r"^\s*(?P<metric>\w+)\s*(?P<sign>>=|<=)\s*(?P<limit>[+-]?\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A limit on how far a metric may move from the baseline."""
-
-    text: str
-    metric: str
-    at_least: bool
-    """Whether the difference must be at least the limit, or at most."""
-    limit: float
-    """The limit of candidate minus baseline; with `relative`, as a share of the baseline's figure."""
-    relative: bool = False
-
-    @classmethod
-    def read(cls, text: str) -> Rule:
-        """The rule in `pass_rate >= -0.02` or `cost_usd <= +10%`."""
-        match = _RULE.match(text)
-        if match is None:
-            raise UsageError(f"{text!r} is not a rule", hint='--rule "pass_rate >= -0.02" or --rule "cost_usd <= +10%"')
-        declared = catalog()[match["metric"]]  # an unknown metric is answered with the nearest
-        relative = bool(match["percent"])
-        limit = float(match["limit"]) / (100 if relative else 1)
-        _check_reach(text, declared, limit, relative=relative)
-        return cls(" ".join(text.split()), declared.name, match["sign"] == ">=", limit, relative)
+def read_rule(text: str) -> Rule:
+    """The rule in `pass_rate >= -0.02` or `cost_usd <= +10%`."""
+    match = _RULE.match(text)
+    if match is None:
+        raise UsageError(f"{text!r} is not a rule", hint='--rule "pass_rate >= -0.02" or --rule "cost_usd <= +10%"')
+    declared = catalog()[match["metric"]]  # an unknown metric is answered with the nearest
+    relative = bool(match["percent"])
+    limit = float(match["limit"]) / (100 if relative else 1)
+    _check_reach(text, declared, limit, relative=relative)
+    return Rule(" ".join(text.split()), declared.name, match["sign"] == ">=", limit, relative)
 
 
 def _check_reach(text: str, declared: Metric, limit: float, *, relative: bool) -> None:
@@ -58,73 +37,6 @@ def _check_reach(text: str, declared: Metric, limit: float, *, relative: bool) -
         message = f"{text!r}: {declared.name} lies between {low:g} and {high:g}, so it cannot move by {abs(limit):g}"
         points = f" (points are hundredths: {limit / 100:g})" if declared.is_share else ""
         raise UsageError(message, hint=f"give a limit from {low - high:g} to {high - low:g}{points}")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleCheck:
-    """One rule held against the data."""
-
-    rule: Rule
-    result: Result
-    sentence: str
-    found: Difference
-    """Candidate minus baseline; for a relative rule, minus the baseline moved by the allowed share."""
-    baseline: float | None
-    candidate: float | None
-    needed: int | None
-    """Tasks at which the question would be settled if the difference stays; None when unknown or settled."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """All rules together: it fails when one fails, and cannot be told when none fails and one cannot be told."""
-
-    checks: tuple[RuleCheck, ...]
-    tasks: int
-    options: StatisticsOptions
-    profile: str
-    findings: tuple[Finding, ...] = field(default=())
-    rejected_count: int = 0
-
-    @property
-    def result(self) -> Result:
-        """The verdict over all rules."""
-        results = [check.result for check in self.checks]
-        for worst in ("fails", "cannot be told"):
-            if worst in results:
-                return worst
-        return "holds"
-
-    @property
-    def exit_code(self) -> int:
-        """0 holds, 3 fails, 4 cannot be told."""
-        return EXIT[self.result]
-
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The documented JSON shape."""
-        return {
-            "result": self.result,
-            "exit_code": self.exit_code,
-            "profile": self.profile,
-            "tasks": self.tasks,
-            "level": self.options.level,
-            "seed": self.options.seed,
-            "rules": [
-                {
-                    "rule": check.rule.text,
-                    "result": check.result,
-                    "sentence": check.sentence,
-                    "baseline": number(check.baseline),
-                    "candidate": number(check.candidate),
-                    "difference": numbers(check.found.interval.as_dict()),
-                    "limit": check.rule.limit,
-                    "relative": check.rule.relative,
-                    "tasks_needed": check.needed,
-                }
-                for check in self.checks
-            ],
-            "findings": [finding_dict(finding) for finding in self.findings],
-        }
 
 
 def check(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, *, options: StatisticsOptions) -> RuleCheck:
@@ -144,7 +56,7 @@ def check(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, *, opti
     return RuleCheck(rule, result, _sentence(rule, plain, tested, result, needed), tested, plain.a, plain.b, needed)
 
 
-def _result(rule: Rule, tested: Difference, limit: float) -> Result:
+def _result(rule: Rule, tested: Difference, limit: float) -> GateVerdict:
     low, high = tested.interval.low, tested.interval.high
     if _constant(tested):
         low = high = tested.value
@@ -170,7 +82,7 @@ def _constant(tested: Difference) -> bool:
     return same and tested.tasks >= FEW_DIFFER
 
 
-def _sentence(rule: Rule, plain: Difference, tested: Difference, result: Result, needed: int | None) -> str:
+def _sentence(rule: Rule, plain: Difference, tested: Difference, result: GateVerdict, needed: int | None) -> str:
     unit = catalog()[rule.metric].unit
     title = catalog()[rule.metric].title
     if _infinite(plain.a) != _infinite(plain.b) and plain.a is not None and plain.b is not None:
@@ -198,5 +110,5 @@ def _sentence(rule: Rule, plain: Difference, tested: Difference, result: Result,
     return f"{text}: the rule {_told(result)}{more}."
 
 
-def _told(result: Result) -> str:
+def _told(result: GateVerdict) -> str:
     return "cannot be told to hold or to fail" if result == "cannot be told" else result

@@ -15,12 +15,11 @@ from steelyard.standings._choosing_intervals import (
     METHODS,
     RATIOS,
     TOTALS,
-    Interval,
     group_intervals,
     inside,
     ratio_interval,
 )
-from steelyard.statistics import Floats, Ints, check_level, no_interval
+from steelyard.statistics import Floats, Interval, Ints, check_level, no_interval
 
 
 def with_intervals(

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import special
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
-from steelyard.records import Finding, Missing, finding_dict
-from steelyard.results import number, numbers
-from steelyard.standings._choosing_intervals import Interval, inside
+from steelyard.records import Missing
+from steelyard.results import Order
+from steelyard.standings._choosing_intervals import inside
 from steelyard.standings._differences import StatisticsOptions
 from steelyard.standings._samples import Mask, Samples, TaskMeans
 from steelyard.statistics import (
     Floats,
+    Interval,
     Ints,
     auto_means,
     bradley_terry,
@@ -33,8 +32,6 @@ from steelyard.statistics import (
     total_wins,
 )
 
-Order = Literal["mean", "bradley-terry", "ranked-pairs"]
-
 MOST_RANKED: dict[Order, int] = {"mean": 2_000, "bradley-terry": 200, "ranked-pairs": 500}
 """How many can be ranked: the work grows with the pairs, for ranked pairs with the cube."""
 
@@ -46,101 +43,6 @@ MOST_TRIES = 10
 
 PAIRS_BY_SIGNS = 200
 """Up to so many pairs are tested by flipping signs; above, random signs cannot reach the small p-values needed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankPlace:
-    """One competitor's standing."""
-
-    key: Mapping[str, str | int | None]
-    rank: int
-    """Its place by the figure alone; equals share the better one."""
-    best: int
-    """The best place that the data leave open."""
-    worst: int
-    """The worst place that the data leave open."""
-    score: Interval
-    """Mean over the common tasks, with its interval."""
-    strength: float | None = None
-    """Bradley-Terry strength, where asked for."""
-    cost_usd: float | None = None
-    """Mean cost of a run on the common tasks; None when a task's is unknown."""
-    cost_runs: int = 0
-    """How many of the runs state a cost, or have one by the price book: the mean is over these."""
-    cost_of_pass: float | None = None
-    """Mean cost over pass rate on the common tasks; None when either is unknown."""
-    on_front: bool | None = None
-    """Whether nobody has at least its score for no more money; None when its cost is unknown."""
-    front_share: float | None = None
-    """How often that is so when tasks are drawn anew."""
-    passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
-    """pass@k and pass^k for every k up to the largest number of scored attempts; `n` tasks have so many."""
-    tasks: int = 0
-    """The common tasks, of which the `n` of a pass@k are some."""
-    runs: int = 0
-
-    @property
-    def band(self) -> str:
-        """The places that the data leave open, as people write them."""
-        return str(self.best) if self.best == self.worst else f"{self.best}-{self.worst}"
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The result of ranking."""
-
-    by: tuple[str, ...]
-    on: str
-    order: Order
-    test: str
-    places: tuple[RankPlace, ...]
-    tasks: int
-    all_tasks: int
-    options: StatisticsOptions
-    profile: str
-    findings: tuple[Finding, ...] = ()
-    rejected_count: int = 0
-
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The documented JSON shape; infinity is the string "Infinity"."""
-        return {
-            "profile": self.profile,
-            "by": list(self.by),
-            "on": self.on,
-            "order": self.order,
-            "test": self.test,
-            "correction": "holm",
-            "tasks": {"common": self.tasks, "all": self.all_tasks},
-            "level": self.options.level,
-            "seed": self.options.seed,
-            "resamples": self.options.resamples,
-            "places": [_place_dict(place) for place in self.places],
-            "findings": [finding_dict(finding) for finding in self.findings],
-        }
-
-
-def _place_dict(place: RankPlace) -> dict[str, Any]:  # Any: JSON values
-    shape: dict[str, Any] = {
-        "key": dict(place.key),
-        "rank": place.rank,
-        "band": [place.best, place.worst],
-        "score": numbers(place.score.as_dict()),
-        "runs": place.runs,
-        "cost_usd": number(place.cost_usd),
-        "cost_runs": place.cost_runs,
-        "cost_of_pass": number(place.cost_of_pass),
-        "on_front": place.on_front,
-        "front_share": place.front_share,
-    }
-    if place.strength is not None:
-        shape["strength"] = place.strength
-    if place.passes:
-        for which, name in enumerate(("pass_at_k", "pass_all_k")):
-            shape[name] = {
-                str(k): numbers(pair[which].as_dict()) | {"missing": place.tasks - pair[which].n}
-                for k, pair in place.passes.items()
-            }
-    return shape
 
 
 def common_tasks(means: Sequence[TaskMeans]) -> Mask:

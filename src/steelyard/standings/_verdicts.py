@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 from steelyard.metrics import catalog
-from steelyard.standings._differences import Difference
+from steelyard.results import Difference, Verdict, amount, level_of, tasks_text
 from steelyard.statistics import tasks_needed
-
-Verdict = Literal["better", "worse", "differs", "not shown", "no difference", "cannot be told"]
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
@@ -36,37 +33,6 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
     return "better" if (value > 0) == (better == "higher") else "worse"
 
 
-def amount(value: float, unit: str, *, signed: bool = False, bare: bool = False) -> str:
-    """A difference as people say it: shares as points, the rest in their unit; `bare` leaves the unit out."""
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if math.isnan(value):  # infinity less infinity
-        return "-"
-    sign = "+" if signed else ""
-    match unit:
-        case "share":
-            number, word = f"{100 * value:{sign}.1f}", "points"
-        case "USD":
-            number, word = f"{value:{sign},.{_places(value)}f}", "USD"
-        case "tokens":
-            number, word = f"{value:{sign},.0f}", "tokens"
-        case "s":
-            number, word = f"{value:{sign},.1f}", "s"
-        case _:
-            number, word = f"{value:{sign}.3g}", unit if unit != "ratio" else ""
-    number = number.replace("-0.0", "0.0") if float(number.replace(",", "")) == 0 else number
-    return number if bare or not word else f"{number} {word}"
-
-
-def _places(value: float) -> int:
-    return 2 if abs(value) >= 10 else 4
-
-
-def level_of(value: float, unit: str) -> str:
-    """A figure, not a difference: shares in percent."""
-    return f"{100 * value:.1f} %" if unit == "share" else amount(value, unit)
-
-
 def sentence(difference: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int) -> str:
     """What the data say about B against A on this metric, and what it would take to be sure."""
     declared = catalog()[difference.metric]
@@ -84,15 +50,6 @@ def sentence(difference: Difference, *, a: str, b: str, adjusted: float | None, 
     ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
     text = f"{head}, {interval.level * 100:g} % interval {low} to {high}: {ending}."
     return f"{text}{_about_missing(difference, told, a=a, b=b)}"
-
-
-def tasks_text(count: int, kind: str = "") -> str:
-    """So many tasks, as people say it.
-
-    >>> tasks_text(1, "common ")
-    '1 common task'
-    """
-    return f"{count:,} {kind}task{'' if count == 1 else 's'}"
 
 
 def _head(difference: Difference, a: str, b: str) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.reports._output_places import check_file, writing
 from steelyard.reports._plain_text import json_text
-from steelyard.results import Measurement
+from steelyard.results import Result, Row
 
-MEASUREMENT_ENDINGS = (".json", ".csv", ".parquet")
+RESULT_ENDINGS = (".json", ".csv", ".parquet")
 
 
-def csv_text(result: Measurement) -> str:
-    """One line a group and metric; full precision, infinity as `inf`, missing as an empty cell."""
-    rows = result.to_dicts()
+def csv_text(rows: Sequence[Row]) -> str:
+    """One line a row; full precision, infinity as `inf`, missing as an empty cell."""
     text = io.StringIO()
     if rows:
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
@@ -24,15 +24,15 @@ def csv_text(result: Measurement) -> str:
     return text.getvalue()
 
 
-def write_measurement(result: Measurement, path: Path) -> None:
+def write_result(result: Result, path: Path) -> None:
     """Write the result in the format that the file's ending names."""
-    check_file(path, endings=MEASUREMENT_ENDINGS)
+    check_file(path, endings=RESULT_ENDINGS)
     ending = path.suffix.lower()
     with writing(path):
         if ending == ".json":
             path.write_text(json_text(result.to_dict()) + "\n", "utf-8")
         elif ending == ".csv":
-            path.write_text(csv_text(result), "utf-8")
+            path.write_text(csv_text(result.to_dicts()), "utf-8")
         else:
             with path.open("wb") as file:  # Polars itself does not take every name that a file may have
                 result.to_polars().write_parquet(file)

@@ -1,0 +1,112 @@
+"""One submission explained, and two profiles compared on all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from steelyard.records import Finding
+from steelyard.results._arena_receipts import CriterionResult, Receipt
+from steelyard.results._arena_rows import as_object, flat_rows
+from steelyard.results._arena_standings import Policy
+from steelyard.results._manners import Result, Row
+
+
+class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
+    """One score and what it was made from."""
+
+    name: str
+    title: str
+    value: float
+    """Rounded to two decimals, as standings show it."""
+    unrounded: float
+    formula: str
+    inputs: dict[str, float | None]
+    """Facts, bounds of the baseline and other scores; None was unknown."""
+    constants: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Evaluation(Result):
+    """A submission with its standing and the way to its scores."""
+
+    receipt: Receipt
+    profile: str
+    """The profile that made the scores: under `as-submitted` that of their day."""
+    policy: Policy
+    submitted_at: str
+    accepted_at: str
+    agent: str | None
+    model: str | None
+    submitter: str | None
+    criteria: tuple[CriterionResult, ...]
+    artifacts_sha256: str | None
+    scores: tuple[ScoreReason, ...]
+    sources: dict[str, str]
+    """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
+
+    def _about(self) -> str:
+        receipt = self.receipt
+        return f"{receipt.submission_id} in {receipt.task_id}: {receipt.overall_score}, rank {receipt.overall_ranking}"
+
+    def to_dicts(self) -> list[Row]:
+        """One flat row a score."""
+        return [
+            {"name": score.name, "title": score.title, "value": score.value, "formula": score.formula}
+            for score in self.scores
+        ]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)
+
+
+class Mover(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission and its place under both profiles."""
+
+    submission_id: str
+    task_id: str
+    first_ranking: int
+    second_ranking: int
+    first_score: float
+    second_score: float
+
+
+class TaskUnderProfiles(msgspec.Struct, frozen=True, kw_only=True):
+    """One task under both profiles."""
+
+    task_id: str
+    n: int
+    kendall_tau: float | None
+    """Kendall's tau-b of the overall scores; None with the reason beside it."""
+    reason: str | None
+    changed: int
+    """Submissions whose rank differs."""
+    leader_changes: bool
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ProfileComparison(Result):
+    """Two profiles on the same submissions."""
+
+    first: str
+    second: str
+    submissions: int
+    mean_kendall_tau: float | None
+    """Mean over the tasks that have one."""
+    tasks: tuple[TaskUnderProfiles, ...]
+    movers: tuple[Mover, ...]
+    """The largest moves, largest first."""
+    findings: tuple[Finding, ...] = ()
+    """Tasks whose category has no weights in one of the profiles."""
+
+    def _about(self) -> str:
+        return f"{self.first} and {self.second}: {self.submissions:,} submissions, {len(self.tasks):,} tasks"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a task."""
+        return flat_rows(self.tasks)
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)

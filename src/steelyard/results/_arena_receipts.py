@@ -1,0 +1,121 @@
+"""What those who submit and who define tasks get back: receipts, and what was refused with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from steelyard.records import Finding, Rejected, Task
+from steelyard.results._arena_rows import as_object, flat_rows
+from steelyard.results._manners import Result, Row
+
+Status = Literal["accepted", "known"]
+
+
+class CriterionResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether one success criterion was met, and how that is known."""
+
+    type: str
+    """The criterion's type."""
+    met: bool
+    """Whether it counts as met."""
+    claimed: bool = False
+    """True when only the submitter's word stands behind it."""
+    reason: str
+    """What decided, in words."""
+
+
+class Receipt(msgspec.Struct, frozen=True, gc=False):
+    """A submission that is in the store, with its score and place at that moment."""
+
+    submission_id: str
+    task_id: str
+    status: Status
+    """`accepted` now, or `known`: the same submission was accepted before and is not counted again."""
+    overall_score: float
+    efficiency_score: float
+    speed_score: float
+    cost_score: float
+    correctness_score: float
+    adjusted_score: float
+    overall_ranking: int
+    """Competition rank in the task at the moment of acceptance (of asking, when it was known)."""
+    percentile: float
+    """Share of the task's scores strictly below, in percent."""
+    baseline_version: int
+    """The baseline that the scores are made with."""
+    defaulted: tuple[str, ...] = ()
+    """Fields that were unknown and scored by a default."""
+    claimed: tuple[str, ...] = ()
+    """Types of the criteria that only the submitter's word decided."""
+    flags: tuple[str, ...] = ()
+    """What makes it look too good; two or more ask for a review by a person."""
+    warnings: tuple[str, ...] = ()
+    """What looks suspicious about the evaluation."""
+    lower_bounds: tuple[str, ...] = ()
+    """Counts of which only a part is known, so that scores made from them are too good."""
+
+
+def _refusals(rejected: Sequence[Rejected]) -> list[Finding]:
+    return [rejection.as_finding() for rejection in rejected]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Submitted(Result):
+    """What became of the submissions of some files."""
+
+    receipts: tuple[Receipt, ...]
+    rejected: tuple[Rejected, ...]
+    notes: tuple[Finding, ...] = ()
+    """A finding for each file that held nothing."""
+
+    @property
+    def accepted(self) -> int:
+        """How many are new in the store."""
+        return sum(receipt.status == "accepted" for receipt in self.receipts)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """A finding for each that was refused, and for each file that held nothing."""
+        return [*_refusals(self.rejected), *self.notes]
+
+    def _about(self) -> str:
+        stored = len(self.receipts) - self.accepted
+        return f"{self.accepted:,} accepted, {stored:,} known before, {len(self.rejected):,} refused"
+
+    def to_dicts(self) -> list[Row]:
+        """One flat row a receipt; lists are joined by semicolons."""
+        return flat_rows(self.receipts)
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        shape = {"receipts": self.receipts, "refused": _refusals(self.rejected), "findings": self.notes}
+        return as_object(shape)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AddedTasks(Result):
+    """What became of the tasks of some files."""
+
+    tasks: tuple[tuple[Task, bool], ...]
+    """Each task that is in the arena now, and whether it is new."""
+    rejected: tuple[Rejected, ...]
+    notes: tuple[Finding, ...]
+    """A finding for each file that held nothing, and for each category without weights."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """A finding for each that was refused, and whatever else its author should know."""
+        return [*_refusals(self.rejected), *self.notes]
+
+    def _about(self) -> str:
+        return f"{sum(new for _, new in self.tasks):,} new of {len(self.tasks):,}, {len(self.rejected):,} refused"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a task."""
+        return [{"id": task.id, "new": new} for task, new in self.tasks]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object({"tasks": self.to_dicts(), "refused": _refusals(self.rejected), "findings": self.notes})

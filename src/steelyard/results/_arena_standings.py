@@ -1,0 +1,284 @@
+"""Who leads in an arena: standings of a task, tools and models across tasks, and what looks too good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+
+from steelyard.results._arena_rows import as_json, as_object, flat_rows
+from steelyard.results._manners import Result, Row
+
+Policy = Literal["current", "as-submitted"]
+"""`current`: all scores by one baseline; `as-submitted`: each keeps the score of its day."""
+RankedScore = Literal["overall", "efficiency", "speed", "cost", "correctness"]
+LeaderKey = Literal["agent", "model", "submitter"]
+IntervalMethod = Literal["arena", "student", "too few"]
+
+
+class ScoreInterval(msgspec.Struct, frozen=True, kw_only=True):
+    """An interval for the mean score, and how it was made."""
+
+    low: float
+    high: float
+    level: float
+    n: int
+    method: IntervalMethod
+    """`arena`: the specification's multipliers; `student`: the exact quantile; `too few` scores: the whole range."""
+
+
+class ScoredBy(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of some scores were made by one profile."""
+
+    profile: str
+    since: str | None
+    """When these rules came into force: two profiles may have one name. None when that is not known."""
+    submissions: int
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission's place in its task, under the specification's field names."""
+
+    submission_id: str
+    task_id: str
+    overall_ranking: int
+    percentile: float
+    overall_score: float
+    efficiency_score: float
+    speed_score: float
+    cost_score: float
+    correctness_score: float
+    adjusted_score: float
+    efficiency_ranking: int
+    speed_ranking: int
+    cost_ranking: int
+    correctness_ranking: int
+    baseline_version: int
+    defaulted: tuple[str, ...]
+    claimed: tuple[str, ...]
+    """Types of the criteria that only the submitter's word decided."""
+    lower_bounds: tuple[str, ...]
+    """Counts of which only a part is stored_task, so that scores made from them are too good."""
+    flags: tuple[str, ...]
+    recommended_action: str | None
+    warnings: tuple[str, ...]
+    agent: str | None
+    model: str | None
+    submitter: str | None
+    submitted_at: str
+    evaluated_at: str
+    total_tokens: int
+    tool_calls: int
+    iterations: int | None
+    execution_time: float | None
+    estimated_cost: float | None
+    profile: str
+    """The profile that made the scores: under `as-submitted` that of their day."""
+    breakdown: dict[str, float]
+    """The weights of the four scores that the overall score was made with."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Standings(Result):
+    """The standings of a task and what made them."""
+
+    task_id: str
+    category: str | None
+    profile: str
+    """The profile in force, by which flags, warnings and the interval are made."""
+    scored_by: tuple[ScoredBy, ...]
+    """The profiles that made the scores; under `current` the one in force."""
+    policy: Policy
+    baseline_version: int
+    baseline: dict[str, float]
+    breakdown: dict[str, float]
+    """The weights of the four scores by the profile in force."""
+    n: int
+    reliable: bool
+    """Whether the task has enough submissions for its ranks to count."""
+    confidence_interval: ScoreInterval
+    """Of the task's overall scores."""
+    standings: tuple[Standing, ...]
+    sorted_by: RankedScore = "overall"
+    """The score whose ranks the standings are ordered by."""
+    reliable_from: int = 0
+    """How many submissions make ranks reliable by the profile in force."""
+
+    def _about(self) -> str:
+        return f"{len(self.standings):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
+
+    def listed(self) -> list[dict[str, Any]]:  # Any: JSON values
+        """The standings as the JSON contract lists them: one object for each submission."""
+        interval = self.confidence_interval
+        shared = {
+            "arena_profile": self.profile,
+            "policy": self.policy,
+            "confidence_interval": [interval.low, interval.high],
+            "confidence_level": interval.level,
+            "confidence_method": interval.method,
+            "reliable": self.reliable,
+        }
+        rows: list[dict[str, Any]] = as_json(self.standings)  # Any: as above
+        for row in rows:
+            row.update(shared)
+        return rows
+
+    def to_dicts(self) -> list[Row]:
+        """One flat row a submission; lists are joined by semicolons."""
+        interval = self.confidence_interval
+        shared = {
+            "arena_profile": self.profile,
+            "policy": self.policy,
+            "confidence_level": interval.level,
+            "confidence_method": interval.method,
+            "reliable": self.reliable,
+            "confidence_low": interval.low,
+            "confidence_high": interval.high,
+        }
+        rows = []
+        for row in flat_rows(self.standings):
+            breakdown = row.pop("breakdown")
+            rows.append({**row, **shared, **breakdown})
+        return rows
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {"task": self.task_id, "standings": self.listed()}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AllStandings(Result):
+    """The standings of every task of an arena."""
+
+    tasks: tuple[Standings, ...]
+
+    def _about(self) -> str:
+        return f"{len(self.tasks):,} tasks, {sum(len(task.standings) for task in self.tasks):,} standings"
+
+    def to_dicts(self) -> list[Row]:
+        """One flat row a submission, task after task."""
+        return [row for task in self.tasks for row in task.to_dicts()]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {"standings": [standing for task in self.tasks for standing in task.listed()]}
+
+
+class Outlier(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission with several suspicious marks."""
+
+    submission_id: str
+    task_id: str
+    flags: tuple[str, ...]
+    recommended_action: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outliers(Result):
+    """Submissions that look too good and that a person should look at."""
+
+    outliers: tuple[Outlier, ...]
+
+    def _about(self) -> str:
+        return f"{len(self.outliers):,} for review"
+
+    def to_dicts(self) -> list[Row]:
+        """One flat row a submission."""
+        return flat_rows(self.outliers)
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {"outliers": as_json(self.outliers)}
+
+
+class Leader(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool, model or submitter across tasks."""
+
+    rank: int
+    key: dict[str, str | None]
+    mean_score: float
+    """Mean over tasks of its mean overall score in the task, so that every task counts once."""
+    tasks: int
+    submissions: int
+    reliable: bool
+    """Whether it has enough submissions for its rank to count."""
+    confidence_interval: ScoreInterval
+    """Of the mean of all its overall scores, in which a task weighs as much as it has submissions."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Leaderboard(Result):
+    """Leaders overall and in each category."""
+
+    profile: str
+    """The profile in force, by which intervals are made."""
+    scored_by: tuple[ScoredBy, ...]
+    """The profiles that made the scores; under `current` the one in force."""
+    policy: Policy
+    by: tuple[LeaderKey, ...]
+    overall: tuple[Leader, ...]
+    categories: dict[str, tuple[Leader, ...]]
+
+    def first(self, places: int | None) -> Leaderboard:
+        """Only so many of the first in each list; all of them with None."""
+        categories = {name: ranking[:places] for name, ranking in self.categories.items()}
+        return replace(self, overall=self.overall[:places], categories=categories)
+
+    def _about(self) -> str:
+        return f"{len(self.overall):,} by {','.join(self.by)}; {self.profile}, {self.policy}"
+
+    def to_dicts(self) -> list[Row]:
+        """One flat row a leader: of all tasks (no category), then of each category."""
+        rankings = [(None, self.overall), *self.categories.items()]
+        return [
+            {
+                "category": category,
+                "rank": leader.rank,
+                **leader.key,
+                "mean_score": leader.mean_score,
+                "tasks": leader.tasks,
+                "submissions": leader.submissions,
+                "reliable": leader.reliable,
+                "confidence_low": leader.confidence_interval.low,
+                "confidence_high": leader.confidence_interval.high,
+                "confidence_level": leader.confidence_interval.level,
+                "confidence_method": leader.confidence_interval.method,
+            }
+            for category, ranking in rankings
+            for leader in ranking
+        ]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)
+
+
+class Advantage(msgspec.Struct, frozen=True, kw_only=True):
+    """How a tool does against the others on the tasks that both took part in."""
+
+    agent: str
+    tasks: int
+    """Tasks with submissions of this tool and of others."""
+    mean_difference: float | None
+    """Mean over those tasks of its mean score minus that of the others."""
+    low: float | None
+    high: float | None
+    level: float
+    reason: str | None
+    """Why there is no interval; None when there is one."""
+    systematic: bool
+    """Whether the interval leaves out 0."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ToolBias(Result):
+    """The systematic advantage or disadvantage of each tool across tasks."""
+
+    advantages: tuple[Advantage, ...]
+
+    def _about(self) -> str:
+        return f"{len(self.advantages):,} tools, {sum(tool.systematic for tool in self.advantages):,} systematic"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a tool."""
+        return flat_rows(self.advantages)
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {"advantages": as_json(self.advantages)}

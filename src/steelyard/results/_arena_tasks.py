@@ -1,0 +1,127 @@
+"""The tasks of an arena, what it is scored by, and what a rescore did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from steelyard.records import Finding, Task
+from steelyard.results._arena_rows import as_object
+from steelyard.results._arena_standings import Policy
+from steelyard.results._manners import Result, Row
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ArenaSettings(Result):
+    """An arena: where it is, and what it is scored by."""
+
+    store: str
+    profile: str
+    policy: Policy
+
+    def _about(self) -> str:
+        return f"{self.store}: {self.profile}, policy {self.policy}"
+
+    def to_dicts(self) -> list[Row]:
+        """One row."""
+        return [self._shape()]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TaskList(Result):
+    """Every task of an arena, in the order in which they were added."""
+
+    tasks: tuple[Task, ...]
+
+    def _about(self) -> str:
+        return f"{len(self.tasks):,} tasks"
+
+    def to_dicts(self) -> list[Row]:
+        """One flat row a task."""
+        return [
+            {
+                "id": task.id,
+                "title": task.title,
+                "category": task.category,
+                "difficulty": task.difficulty,
+                "criteria": len(task.success_criteria),
+            }
+            for task in self.tasks
+        ]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)
+
+
+class FilesKept(msgspec.Struct, frozen=True):
+    """What a store has of a task's own files."""
+
+    n: int
+    sha256: str
+    """Digest of every folder's name and every file's path and content; where they lay does not count."""
+
+
+class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The baseline of one tool and model alone."""
+
+    agent: str | None
+    model: str | None
+    submissions: int
+    baseline: dict[str, float] | None
+    """None where there are too few submissions."""
+    reason: str | None
+    """Why there is no baseline; None when there is one."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TaskDetails(Result):
+    """A task with its baseline, overall and of each tool and model."""
+
+    task: Task
+    files: FilesKept | None
+    """The task's own files that the store keeps; None when there are none."""
+    submissions: int
+    baseline_version: int
+    baseline: dict[str, float]
+    breakdown: dict[str, float]
+    """The weights of the four scores by the profile in force."""
+    combinations: tuple[CombinationBaseline, ...]
+
+    def _about(self) -> str:
+        return f"{self.task.id}: {self.submissions:,} submissions, baseline version {self.baseline_version}"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a number of the baseline."""
+        return [{"name": name, "value": value} for name, value in self.baseline.items()]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Rescored(Result):
+    """What a rescore did."""
+
+    submissions: int
+    """Submissions of the tasks, which were ranked anew."""
+    rescored: int
+    """Those among them that were scored again: under `as-submitted` none."""
+    profile: str
+    policy: Policy
+    findings: tuple[Finding, ...]
+    """Tasks whose category has no weights."""
+
+    def _about(self) -> str:
+        return f"{self.rescored:,} of {self.submissions:,} submissions scored again; {self.profile}, {self.policy}"
+
+    def to_dicts(self) -> list[Row]:
+        """One row, without the findings."""
+        return [{name: value for name, value in self._shape().items() if name != "findings"}]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)

@@ -1,0 +1,231 @@
+"""What `compare` gives: B against A, metric by metric, with the verdicts that the number of comparisons allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from steelyard.metrics import catalog
+from steelyard.records import Finding, finding_dict
+from steelyard.results._manners import Result, json_number, json_numbers
+
+if TYPE_CHECKING:
+    from steelyard.statistics import Interval, SensitivityBounds, Significance
+
+Correction = Literal["holm", "bh", "none"]
+Verdict = Literal["better", "worse", "differs", "not shown", "no difference", "cannot be told"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A task on which the two sides differ."""
+
+    task: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """B minus A on the tasks that both have a value for."""
+
+    metric: str
+    a: float | None
+    """A's figure on the common tasks, each task counting the same."""
+    b: float | None
+    """B's figure on the common tasks."""
+    interval: Interval
+    """The difference and its range."""
+    test: Significance
+    """How surprising it would be without a difference."""
+    tasks: int
+    """Tasks on which both have a value."""
+    runs: tuple[int, int]
+    """Runs of A and of B on them that have a value."""
+    missing: tuple[int, int]
+    """Runs of A and of B on common tasks that have no value."""
+    spread: float | None = None
+    """Standard deviation of the differences over tasks; None where it is unknown."""
+    cliffs_delta: float | None = None
+    """Chance that a task mean of B exceeds one of A, minus the reverse."""
+    standardized: float | None = None
+    """Mean difference in units of its spread."""
+    detectable: float | None = None
+    """The smallest true difference that so many tasks would show with a chance of 80 %."""
+    gained: tuple[Flip, ...] = ()
+    """Tasks on which B is higher, the largest difference first."""
+    lost: tuple[Flip, ...] = ()
+    """Tasks on which B is lower, the largest difference first."""
+    bounds: SensitivityBounds | None = None
+    """What the difference could be whatever the missing values were; None when none is missing or nothing bounds it."""
+
+    @property
+    def value(self) -> float | None:
+        """The difference itself."""
+        return self.interval.estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """One of the two that are compared."""
+
+    label: str
+    chosen: Mapping[str, str]
+    runs: int
+    tasks: int
+
+    @property
+    def choice(self) -> str:
+        """What chose its runs, as `key=value`."""
+        return ",".join(f"{key}={value}" for key, value in self.chosen.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the data a comparison can use."""
+
+    common: int
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A difference with its verdict."""
+
+    difference: Difference
+    adjusted_p: float | None
+    verdict: Verdict
+    sentence: str
+    needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """B against A."""
+
+    b: ComparedSide
+    coverage: Coverage
+    metrics: tuple[Judged, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """The result of comparing. `str()` gives the sentences."""
+
+    a: ComparedSide
+    pairs: tuple[Pair, ...]
+    level: float
+    seed: int
+    resamples: int
+    correction: Correction
+    comparisons: int
+    profile: str
+    findings: tuple[Finding, ...] = ()
+    rejected_count: int = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether no metric could be compared on any task."""
+        return not any(judged.difference.tasks for pair in self.pairs for judged in pair.metrics)
+
+    def __str__(self) -> str:
+        return "\n".join(judged.sentence for pair in self.pairs for judged in pair.metrics)
+
+    def _about(self) -> str:
+        first, more = self.pairs[0], len(self.pairs) - 1
+        others = f" and {more} more" if more else ""
+        counts = f"{len(first.metrics)} metrics, {first.coverage.common:,} common tasks"
+        return f"B {first.b.choice}{others} vs A {self.a.choice}: {counts}"
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a pair and metric."""
+        return [_row(self.a, pair.b, judged) for pair in self.pairs for judged in pair.metrics]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "profile": self.profile,
+            "a": _side_dict(self.a),
+            "pairs": [
+                {
+                    "b": _side_dict(pair.b),
+                    "tasks": {
+                        "common": pair.coverage.common,
+                        "only_a": list(pair.coverage.only_a),
+                        "only_b": list(pair.coverage.only_b),
+                    },
+                    "metrics": {judged.difference.metric: _judged_dict(judged) for judged in pair.metrics},
+                }
+                for pair in self.pairs
+            ],
+            "confidence": self.level,
+            "seed": self.seed,
+            "resamples": self.resamples,
+            "correction": self.correction,
+            "comparisons": self.comparisons,
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _side_dict(side: ComparedSide) -> dict[str, Any]:  # Any: JSON values
+    return {"label": side.label, "chosen": dict(side.chosen), "runs": side.runs, "tasks": side.tasks}
+
+
+def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
+    from steelyard.statistics import POWER, size_word  # brings numpy and scipy, which a record does without
+
+    difference = judged.difference
+    delta = difference.cliffs_delta
+    shape: dict[str, Any] = {
+        "sentence": judged.sentence,
+        "verdict": judged.verdict,
+        "a": json_number(difference.a),
+        "b": json_number(difference.b),
+        "unit": catalog()[difference.metric].unit,
+        "better": catalog()[difference.metric].better,
+        "difference": json_numbers(difference.interval.as_dict()),
+        "test": json_numbers(difference.test.as_dict()) | {"adjusted_p_value": judged.adjusted_p},
+        "tasks": difference.tasks,
+        "runs": {"a": difference.runs[0], "b": difference.runs[1]},
+        "missing": {"a": difference.missing[0], "b": difference.missing[1]},
+        "effect": {
+            "cliffs_delta": delta,
+            "size": None if delta is None else size_word(delta),
+            "standardized": difference.standardized,
+        },
+        "to_be_sure": {"tasks": judged.needed, "detectable_difference": difference.detectable, "power": POWER},
+        "flips": {
+            "gained": [_flip(flip) for flip in difference.gained],
+            "lost": [_flip(flip) for flip in difference.lost],
+        },
+    }
+    if difference.bounds is not None:
+        shape["if_missing_were_known"] = {"low": difference.bounds.low, "high": difference.bounds.high}
+    return shape
+
+
+def _flip(flip: Flip) -> dict[str, Any]:  # Any: JSON values
+    return {"task": flip.task, "a": flip.a, "b": flip.b}
+
+
+def _row(a: ComparedSide, b: ComparedSide, judged: Judged) -> dict[str, Any]:  # Any: cells of any type
+    difference = judged.difference
+    return {
+        "a": a.label,
+        "b": b.label,
+        "metric": difference.metric,
+        "value_a": difference.a,
+        "value_b": difference.b,
+        "difference": difference.value,
+        "low": difference.interval.low,
+        "high": difference.interval.high,
+        "method": difference.interval.method,
+        "p_value": difference.test.p_value,
+        "adjusted_p_value": judged.adjusted_p,
+        "verdict": judged.verdict,
+        "tasks": difference.tasks,
+        "cliffs_delta": difference.cliffs_delta,
+        "tasks_needed": judged.needed,
+        "sentence": judged.sentence,
+    }

@@ -1,0 +1,137 @@
+"""What `judges` gives: agreement, strictness, sums and contradictions of those who scored the runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steelyard.records import Finding, finding_dict
+from steelyard.results._manners import Result, json_numbers
+
+if TYPE_CHECKING:
+    from steelyard.statistics import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far judges agree on a set of runs."""
+
+    runs: int
+    """Runs that two judges or more scored."""
+    scores: Interval
+    """Krippendorff's alpha of the scores (interval scale)."""
+    votes: Interval
+    """Krippendorff's alpha of pass and fail (nominal scale)."""
+    fleiss: float | None
+    """Fleiss' kappa of the votes, on runs that every judge voted on."""
+    split: int
+    """Runs on which the votes are divided."""
+    voted: int
+    """Runs with two votes or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRecord:
+    """One judge."""
+
+    judge: str
+    runs: int
+    mean: float
+    severity: Interval
+    """Its score minus the mean of the others on the same runs; below 0 is strict."""
+    checked: int
+    """Judgments with both a stated score and criteria to recompute it from."""
+    mean_error: float | None
+    """Mean of stated minus recomputed."""
+    largest_error: float | None
+    """Largest gap between the two."""
+    differing: int
+    """Judgments whose gap is above the tolerance."""
+    contradictions: int
+    """Votes against the judge's own score."""
+
+
+@dataclass(frozen=True, repr=False)
+class Judges(Result):
+    """The result of examining judges."""
+
+    overall: Agreement
+    tasks: dict[str, Agreement]
+    judges: tuple[JudgeRecord, ...]
+    kappas: dict[tuple[str, str], tuple[float | None, int]]
+    """Cohen's kappa of the votes of each pair of judges, and on how many runs both voted."""
+    contradictions: tuple[Finding, ...]
+    runs: int
+    threshold: float
+    tolerance: float
+    level: float
+    profile: str
+    findings: tuple[Finding, ...] = ()
+    rejected_count: int = 0
+
+    def _about(self) -> str:
+        alpha = self.overall.scores.estimate
+        agreement = "" if alpha is None else f", alpha {alpha:.3f}"
+        return f"{len(self.judges)} judges of {self.runs:,} runs{agreement}"
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a judge."""
+        return [
+            {
+                "judge": record.judge,
+                "runs": record.runs,
+                "mean_score": record.mean,
+                "severity": record.severity.estimate,
+                "severity_low": record.severity.low,
+                "severity_high": record.severity.high,
+                "checked": record.checked,
+                "mean_error": record.mean_error,
+                "largest_error": record.largest_error,
+                "differing": record.differing,
+                "contradictions": record.contradictions,
+            }
+            for record in self.judges
+        ]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "profile": self.profile,
+            "runs": self.runs,
+            "confidence": self.level,
+            "pass_threshold": self.threshold,
+            "score_tolerance": self.tolerance,
+            "overall": _agreement_dict(self.overall),
+            "tasks": {task: _agreement_dict(agreement) for task, agreement in self.tasks.items()},
+            "judges": {record.judge: _judge_dict(record) for record in self.judges},
+            "kappas": [
+                {"judges": list(pair), "cohens_kappa": kappa, "n": n} for pair, (kappa, n) in self.kappas.items()
+            ],
+            "contradictions": [finding_dict(finding) for finding in self.contradictions],
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _agreement_dict(agreement: Agreement) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "runs": agreement.runs,
+        "alpha_scores": json_numbers(agreement.scores.as_dict()),
+        "alpha_votes": json_numbers(agreement.votes.as_dict()),
+        "fleiss_kappa": agreement.fleiss,
+        "split_votes": agreement.split,
+        "voted": agreement.voted,
+    }
+
+
+def _judge_dict(record: JudgeRecord) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "runs": record.runs,
+        "mean_score": record.mean,
+        "severity": json_numbers(record.severity.as_dict()),
+        "stated_against_recomputed": {
+            "checked": record.checked,
+            "mean_error": record.mean_error,
+            "largest_error": record.largest_error,
+            "differing": record.differing,
+        },
+        "contradictions": record.contradictions,
+    }

@@ -1,0 +1,103 @@
+"""The manners that every verb's result shares: JSON, rows, data frames, files, one line as text, a notebook's table."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import MissingExtra
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+def json_number(value: float | None) -> float | str | None:
+    """A number as strict JSON holds it: infinity is a string."""
+    if value is None or math.isfinite(value):
+        return value
+    assert not math.isnan(value), "a missing value is None, never NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def json_numbers(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
+    """The mapping with each number as strict JSON holds it."""
+    return {name: json_number(value) if isinstance(value, float) else value for name, value in shape.items()}
+
+
+Row = dict[str, Any]  # Any: cells of any type
+
+SCHEMA_VERSION = 1
+"""The version of every JSON answer; a renamed field is a new one (docs/upgrading.md)."""
+
+LONGEST_REPR = 110
+
+
+def versioned(shape: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON values
+    """The JSON object with its schema version in front."""
+    return {"schema_version": SCHEMA_VERSION, **shape}
+
+
+def polars_frame(rows: Sequence[Row], **types: Any) -> pl.DataFrame:  # Any: Polars types, by column
+    """The rows as a Polars frame; `types` of columns that may hold nothing in all rows."""
+    import polars as pl  # heavy: not every caller wants a frame
+
+    return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+
+
+def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """The rows as a pandas frame."""
+    try:
+        import pandas as pd  # heavy and optional
+    except ImportError as error:
+        raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
+    return pd.DataFrame(rows)
+
+
+class Result(ABC):
+    """What a verb gives. Subclasses are frozen records that state their JSON shape, their rows and a summary."""
+
+    @abstractmethod
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape, without its version."""
+
+    @abstractmethod
+    def _about(self) -> str:
+        """What the result holds, in a few words."""
+
+    @abstractmethod
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """Flat rows, all with the same keys."""
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The documented JSON shape; infinity is the string "Infinity"."""
+        return versioned(self._shape())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a Polars frame."""
+        return polars_frame(self.to_dicts())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame."""
+        return pandas_frame(self.to_dicts())
+
+    def save(self, path: Path | str) -> None:
+        """Write the result to a file; its ending (.json, .csv or .parquet) decides the format."""
+        from steelyard.reports import write_result  # renders, and stands above results
+
+        write_result(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        from steelyard.reports import result_html  # renders, and stands above results
+
+        return result_html(self)
+
+    def __repr__(self) -> str:
+        # names come from logs: they must not break the line or drive the terminal
+        text = "".join(char if char.isprintable() else " " for char in self._about())
+        name = type(self).__name__
+        room = LONGEST_REPR - len(name)
+        return f"{name}({text if len(text) <= room else text[: room - 3] + '...'})"

@@ -1,0 +1,138 @@
+"""What `rank` gives: places as bands where they cannot be told apart, with cost beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from steelyard.records import Finding, finding_dict
+from steelyard.results._manners import Result, json_number, json_numbers
+
+if TYPE_CHECKING:
+    from steelyard.statistics import Interval
+
+Order = Literal["mean", "bradley-terry", "ranked-pairs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankPlace:
+    """One competitor's standing."""
+
+    key: Mapping[str, str | int | None]
+    rank: int
+    """Its place by the figure alone; equals share the better one."""
+    best: int
+    """The best place that the data leave open."""
+    worst: int
+    """The worst place that the data leave open."""
+    score: Interval
+    """Mean over the common tasks, with its interval."""
+    strength: float | None = None
+    """Bradley-Terry strength, where asked for."""
+    cost_usd: float | None = None
+    """Mean cost of a run on the common tasks; None when a task's is unknown."""
+    cost_runs: int = 0
+    """How many of the runs state a cost, or have one by the price book: the mean is over these."""
+    cost_of_pass: float | None = None
+    """Mean cost over pass rate on the common tasks; None when either is unknown."""
+    on_front: bool | None = None
+    """Whether nobody has at least its score for no more money; None when its cost is unknown."""
+    front_share: float | None = None
+    """How often that is so when tasks are drawn anew."""
+    passes: Mapping[int, tuple[Interval, Interval]] = field(default_factory=dict)
+    """pass@k and pass^k for every k up to the largest number of scored attempts; `n` tasks have so many."""
+    tasks: int = 0
+    """The common tasks, of which the `n` of a pass@k are some."""
+    runs: int = 0
+
+    @property
+    def band(self) -> str:
+        """The places that the data leave open, as people write them."""
+        return str(self.best) if self.best == self.worst else f"{self.best}-{self.worst}"
+
+
+@dataclass(frozen=True, repr=False)
+class Ranking(Result):
+    """The result of ranking."""
+
+    by: tuple[str, ...]
+    on: str
+    order: Order
+    test: str
+    places: tuple[RankPlace, ...]
+    tasks: int
+    all_tasks: int
+    level: float
+    seed: int
+    resamples: int
+    profile: str
+    findings: tuple[Finding, ...] = ()
+    rejected_count: int = 0
+
+    def _about(self) -> str:
+        by = ",".join(self.by)
+        return f"{len(self.places)} by {by} on {self.on}: {self.tasks:,} of {self.all_tasks:,} tasks"
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a place."""
+        return [
+            {
+                **place.key,
+                "rank": place.rank,
+                "best": place.best,
+                "worst": place.worst,
+                "score": place.score.estimate,
+                "low": place.score.low,
+                "high": place.score.high,
+                "method": place.score.method,
+                "runs": place.runs,
+                "cost_usd": place.cost_usd,
+                "cost_runs": place.cost_runs,
+                "cost_of_pass": place.cost_of_pass,
+                "on_front": place.on_front,
+                "front_share": place.front_share,
+                "strength": place.strength,
+            }
+            for place in self.places
+        ]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "profile": self.profile,
+            "by": list(self.by),
+            "metrics": [self.on],
+            "order": self.order,
+            "test": self.test,
+            "correction": "holm",
+            "tasks": {"common": self.tasks, "all": self.all_tasks},
+            "confidence": self.level,
+            "seed": self.seed,
+            "resamples": self.resamples,
+            "places": [_place_dict(place) for place in self.places],
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _place_dict(place: RankPlace) -> dict[str, Any]:  # Any: JSON values
+    shape: dict[str, Any] = {
+        "key": dict(place.key),
+        "rank": place.rank,
+        "band": [place.best, place.worst],
+        "score": json_numbers(place.score.as_dict()),
+        "runs": place.runs,
+        "cost_usd": json_number(place.cost_usd),
+        "cost_runs": place.cost_runs,
+        "cost_of_pass": json_number(place.cost_of_pass),
+        "on_front": place.on_front,
+        "front_share": place.front_share,
+    }
+    if place.strength is not None:
+        shape["strength"] = place.strength
+    if place.passes:
+        for which, name in enumerate(("pass_at_k", "pass_all_k")):
+            shape[name] = {
+                str(k): json_numbers(pair[which].as_dict()) | {"missing": place.tasks - pair[which].n}
+                for k, pair in place.passes.items()
+            }
+    return shape

@@ -1,0 +1,45 @@
+"""One of each answer that the arena's verbs give, made from the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from steelyard import workflow
+from steelyard.arena import Arena
+from steelyard.results import Result
+
+SAMPLES = Path(__file__).parent / "samples" / "arena"
+
+
+def filled(folder: Path) -> Arena:
+    """An arena with the tasks and the submissions of the samples."""
+    arena = workflow.init_arena(f"sqlite:///{folder}/arena.db")
+    workflow.add_tasks(arena, [SAMPLES / "tasks.toml"])
+    workflow.submit_files(arena, [SAMPLES / "submissions.jsonl"])
+    return arena
+
+
+def submitted(folder: Path) -> Result:
+    (folder / "more.jsonl").write_text('{"id": "x", "task_id": "nowhere", "total_tokens": 1, "tool_calls": 1}\n')
+    return workflow.submit_files(filled(folder), [SAMPLES / "submissions.jsonl", folder / "more.jsonl"])
+
+
+ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
+    "ArenaSettings": lambda folder: workflow.arena_settings(filled(folder)),
+    "AddedTasks": lambda folder: workflow.add_tasks(filled(folder), [SAMPLES / "tasks.toml"]),
+    "TaskList": lambda folder: workflow.list_tasks(filled(folder)),
+    "TaskDetails": lambda folder: workflow.show_task(filled(folder), "fix-race"),
+    "Submitted": submitted,
+    "Rescored": lambda folder: workflow.rescore(filled(folder)),
+    "Standings": lambda folder: workflow.task_standings(filled(folder), "fix-race"),
+    "Standings by cost": lambda folder: workflow.task_standings(filled(folder), "fix-race", sort="cost", top=2),
+    "AllStandings": lambda folder: workflow.all_standings(filled(folder), confidence=0.9),
+    "Leaderboard": lambda folder: workflow.leaderboard(filled(folder)),
+    "Evaluation": lambda folder: workflow.show_submission(filled(folder), "ant-1"),
+    "Outliers": lambda folder: workflow.outliers(filled(folder)),
+    "ScoreHistory": lambda folder: workflow.score_history(filled(folder), task="fix-race"),
+    "StandingChanges": lambda folder: workflow.standing_changes(filled(folder), since="2026-01-01"),
+    "ToolBias": lambda folder: workflow.tool_bias(filled(folder)),
+    "ProfileComparison": lambda folder: workflow.compare_profiles(filled(folder), "arena-1", "arena-1"),
+}

@@ -1,0 +1,299 @@
+"""Every verb's result has the same manners: frozen, JSON with its version, rows, data frames, one line as text."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+import steelyard as sy
+from arena_results import ARENA_RESULTS
+from steelyard import results
+from steelyard.errors import MissingExtra, UsageError
+from steelyard.records import Canon, encode_run
+from steelyard.results import Canons, Result
+from steelyard.surfaces.cli import run
+from steelyard.workflow import RunReading, examine, explain
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+def written_runs(folder: Path) -> Path:
+    path = folder / "runs.jsonl"
+    path.write_bytes(b"".join(encode_run(record) + b"\n" for record in sy.demo_runs()))
+    return path
+
+
+def read_summary(folder: Path) -> Result:
+    reading = RunReading([SAMPLES / "formats", written_runs(folder)])
+    list(reading)
+    return reading.summary
+
+
+def repeatability(_folder: Path) -> Result:
+    experiment = SAMPLES / "repeatability" / "clamp_experiment.json"
+    return sy.repeat([experiment], options=sy.RepeatOptions(repair=False))
+
+
+def one_task(_folder: Path) -> Result:
+    timings = SAMPLES / "speedup" / "pyperf.json"
+    return sy.speedup(sy.TaskFiles(task="t", nop=timings, oracle=timings, agents={"tool:model": timings}))
+
+
+def canons(_folder: Path) -> Result:
+    canon = Canon(
+        prompt="clamp",
+        code="x = 1",
+        normalized="x=1",
+        signature="ab",
+        contract='{"id": "clamp"}',
+        normalization_version="ast-1",
+        oracle_version="oracle-1",
+        distance_version="distance-1",
+        set_at=1_700_000_000_000_000,
+    )
+    return Canons((canon,))
+
+
+def groups(metric: str) -> Callable[[Path], Result]:
+    return lambda folder: explain(written_runs(folder), metric, by=["tier"])
+
+
+MADE: dict[str, Callable[[Path], Result]] = {
+    "Measurement": lambda _: sy.measure(sy.demo_runs(), by=["tier"]),
+    "Measurement with intervals": lambda _: sy.measure(sy.demo_runs(), by=["tier", "task"], interval="auto"),
+    "GroupsExplanation": groups("cost_of_pass"),
+    "GroupsExplanation of runs": groups("composite_score"),
+    "GroupsExplanation of components": groups("component_tokens"),
+    "GroupsExplanation across tiers": groups("tier_uplift"),
+    "GroupsExplanation of all tiers": groups("cost_variance"),
+    "RunExplanation": lambda folder: sy.explain(written_runs(folder), "composite_score", run="demo-T3-fix-race-01"),
+    "ReadSummary": read_summary,
+    "Repeatability": repeatability,
+    "Comparison": lambda _: sy.compare(sy.demo_runs(), a="tier=T0", b=["tier=T1", "tier=T2"]),
+    "Gate": lambda _: sy.gate(sy.demo_runs(), baseline=sy.demo_runs(), rule=["pass_rate >= -0.02", "cost_usd <= +10%"]),
+    "Ranking": lambda _: sy.rank(sy.demo_runs(), by=["tier"]),
+    "Judges": lambda _: sy.judges(sy.demo_runs()),
+    "SpeedupResult": lambda _: sy.speedup(SAMPLES / "speedup" / "fceval-results.json"),
+    "SpeedupResult of one task": one_task,
+    "DoctorReport": lambda _: examine(),
+    "Canons": canons,
+    "Canons without any": lambda _: Canons(()),
+    **ARENA_RESULTS,
+}
+
+
+def breaches(result: Result) -> list[str]:
+    """The manners that the result does not keep."""
+    kept = {
+        "it is frozen, and so is all it holds": not list(thawed(result)),
+        "its JSON begins with the version": next(iter(result.to_dict().items())) == ("schema_version", 1),
+        "its JSON is strict": strict(result.to_dict()),
+        "its rows have the same keys": len({tuple(row) for row in result.to_dicts()}) <= 1,
+        "its rows are flat": not any(
+            isinstance(cell, (list, tuple, dict)) for row in result.to_dicts() for cell in row.values()
+        ),
+        "its frame holds its rows": result.to_polars().height == len(result.to_dicts()),
+        "it is one short line as text": repr(result).isprintable() and len(repr(result)) < 120,
+        "it is named as text": repr(result).startswith(f"{type(result).__name__}("),
+        "it is a table in a notebook": result._repr_html_().startswith("<table><caption>"),
+    }
+    return [manner for manner, holds in kept.items() if not holds]
+
+
+def strict(shape: dict[str, Any]) -> bool:
+    try:
+        return bool(json.loads(json.dumps(shape, allow_nan=False)) == shape)
+    except (TypeError, ValueError):
+        return False
+
+
+def thawed(value: object) -> Iterator[str]:
+    """The records and lists inside the value that could be changed; the JSON values of a mapping may hold lists."""
+    parts: list[object] = []
+    if isinstance(value, list | set):
+        yield f"a {type(value).__name__}"
+    elif isinstance(value, tuple):
+        parts = list(value)
+    elif isinstance(value, Mapping):
+        parts = [part for part in value.values() if not isinstance(part, list)]
+    elif isinstance(value, msgspec.Struct):
+        if not value.__struct_config__.frozen:
+            yield type(value).__name__
+        parts = [getattr(value, name) for name in value.__struct_fields__]
+    elif dataclasses.is_dataclass(value):
+        if not value.__dataclass_params__.frozen:  # type: ignore[attr-defined] # typeshed does not know it
+            yield type(value).__name__
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    for part in parts:
+        yield from thawed(part)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_result_has_the_manners(name: str, tmp_path: Path) -> None:
+    result = MADE[name](tmp_path)
+    assert type(result).__name__ == name.split(maxsplit=1)[0]
+    assert breaches(result) == []
+    assert list(result.to_dict())[1:]
+
+
+def test_every_kind_of_result_stands_in_the_law() -> None:
+    for module in pkgutil.iter_modules(results.__path__):
+        importlib.import_module(f"steelyard.results.{module.name}")
+    kinds = {kind.__name__ for kind in Result.__subclasses__() if kind.__module__.startswith("steelyard.results.")}
+    assert kinds == {name.split(maxsplit=1)[0] for name in MADE}
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Polite(Result):
+    rows: tuple[int, ...] = (1, 2)
+
+    def _about(self) -> str:
+        return f"{len(self.rows)} rows"
+
+    def _shape(self) -> dict[str, Any]:
+        return {"rows": list(self.rows)}
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [{"row": row} for row in self.rows]
+
+
+class Unversioned(Polite):
+    def to_dict(self) -> dict[str, Any]:
+        return {"rows": [], "schema_version": 1}
+
+
+class NotStrict(Polite):
+    def _shape(self) -> dict[str, Any]:
+        return {"share": float("nan")}
+
+
+class TwoLines(Polite):
+    def __repr__(self) -> str:
+        return "TwoLines(\n)"
+
+
+class Endless(Polite):
+    def __repr__(self) -> str:
+        return f"Endless({'x' * 120})"
+
+
+class Uneven(Polite):
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [{"a": 1}, {"b": [2]}]
+
+
+class Headless(Polite):
+    def to_polars(self) -> pl.DataFrame:
+        return pl.DataFrame()
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Holding(Polite):
+    part: Any = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Loose:
+    count: int = 0
+
+
+@pytest.mark.parametrize(
+    ("rude", "broken"),
+    [
+        (Unversioned(), ["its JSON begins with the version"]),
+        (NotStrict(), ["its JSON is strict"]),
+        (TwoLines(), ["it is one short line as text"]),
+        (Endless(), ["it is one short line as text"]),
+        (Uneven(), ["its rows have the same keys", "its rows are flat"]),
+        (Headless(), ["its frame holds its rows"]),
+        (Holding(), ["it is frozen, and so is all it holds"]),
+        (Holding(part=(Loose(),)), ["it is frozen, and so is all it holds"]),
+        (Holding(part={"a": Loose()}), ["it is frozen, and so is all it holds"]),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_the_law_can_fail(rude: Result, broken: list[str]) -> None:
+    assert breaches(Polite()) == []
+    assert breaches(rude) == broken
+
+
+def test_a_result_cannot_be_changed() -> None:
+    comparison = sy.compare(sy.demo_runs(), a="tier=T0", b="tier=T2")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        comparison.profile = "mine"  # type: ignore[misc] # that is the point
+    assert repr(comparison) == "Comparison(B tier=T2 vs A tier=T0: 6 metrics, 3 common tasks)"
+
+
+def test_names_from_logs_do_not_break_the_line() -> None:
+    class Named(Polite):
+        def _about(self) -> str:
+            return "two\nlines \x1b[31m" + "x" * 300
+
+    assert repr(Named()).startswith("Named(two lines  [31mxxx")
+    assert repr(Named()).endswith("...)")
+    assert breaches(Named()) == []
+    assert "&lt;b&gt;" in Canons((Canon(**{**canon_fields(), "prompt": "<b>"}),))._repr_html_()
+
+
+def canon_fields() -> dict[str, Any]:
+    (canon,) = canons(Path()).canons  # type: ignore[attr-defined] # it is Canons
+    fields: dict[str, Any] = msgspec.structs.asdict(canon)
+    return fields
+
+
+def test_a_result_saves_itself_by_the_ending(tmp_path: Path) -> None:
+    result = sy.rank(sy.demo_runs(), by=["tier"])
+    for ending in ("json", "csv", "parquet"):
+        result.save(tmp_path / f"rank.{ending}")
+    assert json.loads((tmp_path / "rank.json").read_text("utf-8")) == result.to_dict()
+    assert pl.read_csv(tmp_path / "rank.csv")["rank"].to_list() == [row["rank"] for row in result.to_dicts()]
+    assert pl.read_parquet(tmp_path / "rank.parquet").equals(result.to_polars())
+    with pytest.raises(UsageError, match="cannot tell what to write"):
+        result.save(str(tmp_path / "rank.docx"))
+
+
+@pytest.mark.parametrize("made", [Polite(), MADE["SpeedupResult"](Path())], ids=lambda made: type(made).__name__)
+def test_without_pandas_the_error_names_the_extra(made: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match="to_pandas"):
+        made.to_pandas()
+
+
+def test_speedups_as_text_and_as_dictionaries_are_the_same() -> None:
+    for made in ("SpeedupResult", "SpeedupResult of one task"):
+        result = MADE[made](Path())
+        assert isinstance(result, results.SpeedupResult)
+        assert json.loads(result.to_json()) == result.to_dict()
+        assert result.to_polars(benchmarks=True).height == len(result.to_dicts(benchmarks=True)) > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "listed"),
+    [
+        ("metrics", "metrics"),
+        ("metrics cost_of_pass", "metrics"),
+        ("prices", "books"),
+        ("prices o3", "prices"),
+        ("profiles", "profiles"),
+        ("profiles show outcome-1", "constants"),
+        ("doctor", "checks"),
+        ("demo", "groups"),
+    ],
+)
+def test_every_json_answer_is_an_object_with_its_version(
+    command: str, listed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*command.split(), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert next(iter(answer)) == "schema_version"
+    assert answer[listed]
