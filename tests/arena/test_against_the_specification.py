@@ -9,8 +9,8 @@ import pytest
 
 import arena_twin as twin
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena import Arena, Policy, outliers, task_standings
-from steelyard.results import Receipt
+from steelyard.arena import Arena, outliers, task_standings
+from steelyard.results import Policy, Receipt
 from steelyard.store import Store
 
 SCORES = ("overall_score", "efficiency_score", "speed_score", "cost_score", "correctness_score", "adjusted_score")
@@ -41,7 +41,7 @@ def compare(arena: Arena, task: dict[str, Any], submissions: list[dict[str, Any]
     assert found.confidence_interval.high == pytest.approx(high, rel=1e-9, abs=1e-9)
     flagged = [
         {"submission_id": one.submission_id, "flags": list(one.flags), "recommended_action": one.recommended_action}
-        for one in outliers(arena, task["id"])
+        for one in outliers(arena, task["id"]).outliers
     ]
     assert flagged == twin.outliers(submissions)
 

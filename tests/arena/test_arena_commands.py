@@ -63,7 +63,7 @@ def test_a_day_in_the_arena_from_the_shell(store_address: str, tmp_path: Path) -
 
 
 def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    rows = output(capsys, "standings", "fix-race", *filled)
+    rows = output(capsys, "standings", "fix-race", *filled)["standings"]
     assert [row["overall_ranking"] for row in rows] == [1, 2, 3, 4, 5, 6]
     expected = {"submission_id", "overall_score", "percentile", "adjusted_score", "baseline_version", "defaulted"}
     expected |= {"claimed", "flags", "efficiency_ranking", "speed_ranking", "cost_ranking", "confidence_interval"}
@@ -72,8 +72,8 @@ def test_standings_keep_the_json_contract(filled: tuple[str, str], capsys: pytes
     assert odd["flags"] == ["extremely_efficient_tokens", "extremely_fast", "minimal_tool_usage"]
     assert odd["recommended_action"] == "manual_review"
     assert odd["defaulted"] == ["iterations", "success"]
-    assert output(capsys, "outliers", *filled)[0]["submission_id"] == "odd-1"
-    by_cost = output(capsys, "standings", "fix-race", "--sort", "cost", "--top", "2", *filled)
+    assert output(capsys, "outliers", *filled)["outliers"][0]["submission_id"] == "odd-1"
+    by_cost = output(capsys, "standings", "fix-race", "--sort", "cost", "--top", "2", *filled)["standings"]
     assert [row["cost_ranking"] for row in by_cost] == [1, 2]
 
 
@@ -81,7 +81,7 @@ def test_every_view_answers_in_text_and_in_json(filled: tuple[str, str], capsys:
     for arguments in (
         ["standings"],
         ["standings", "--by", "submitter"],
-        ["standings", "fix-race", "--policy", "as-submitted", "--level", "0.9"],
+        ["standings", "fix-race", "--policy", "as-submitted", "--confidence", "0.9"],
         ["show", "ant-1"],
         ["show", "ant-1", "speed_score"],
         ["task", "list"],
@@ -339,7 +339,7 @@ def test_runs_are_submitted_through_a_task_map(
     assert [receipt["submission_id"] for receipt in found["receipts"]] == ["r1"]
     assert "task map does not name" in found["refused"][0]["message"]
     assert "does not state tool_calls" in found["refused"][1]["message"]
-    (standing,) = output(capsys, "standings", "fix-race", *at)
+    (standing,) = output(capsys, "standings", "fix-race", *at)["standings"]
     assert standing["total_tokens"] == 1520  # all kinds added
     assert standing["submitter"] == "ada"
 
@@ -366,7 +366,7 @@ def test_a_lower_bound_is_marked_wherever_it_counts(
     assert marks == [["total_tokens"]] * 4 + [["tool_calls"], ["iterations"], [], []]
     again = output(capsys, "submit", "--from-runs", str(tmp_path / "runs.jsonl"), *filled)
     assert [one["lower_bounds"] for one in again["receipts"]] == marks
-    rows = {row["submission_id"]: row for row in output(capsys, "standings", "fix-race", *filled)}
+    rows = {row["submission_id"]: row for row in output(capsys, "standings", "fix-race", *filled)["standings"]}
     assert [rows[f"r{number}"]["lower_bounds"] for number in range(8)] == marks
     *_, cost, known = found["receipts"]
     assert ("estimated_cost" in cost["defaulted"], cost["cost_score"]) == (True, 50.0)
@@ -375,21 +375,21 @@ def test_a_lower_bound_is_marked_wherever_it_counts(
     assert "lower bound" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
-def test_standings_are_exported(
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_the_standings_of_all_tasks_are_written_to_a_file(
     filled: tuple[str, str], tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / f"out.{ending}"
-    assert output(capsys, "export", str(path), *filled) == {"standings": 6, "file": str(path)}
+    written = output(capsys, "standings", "--out", str(path), *filled)
     if ending == "json":
-        ids = [row["submission_id"] for row in json.loads(path.read_text())]
-    elif ending == "jsonl":
-        ids = [json.loads(line)["submission_id"] for line in path.read_text().splitlines()]
+        assert json.loads(path.read_text()) == written
+        ids = [row["submission_id"] for row in written["standings"]]
     else:
         frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
         ids = frame["submission_id"].to_list()
-    capsys.readouterr()
-    assert ids == [row["submission_id"] for row in output(capsys, "standings", "fix-race", *filled)]
+    of_task = output(capsys, "standings", "fix-race", *filled)
+    assert (of_task["schema_version"], of_task["task"]) == (1, "fix-race")
+    assert ids == [row["submission_id"] for row in of_task["standings"]]
 
 
 def test_notify_needs_targets_and_tells_what_failed(
@@ -445,11 +445,11 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
         (["standings", "fix-rce"], 2),
         (["standings", "--by", "agnt"], 2),
         (["standings", "fix-race", "--sort", "speedy"], 2),
-        (["standings", "fix-race", "--level", "95"], 2),
+        (["standings", "fix-race", "--confidence", "95"], 2),
         (["standings", "fix-race", "--by", "agent"], 2),
         (["standings", "fix-race", "--top", "0"], 2),
         (["standings", "--sort", "speed"], 2),
-        (["bias", "--level", "2"], 2),
+        (["bias", "--confidence", "2"], 2),
         (["history", "--since", "2026-11-01", "--submitter", "ada"], 2),
         (["submit", "s.jsonl", "--task-map", "m.toml"], 2),
         (["submit", "s.jsonl", "--prices", "seed"], 2),

@@ -10,13 +10,19 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.arena import read_rules
-from steelyard.arena.scoring._baseline import BaselineBounds, Facts, baseline_of, middle, own_baseline, quartile
+from steelyard.arena.scoring._baseline import (
+    BaselineBounds,
+    Facts,
+    baseline_of,
+    median_of_sorted,
+    own_baseline,
+    quartile,
+)
 from steelyard.arena.scoring._rescoring import Yardstick, score_all, with_yardsticks
 from steelyard.arena.scoring._running_median import RunningMedian, Tally
-from steelyard.arena.scoring._score_cents import cents, cents_column, points
 from steelyard.arena.scoring._score_intervals import mean_interval, score_interval
-from steelyard.arena.scoring._scores import FACTS, KEPT, score, score_columns
-from steelyard.arena.scoring._stored_tallies import Ranks, place
+from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, points, score, score_columns, to_cents, to_cents_column
+from steelyard.arena.scoring._stored_tallies import Ranks, rank_and_percentile
 from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.errors import BadProfile, UnknownName, UsageError
 from steelyard.metrics import catalog
@@ -64,13 +70,13 @@ def test_the_running_median_is_the_median(earlier: list[int], coming: list[int])
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.floats(0, 100) | st.integers(0, 20_000).map(lambda half: half / 200), min_size=1, max_size=50))
 def test_cents_of_a_column_are_python_s_rounding(scores: list[float]) -> None:
-    found = cents_column(np.array(scores)).tolist()
-    assert found == [cents(score) for score in scores]
+    found = to_cents_column(np.array(scores)).tolist()
+    assert found == [to_cents(score) for score in scores]
     assert [points(value) for value in found] == [round(score, 2) for score in scores]
 
 
 def test_every_cent_survives() -> None:
-    assert all(cents(points(value)) == value and points(value) == round(value / 100, 2) for value in range(10_001))
+    assert all(to_cents(points(value)) == value and points(value) == round(value / 100, 2) for value in range(10_001))
 
 
 SOME = {
@@ -110,7 +116,7 @@ def test_one_submission_and_a_column_of_them_get_the_same_bits(
         assert all(0 <= value <= 100 + 1e-9 for value in alone.values())
 
 
-def test_many_rows_and_few_rows_give_the_same_cents() -> None:
+def test_many_rows_and_few_rows_give_the_same_to_cents() -> None:
     rng = random.Random(3)
     facts: dict[str, list[float | None]] = {name: [] for name in FACTS}
     for _ in range(1000):
@@ -130,14 +136,14 @@ def test_many_rows_and_few_rows_give_the_same_cents() -> None:
     for start in range(0, 1000, 100):
         part = {name: values[start : start + 100] for name, values in facts.items()}
         few = score_all(part, [yardstick], [0] * 100)
-        assert all(few[name] == together[name][start : start + 100] for name in KEPT)
+        assert all(few[name] == together[name][start : start + 100] for name in KEPT_SCORES)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=2, max_size=40))
 def test_quartiles_and_median_are_those_of_the_standard_library(values: list[int]) -> None:
     ordered = sorted(values)
-    assert middle(ordered) == statistics.median(values)
+    assert median_of_sorted(ordered) == statistics.median(values)
     assert [quartile(ordered, which) for which in (1, 2, 3)] == statistics.quantiles(values, n=4)
 
 
@@ -151,7 +157,7 @@ def test_a_tool_with_too_few_submissions_has_no_baseline_of_its_own() -> None:
 def test_ranks_are_competition_ranks_and_percentiles_the_share_below(values: list[int]) -> None:
     counts = {value: values.count(value) for value in values}
     for value in values:
-        rank, percentile = place(*Ranks(counts).around(value), len(values))
+        rank, percentile = rank_and_percentile(*Ranks(counts).around(value), len(values))
         assert rank == 1 + sum(other > value for other in values)
         assert percentile == round(sum(other < value for other in values) / len(values) * 100, 1)
 
@@ -159,7 +165,7 @@ def test_ranks_are_competition_ranks_and_percentiles_the_share_below(values: lis
 def test_another_level_takes_student_s_quantile() -> None:
     counts = {5000: 2, 6000: 2}  # mean 55, standard deviation sqrt(100 / 3)
     at_95 = score_interval(counts, RULES.interval)
-    at_90 = score_interval(counts, RULES.interval, level=0.9)
+    at_90 = score_interval(counts, RULES.interval, confidence=0.9)
     assert (at_95.method, at_90.method) == ("arena", "student")
     # t with 3 degrees of freedom at 90 %: 2.3533634348
     assert at_90.high - 55 == pytest.approx(2.3533634348 * (100 / 3) ** 0.5 / 2, rel=1e-9)
@@ -172,7 +178,7 @@ def test_an_interval_of_one_value_is_missing() -> None:
 
 def test_the_nine_scores_are_declared_under_their_names() -> None:
     names = {one.name for one in catalog().at("submission")}
-    parts = {"token_efficiency", "tool_call_efficiency", "iteration_efficiency", *KEPT}
+    parts = {"token_efficiency", "tool_call_efficiency", "iteration_efficiency", *KEPT_SCORES}
     assert names == {f"{part}_score" for part in parts}
 
 

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.arena import RANKED, read_rules
+from steelyard.arena import RANKED_SCORES, read_rules
 from steelyard.arena.scoring._baseline import BaselineBounds, Facts, baseline_of, default_bounds
 from steelyard.arena.scoring._rescoring import Yardstick, with_yardsticks
 from steelyard.arena.scoring._rules import RANGES, score_metrics
-from steelyard.arena.scoring._score_cents import points
-from steelyard.arena.scoring._scores import FACTS, KEPT, cents_columns, score, score_cents
+from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, points, score, score_cents, score_cents_columns
 from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.arena.scoring._suspicion import validate
 from steelyard.errors import UsageError
@@ -163,11 +162,11 @@ def test_no_profile_and_no_submission_make_a_score_outside_0_and_100(
             [Yardstick(bounds, constants)],
             [0] * len(rows),
         )
-        columns = cents_columns(frame, constants)
+        columns = score_cents_columns(frame, constants)
         for number, row in enumerate(rows):
             assert all(0 <= value <= 100 + 1e-6 for value in score(row, bounds, constants).values())
             alone = score_cents(row, bounds, constants)
             assert all(0 <= value <= 100_00 for value in alone.values())
-            assert alone == {name: columns[name][number] for name in KEPT}
-            shown = [points(alone[name]) for name in RANKED]
+            assert alone == {name: columns[name][number] for name in KEPT_SCORES}
+            shown = [points(alone[name]) for name in RANKED_SCORES]
             assert validate(shown, 0, rules.validation)[0] == []

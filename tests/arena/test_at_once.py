@@ -12,18 +12,19 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-import steelyard.arena.intake._arena as arena_module
+import steelyard.arena.intake._scoring_again as rescoring_module
 import steelyard.arena.notifying._events as events_module
-import steelyard.arena.scoring._stored_receipts as known_module
+import steelyard.arena.scoring._stored_receipts as receipts_module
 from arena_makers import as_submission, as_task, changed_profile, make_arena, random_submission
-from steelyard.arena import Arena, TaskState, open_arena, task_standings
+from steelyard.arena import Arena, open_arena, task_standings
 from steelyard.arena.notifying._events import unfold_events
-from steelyard.arena.scoring._packed_tallies import SMALL
-from steelyard.arena.scoring._task_state import load_task_states
+from steelyard.arena.scoring._stored_tallies import PACKED_UP_TO
+from steelyard.arena.scoring._task_state import TaskState, load_task_states
 from steelyard.errors import UnknownName
 from steelyard.records import Submission
 from steelyard.results import Receipt
-from steelyard.store import Store, folded_events, open_store, outbox
+from steelyard.store import Store, open_store
+from steelyard.store.schema import folded_events, outbox
 
 PATIENCE_SECONDS = 0.4
 """How long one is given to get in between, which it must not."""
@@ -89,7 +90,7 @@ def check_tallies(arena: Arena) -> None:
         assert (receipt.overall_ranking, receipt.percentile) == (place.overall_ranking, place.percentile)
 
 
-@pytest.mark.parametrize("count", [40, SMALL + 40])
+@pytest.mark.parametrize("count", [40, PACKED_UP_TO + 40])
 def test_a_known_submission_is_answered_from_one_state(
     store: Store, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
@@ -99,7 +100,7 @@ def test_a_known_submission_is_answered_from_one_state(
     before = arena.submit(some(40))
     other = other_door(store)
     meanwhile = Meanwhile(lambda: other.submit(some(40, start=10000)))
-    after_loading(monkeypatch, known_module, meanwhile)
+    after_loading(monkeypatch, receipts_module, meanwhile)
     assert arena.submit(some(40)) == before
     monkeypatch.undo()
     meanwhile.end()
@@ -116,7 +117,7 @@ def test_a_submission_that_meets_a_change_of_policy_is_scored_by_the_new_one(
     arena.submit(some(40))
     other = other_door(store)
     meanwhile = Meanwhile(lambda: other.submit(some(size, start=1000)))
-    after_loading(monkeypatch, arena_module, meanwhile)
+    after_loading(monkeypatch, rescoring_module, meanwhile)
     arena.rescore(policy="as-submitted")
     monkeypatch.undo()
     meanwhile.end()

@@ -15,28 +15,18 @@ from hypothesis import given, settings, strategies as st
 from sqlalchemy import delete, func, insert, select
 
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
-from steelyard.arena import Arena, Policy, Watch, notify_once, open_arena
+from steelyard.arena import Arena, Watch, notify_once, open_arena
 from steelyard.arena.intake._column_baselines import group, group_medians, running_extremes
 from steelyard.arena.notifying._events import unfold_events
 from steelyard.arena.notifying._sending import waiting
 from steelyard.arena.notifying._targets import Target
-from steelyard.arena.scoring._column_tallies import count, single, unpacked
-from steelyard.arena.scoring._packed_tallies import SMALL, Packed, pack, unpack
-from steelyard.arena.scoring._stored_tallies import FIELDS
+from steelyard.arena.scoring._column_tallies import count_values, each_once, unpack_all
+from steelyard.arena.scoring._stored_tallies import FIELDS, PACKED_UP_TO, PackedTallies, pack_tally, unpack_tally
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission
-from steelyard.results import Receipt
-from steelyard.store import (
-    Store,
-    baselines,
-    folded_events,
-    open_store,
-    outbox,
-    small_tallies,
-    states,
-    submissions,
-    tallies,
-)
+from steelyard.results import Policy, Receipt
+from steelyard.store import Store, open_store
+from steelyard.store.schema import baselines, folded_events, outbox, small_tallies, states, submissions, tallies
 
 HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
 
@@ -82,7 +72,7 @@ def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("policy", ["current", "as-submitted"])
 def test_batches_leave_what_one_by_one_leaves(store: Store, tmp_path: Path, policy: Policy) -> None:
-    tasks, rows = made_up([SMALL + 20, 4, 5, 6, 90, 60, 1], seed=3)
+    tasks, rows = made_up([PACKED_UP_TO + 20, 4, 5, 6, 90, 60, 1], seed=3)
     rng = random.Random(4)
     portions = []
     start = 0
@@ -126,7 +116,7 @@ def test_a_small_task_of_an_older_store_goes_on_with_its_rows(store: Store, tmp_
             values = [
                 {"task_key": row["task_key"], "field": number, "value": value, "n": n}
                 for name, number in FIELDS.items()
-                for value, n in unpack(row[name]).items()
+                for value, n in unpack_tally(row[name]).items()
             ]
             connection.execute(insert(tallies), values)
         connection.execute(delete(small_tallies))
@@ -141,8 +131,8 @@ def test_a_small_task_of_an_older_store_goes_on_with_its_rows(store: Store, tmp_
     assert ours[states.name] == theirs[states.name]
     counted = {(key, field, value): n for key, field, value, n in ours[tallies.name]}
     for key, *packed in theirs[small_tallies.name]:
-        for name, held in zip(Packed._fields, packed, strict=True):
-            assert unpack(held) == {
+        for name, held in zip(PackedTallies._fields, packed, strict=True):
+            assert unpack_tally(held) == {
                 value: n for (task, field, value), n in counted.items() if (task, field) == (key, FIELDS[name])
             }
 
@@ -261,21 +251,21 @@ COUNTS = st.lists(st.lists(st.integers(0, 9) | st.integers(0, 2**53), min_size=1
 def test_counts_and_medians_of_many_tasks_are_those_of_each(groups: list[list[int]]) -> None:
     which = np.repeat(np.arange(len(groups)), [len(held) for held in groups])
     flat = [value for held in groups for value in held]
-    found = count(single(which, np.array(flat)), len(groups))
-    halves = found.halves()
+    found = count_values(each_once(which, np.array(flat)), len(groups))
+    lower_medians = found.lower_medians()
     for place, held in enumerate(groups):
         counts = {value: held.count(value) for value in held}
-        assert found.packed()[place] == pack(counts)
-        assert unpack(pack(counts)) == counts
-        assert halves.medians[place] == statistics.median(held)
-        assert halves.values[place] == statistics.median_low(held)
-        assert halves.below[place] == sum(value < statistics.median_low(held) for value in held)
+        assert found.packed()[place] == pack_tally(counts)
+        assert unpack_tally(pack_tally(counts)) == counts
+        assert lower_medians.medians[place] == statistics.median(held)
+        assert lower_medians.values[place] == statistics.median_low(held)
+        assert lower_medians.below[place] == sum(value < statistics.median_low(held) for value in held)
     for row, value in enumerate(flat):
         held = groups[which[row]]
         assert found.values[found.where[row]] == value
         assert found.below[found.where[row]] == sum(other < value for other in held)
-    packed = [pack({value: held.count(value) for value in held}) for held in groups]
-    again = count(unpacked(packed), len(groups))
+    packed = [pack_tally({value: held.count(value) for value in held}) for held in groups]
+    again = count_values(unpack_all(packed), len(groups))
     assert again.packed() == packed
 
 
@@ -288,11 +278,11 @@ TASKS = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(tasks=TASKS, few=st.sampled_from([0, 64]))
 def test_running_medians_are_the_medians(tasks: list[tuple[list[int], list[int]]], few: int) -> None:
-    packed = [pack({value: earlier.count(value) for value in earlier}) for earlier, _ in tasks]
+    packed = [pack_tally({value: earlier.count(value) for value in earlier}) for earlier, _ in tasks]
     coming = np.array([value for _, held in tasks for value in held])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "steelyard.arena.intake._column_baselines.FEW", few
+            "steelyard.arena.intake._column_baselines.COUNTED_UP_TO", few
         )  # 0: one by one, as with many distinct values
         found = group_medians(packed, coming, group([len(held) for _, held in tasks]))
     assert found.tolist() == [

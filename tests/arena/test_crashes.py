@@ -19,7 +19,8 @@ from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import open_arena, task_standings
 from steelyard.arena.notifying._events import EVALUATED, event_id, unfold_events
 from steelyard.results import Receipt
-from steelyard.store import Store, baselines, open_store, outbox, small_tallies, states, submissions, tallies
+from steelyard.store import Store, open_store
+from steelyard.store.schema import baselines, outbox, small_tallies, states, submissions, tallies
 
 CRASH = Path(__file__).parent.parent / "arena_crash.py"
 CRITERIA = [{"type": "file_exists", "file_path": "file1.py"}, {"type": "no_errors"}]
@@ -149,10 +150,10 @@ def receiver() -> Iterator[str]:
 
 NOTIFY = """
 import sys
-from steelyard.arena.intake._arena import now_microseconds
 from steelyard.arena.notifying._delivery import LEASE_SECONDS, SECOND
 from steelyard.arena.notifying._sending import notify_once
 from steelyard.arena.notifying._targets import Target
+from steelyard.records import now_microseconds
 from steelyard.store import open_store
 print("ready", flush=True)
 later = now_microseconds() + int(sys.argv[3]) * 2 * LEASE_SECONDS * SECOND  # leases of the killed have run out

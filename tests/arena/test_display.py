@@ -1,4 +1,4 @@
-"""What commands print says what it is: levels as given, counts whole, a line for each thing."""
+"""What commands print says what it is: confidence as given, counts whole, a line for each thing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arena_makers import changed_profile, make_arena
-from steelyard.arena import evaluation, history
+from steelyard.arena import evaluation, score_history
 from steelyard.arena.scoring._rules import score_metrics
 from steelyard.errors import UnknownName
 from steelyard.store import Store
@@ -33,13 +33,13 @@ def at(store: Store) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("level", "shown"),
+    ("confidence", "shown"),
     [("0.999", "(99.9%, student)"), ("0.995", "(99.5%, student)"), ("0.975", "(97.5%, student)"), ("0.9", "(90%, ")],
 )
-def test_a_level_is_shown_as_it_was_given(
-    at: tuple[str, str], level: str, shown: str, capsys: pytest.CaptureFixture[str]
+def test_a_confidence_is_shown_as_it_was_given(
+    at: tuple[str, str], confidence: str, shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["arena", "standings", "task", "--level", level, *at]) == 0
+    assert run(["arena", "standings", "task", "--confidence", confidence, *at]) == 0
     assert shown in capsys.readouterr().out
 
 
@@ -75,9 +75,9 @@ def test_a_submitter_nobody_knows_is_answered_with_the_nearest(
     told = capsys.readouterr()
     assert (told.out, "did you mean 'ada'?" in told.err) == ("", True)
     with pytest.raises(UnknownName, match="no submitter named 'adda'"):
-        history(make_arena(store), task_id="task", submitter="adda")
-    assert history(make_arena(store), submitter="ada").n == 3
-    assert history(make_arena(store), task_id="other", submitter="ada").n == 0  # known, with nothing in this task
+        score_history(make_arena(store), task_id="task", submitter="adda")
+    assert score_history(make_arena(store), submitter="ada").n == 3
+    assert score_history(make_arena(store), task_id="other", submitter="ada").n == 0  # known, with nothing in this task
 
 
 def test_formulas_name_constants_and_state_none() -> None:

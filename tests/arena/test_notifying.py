@@ -17,14 +17,17 @@ import pytest
 from sqlalchemy import update
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import Arena, notify_once, now_microseconds
+from steelyard.arena import Arena, notify_once
 from steelyard.arena.notifying._delivery import LEASE_SECONDS, SECOND, SILENCES, waits_seconds
 from steelyard.arena.notifying._events import EVALUATED
-from steelyard.arena.notifying._sending import Round, waiting
+from steelyard.arena.notifying._sending import waiting
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.notifying._webhook import NoAnswer, send
 from steelyard.errors import MissingExtra, UsageError
-from steelyard.store import Store, open_store, outbox
+from steelyard.records import now_microseconds
+from steelyard.results import SendingRound
+from steelyard.store import Store, open_store, upgrade_store
+from steelyard.store.schema import outbox
 
 HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
 OTHER = Target(name="other", url="http://127.0.0.1:9/other")
@@ -85,7 +88,7 @@ def test_waits_double_up_to_an_hour_and_never_end() -> None:
 
 
 def test_two_senders_do_not_send_the_same_event_at_once(arena: Arena) -> None:
-    inner: list[Round] = []
+    inner: list[SendingRound] = []
 
     def sender(_target: Target, **_: Any) -> None:
         if not inner:
@@ -148,17 +151,16 @@ class TestTargetsInTrouble:
             seen.append(event_id)
             return NoAnswer("timed out")
 
-        moment = 0.0
+        moment = later(86_400)  # so far ahead that the rounds' own time does not count
         for attempt in range(1, 4):
-            done = notify_once(arena.store, [HOOK], sender=silent, now=later(moment))
+            done = notify_once(arena.store, [HOOK], sender=silent, now=moment)
             assert (done.failed, done.put_off) == (SILENCES, 2503 - SILENCES)
+            moment += waits_seconds(attempt) * SECOND
             # none of them is due before the wait after so many attempts is over
-            just_before = later(moment + waits_seconds(attempt) - 1)
-            assert notify_once(arena.store, [HOOK], sender=silent, now=just_before).failed == 0
-            moment += waits_seconds(attempt) + 1
+            assert notify_once(arena.store, [HOOK], sender=silent, now=moment - SECOND).failed == 0
         assert len(set(seen)) == SILENCES  # the same two each time: the others have had no attempt
         receiver = Receiver()
-        done = notify_once(arena.store, [HOOK], sender=receiver, now=later(moment))
+        done = notify_once(arena.store, [HOOK], sender=receiver, now=moment)
         assert (done.sent, done.settled, done.waiting) == (2503, 2503, 0)
         assert len(set(receiver.seen)) == 2503
 
@@ -209,6 +211,7 @@ class TestTargetsInTrouble:
             connection.exec_driver_sql("ALTER TABLE arena_deliveries DROP COLUMN due_at")
             connection.exec_driver_sql("DELETE FROM steelyard_migrations WHERE number = 13")
         store.close()
+        upgrade_store(store_address)
         opened = open_store(store_address)
         receiver = Receiver()
         assert notify_once(opened, [HOOK, OTHER], sender=receiver, now=later(60)).settled == 3

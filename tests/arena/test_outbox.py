@@ -9,15 +9,16 @@ import pytest
 from sqlalchemy import func, select
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import Arena, Watch, notify_once, now_microseconds, skip_before
+from steelyard.arena import Arena, Watch, notify_once, skip_before
 from steelyard.arena.notifying._delivery import SECOND, serve, waits_seconds
 from steelyard.arena.notifying._events import EVALUATED
 from steelyard.arena.notifying._outbox import CHANGED_AT_ONCE, KEPT_DAYS, settle, stands_for
 from steelyard.arena.notifying._sending import waiting
 from steelyard.arena.notifying._targets import Target
-from steelyard.records import DAY
-from steelyard.store import Store, deliveries, open_store, outbox
+from steelyard.records import DAY, now_microseconds
+from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.migrations.m0015_outbox_waits import INDEXES
+from steelyard.store.schema import deliveries, outbox
 
 DOWN = Target(name="down", url="http://127.0.0.1:9/down")
 CI = Target(name="ci", url="http://127.0.0.1:9/ci")
@@ -103,6 +104,7 @@ class TestWaiting:
                 connection.exec_driver_sql(f"ALTER TABLE arena_outbox DROP COLUMN {name}")
             connection.exec_driver_sql("DELETE FROM steelyard_migrations WHERE number = 15")
         store.close()
+        upgrade_store(store_address)
         opened = open_store(store_address)
         done = notify_once(opened, [DOWN, CI], sender=fails)
         assert (done.sent, done.failed, done.waiting) == (2, 0, 2)

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import delete, select
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
-from steelyard.arena import Arena, changes, task_standings
+from steelyard.arena import Arena, standing_changes, task_standings
 from steelyard.profiles import load_profile
-from steelyard.store import Store, open_store, past_settings, settings
-from steelyard.store._migrate import applied
+from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.migrations.m0012_past_settings import METADATA
+from steelyard.store.schema import applied, past_settings, settings
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[i
     then = task_standings(arena, "task")
     clock[0] = 2_000_000
     arena.rescore(profile=changed_profile(token_weight=0.1, tool_call_weight=0.7))
-    (found,) = changes(arena, since=1_500_000)
+    (found,) = standing_changes(arena, since=1_500_000).changes
     assert (found.then_profile, found.now_profile, found.new) == ("arena-1", "mine", 0)
     before = {row.submission_id: row.overall_score for row in then.standings}
     now = {row.submission_id: row.overall_score for row in task_standings(arena, "task").standings}
@@ -41,13 +41,13 @@ def test_a_rescore_under_another_profile_is_a_change(arena: Arena, clock: list[i
     assert {one.submission_id: one.then_score for one in found.moved}.items() <= before.items()
     assert {one.submission_id: one.now_score for one in found.moved}.items() <= now.items()
     assert task_standings(arena, "task", until=1_500_000) == then
-    assert changes(arena, since=2_500_000) == []
+    assert standing_changes(arena, since=2_500_000).changes == ()
 
 
 def test_a_change_of_policy_is_a_change(arena: Arena, clock: list[int]) -> None:
     clock[0] = 2_000_000
     arena.rescore(policy="as-submitted")
-    (found,) = changes(arena, since=1_500_000)
+    (found,) = standing_changes(arena, since=1_500_000).changes
     assert (found.then_policy, found.now_policy) == ("current", "as-submitted")
     assert found.moved
 
@@ -58,7 +58,7 @@ def test_past_rules_need_not_know_tasks_that_came_later(arena: Arena, clock: lis
     arena.rescore(profile=changed_profile(difficulty_factors=factors))
     arena.add_task(as_task({"id": "later", "difficulty": "superhuman"}))
     arena.submit([{"id": "x", "task_id": "later", "total_tokens": 1, "tool_calls": 1}])
-    assert {one.task_id for one in changes(arena, since=1_500_000)} == {"later"}
+    assert {one.task_id for one in standing_changes(arena, since=1_500_000).changes} == {"later"}
 
 
 def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(arena: Arena) -> None:
@@ -66,7 +66,9 @@ def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(are
     with arena.store.write() as connection:
         METADATA.drop_all(connection)
         connection.execute(delete(applied).where(applied.c.number == 12))
-    again = open_store(arena.store.url.render_as_string(hide_password=False), create=False)
+    address = arena.store.url.render_as_string(hide_password=False)
+    upgrade_store(address)
+    again = open_store(address, create=False)
     with again.read() as connection:
         held = {row.name: row.value for row in connection.execute(select(settings))}
         assert connection.execute(select(past_settings)).all() == [(1, 0, held["rules"], held["policy"])]

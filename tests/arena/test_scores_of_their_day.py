@@ -11,14 +11,13 @@ import pytest
 from sqlalchemy import delete, select
 
 from arena_makers import changed_profile, make_arena, random_submission, random_task
-from steelyard.arena import Arena, Policy, evaluation, history, leaders, task_standings
-from steelyard.arena.scoring._rules_in_force import ScoredBy
+from steelyard.arena import Arena, evaluation, leaderboard, score_history, task_standings
 from steelyard.profiles import Profile, load_profile
-from steelyard.store import Store, open_store, reigns
-from steelyard.store._migrate import applied
+from steelyard.results import Policy, ScoredBy
+from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.migrations.m0016_reigns import METADATA
+from steelyard.store.schema import applied, reigns
 from steelyard.surfaces.cli import run
-from steelyard.workflow import standing_rows
 
 WEIGHTS = {"efficiency_weight": 0.05, "correctness_weight": 0.5}
 
@@ -67,7 +66,7 @@ def check_agreement(arena: Arena, ruled: dict[str, Profile]) -> None:
                         value = getattr(one, f"{name}_score")
                         assert getattr(found.receipt, f"{name}_score") == scores[f"{name}_score"].value == value
                     assert scores["overall_score"].constants == one.breakdown
-        for moment in history(arena, task_id=task).moments:
+        for moment in score_history(arena, task_id=task).moments:
             assert moment.profile == ruled[moment.submission_id].name
 
 
@@ -102,10 +101,10 @@ def test_standings_name_the_profiles_that_made_their_scores(arena: Arena) -> Non
         ScoredBy(profile="mine", since="1970-01-01T00:00:02+00:00", submissions=2),
     )
     assert (found.profile, found.scored_by) == ("mine", made)
-    assert leaders(arena).scored_by == made
+    assert leaderboard(arena).scored_by == made
     (now,) = task_standings(arena, "task", policy="current").scored_by
     assert (now.profile, now.submissions) == ("mine", 8)
-    assert leaders(arena, policy="current").scored_by == (now,)
+    assert leaderboard(arena, policy="current").scored_by == (now,)
     (then,) = task_standings(arena, "task", policy="current", until=1_500_000).scored_by
     assert (then.profile, then.submissions) == ("arena-1", 6)
 
@@ -115,11 +114,11 @@ def test_an_arena_of_the_policy_current_tells_scores_of_their_day_by_their_profi
     arena.add_task({"id": "task"})
     give(arena, 1, 2)
     arena.rescore(profile=mine())
-    rows = standing_rows(task_standings(arena, "task", policy="as-submitted"))
+    rows = task_standings(arena, "task", policy="as-submitted").listed()
     assert {row["profile"] for row in rows} == {"arena-1"}
     assert {row["arena_profile"] for row in rows} == {"mine"}
     assert all(row["breakdown"]["efficiency_weight"] == 0.35 for row in rows)
-    assert {row["profile"] for row in standing_rows(task_standings(arena, "task"))} == {"mine"}
+    assert {row["profile"] for row in task_standings(arena, "task").listed()} == {"mine"}
 
 
 def test_a_bound_is_a_default_by_the_rules_of_the_day(store: Store) -> None:
@@ -140,7 +139,9 @@ def test_an_older_store_goes_by_when_submissions_were_accepted(arena: Arena) -> 
         counted = connection.execute(select(reigns)).all()
         METADATA.drop_all(connection)
         connection.execute(delete(applied).where(applied.c.number == 16))
-    again = open_store(arena.store.url.render_as_string(hide_password=False), create=False)
+    address = arena.store.url.render_as_string(hide_password=False)
+    upgrade_store(address)
+    again = open_store(address, create=False)
     with again.read() as connection:
         assert connection.execute(select(reigns)).all() == counted == [(1, 2, 6)]
     assert task_standings(arena, "task") == shown
@@ -172,7 +173,8 @@ def test_one_answer_does_not_contradict_itself(arena: Arena, capsys: pytest.Capt
         assert found["profile"] == profile
         same = asked(capsys, "explain", at(arena.store)[1], "overall_score", "--run", name)
         assert same == found
-    rows = {row["submission_id"]: row for row in asked(capsys, "arena", "standings", "task", *at(arena.store))}
+    listed = asked(capsys, "arena", "standings", "task", *at(arena.store))["standings"]
+    rows = {row["submission_id"]: row for row in listed}
     assert (rows["s3"]["profile"], rows["s8"]["profile"]) == ("arena-1", "mine")
     assert rows["s3"]["breakdown"]["efficiency_weight"] == 0.35
     assert rows["s8"]["breakdown"]["efficiency_weight"] == 0.05

@@ -12,7 +12,6 @@ from arena_makers import as_task, make_arena
 from steelyard.arena import evaluation, task_standings
 from steelyard.store import Store
 from steelyard.surfaces.cli import run
-from steelyard.workflow import write_standings
 
 OWN_WEIGHTS = {"efficiency": 0.1, "speed": 0.1, "cost": 0.1, "correctness": 0.7}
 TASKS = (
@@ -80,8 +79,9 @@ def test_explain_takes_the_file_of_a_store(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_table_of_standings_carries_the_interval_and_the_weights(store: Store, tmp_path: Path) -> None:
     give(store, "own", 6)
-    found = task_standings(make_arena(store), "own", level=0.9)
-    assert write_standings([found], tmp_path / "out.csv") == 6
+    found = task_standings(make_arena(store), "own", confidence=0.9)
+    found.save(tmp_path / "out.csv")
+    assert len(pl.read_csv(tmp_path / "out.csv")) == 6
     row = pl.read_csv(tmp_path / "out.csv").row(0, named=True)
     interval = found.confidence_interval
     assert (row["confidence_low"], row["confidence_high"]) == (interval.low, interval.high)

@@ -15,15 +15,15 @@ from sqlalchemy import select
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import (
     Arena,
-    bias,
-    changes,
     combination_baselines,
     compare_profiles,
     create_arena,
-    history,
-    leaders,
+    leaderboard,
     open_arena,
+    score_history,
+    standing_changes,
     task_standings,
+    tool_bias,
 )
 from steelyard.arena.views._history import slope_per_day
 from steelyard.errors import BadStore, UnknownName, UsageError
@@ -42,7 +42,8 @@ from steelyard.records import (
 )
 from steelyard.records._submission import check_submission
 from steelyard.results import Receipt
-from steelyard.store import Store, submissions
+from steelyard.store import Store
+from steelyard.store.schema import submissions
 
 WHOLE = ("total_tokens", "tool_calls", "iterations")
 
@@ -346,15 +347,15 @@ def test_history_tells_the_scores_of_the_day_and_their_trend(arena: Arena) -> No
         for n in range(1, 5)
     ]
     accepted(arena, *rows)
-    found = history(arena, submitter="ada")
+    found = score_history(arena, submitter="ada")
     scores = [moment.overall_score for moment in found.moments]
     assert scores == sorted(scores)
     assert found.trend_per_day == pytest.approx((scores[-1] - scores[0]) / 3, abs=0.01)  # a straight line
-    assert history(arena, task_id="task").n == 4
+    assert score_history(arena, task_id="task").n == 4
     arena.add_task(as_task({"id": "new"}))
-    assert history(arena, task_id="new", submitter="ada").reason == "0 of 3 submissions that a trend needs"
+    assert score_history(arena, task_id="new", submitter="ada").reason == "0 of 3 submissions that a trend needs"
     with pytest.raises(UsageError):
-        history(arena)
+        score_history(arena)
 
 
 def test_a_trend_of_one_moment_is_missing() -> None:
@@ -368,14 +369,14 @@ def test_what_changed_since_a_moment_is_the_difference_of_two_standings(arena: A
     then = task_standings(arena, "task")
     clock[0] = 2_000_000
     accepted(arena, one("late", total_tokens=10))
-    (found,) = changes(arena, since=1_500_000)
+    (found,) = standing_changes(arena, since=1_500_000).changes
     assert (found.then_n, found.now_n, found.new) == (6, 7, 1)
     assert (found.then_leader, found.now_leader) == ("s1", "late")
     assert task_standings(arena, "task", until=1_500_000) == then
     now = {row.submission_id: row for row in task_standings(arena, "task").standings}
     for change in found.moved:
         assert now[change.submission_id].overall_ranking == change.now_ranking
-    assert changes(arena, since=2_500_000) == []
+    assert standing_changes(arena, since=2_500_000).changes == ()
     assert task_standings(arena, "task", until=500_000).n == 0
 
 
@@ -383,7 +384,7 @@ def test_leaders_count_every_task_once_and_say_when_there_are_too_few(arena: Are
     arena.add_task(as_task({"id": "easy", "category": "debugging"}))
     accepted(arena, *(one(f"a{n}", agent="ant", model="m") for n in range(9)))
     accepted(arena, one("b", agent="bee", model="m"), one("c", agent="bee", model="m", task_id="easy"))
-    found = leaders(arena, by=("agent",))
+    found = leaderboard(arena, by=("agent",))
     by_agent = {leader.key["agent"]: leader for leader in found.overall}
     assert by_agent["ant"].reliable
     assert not by_agent["bee"].reliable
@@ -405,7 +406,7 @@ def test_a_tool_that_is_better_everywhere_shows_as_systematic(arena: Arena) -> N
                 for n in range(4)
             ),
         )
-    by_agent = {found.agent: found for found in bias(arena)}
+    by_agent = {found.agent: found for found in tool_bias(arena).advantages}
     ant, bee = by_agent["ant"], by_agent["bee"]
     assert ant.tasks == bee.tasks == 6
     assert ant.systematic
@@ -418,9 +419,9 @@ def test_each_tool_and_model_has_a_baseline_beside_the_overall_one(arena: Arena)
     accepted(arena, *(one(f"a{n}", agent="ant", model="m", total_tokens=100 + n) for n in range(5)))
     accepted(arena, one("b", agent="bee", model="m"))
     ant, bee = combination_baselines(arena, "task")
-    assert isinstance(ant["baseline"], dict)
-    assert ant["baseline"]["max_tokens"] == 104
-    assert (bee["baseline"], bee["reason"]) == (None, "1 of 5 submissions")
+    assert ant.baseline is not None
+    assert ant.baseline["max_tokens"] == 104
+    assert (bee.baseline, bee.reason) == (None, "1 of 5 submissions")
 
 
 def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:

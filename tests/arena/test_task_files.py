@@ -20,9 +20,9 @@ from steelyard.arena.intake._tasks import load_tasks
 from steelyard.errors import UsageError
 from steelyard.records import Rejected
 from steelyard.results import Receipt
-from steelyard.store import Store, open_store, task_files
-from steelyard.store._migrate import applied
+from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.migrations.m0014_task_files import METADATA
+from steelyard.store.schema import applied, task_files
 from steelyard.surfaces.cli import run
 from steelyard.workflow import add_tasks, open_arena
 
@@ -227,7 +227,9 @@ def test_a_task_of_an_older_store_refuses_what_it_cannot_check(store: Store, bes
     with store.write() as connection:  # as it was before that migration
         METADATA.drop_all(connection)
         connection.execute(delete(applied).where(applied.c.number == 14))
-    again = arena_in(open_store(store.url.render_as_string(hide_password=False)))
+    address = store.url.render_as_string(hide_password=False)
+    upgrade_store(address)
+    again = arena_in(open_store(address))
     given = [said("before", artifacts="good"), said("after", artifacts="good"), said("claimed")]
     known, refused, claimed = again.submit(given, artifacts_root=tmp_path / "made")
     assert isinstance(known, Receipt)
@@ -255,7 +257,7 @@ def test_files_are_read_once_for_a_task_and_only_where_something_is_checked(
     def notice(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
         read.extend([statement] if task_files.name in statement else [])
 
-    event.listen(store.engine, "before_cursor_execute", notice)
+    event.listen(store.reading, "before_cursor_execute", notice)
     arena.submit([said(f"claimed{number}") for number in range(3)])
     assert read == []
     given = [said(f"{task}{number}", task_id=task, artifacts="bad") for number in range(4) for task in ("t", "lax")]
@@ -272,7 +274,7 @@ def test_only_so_much_is_held_at_once(store: Store, beside: Path, monkeypatch: p
     for number in range(3):
         put(beside / "checker/data.bin", f"{number}" * 100)
         arena.add_task({**TASK, "id": f"t{number}"}, beside=beside)
-    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_HELD", 2 * (100 + len(CHECKER)))
+    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_BYTES_IN_MEMORY", 2 * (100 + len(CHECKER)))
     kept = KeptFiles(store)
     with arena.read() as connection:
         tasks = list(load_tasks(connection, arena.rules).values())
@@ -280,7 +282,7 @@ def test_only_so_much_is_held_at_once(store: Store, beside: Path, monkeypatch: p
         found = kept.of(tasks[number])
         assert found is not None
         assert found["checker"]["data.bin"] == f"{number}".encode() * 100
-        assert len(kept._held) <= 2
+        assert len(kept._in_memory) <= 2
 
 
 def test_a_task_shows_how_many_files_are_kept(

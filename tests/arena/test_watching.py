@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 
@@ -11,9 +10,11 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from arena_makers import as_submission, as_task, make_arena
-from steelyard.arena import Arena, Watch, now_microseconds
+from steelyard.arena import Arena, Watch
 from steelyard.arena.notifying._events import write_events
-from steelyard.store import Store, outbox, submissions
+from steelyard.records import now_microseconds
+from steelyard.store import Store
+from steelyard.store.schema import outbox, submissions
 
 
 @pytest.fixture
@@ -38,15 +39,14 @@ def write(connection: Connection, marks: range) -> None:
 
 
 def told(watch: Watch) -> list[int]:
-    return [json.loads(line)["baseline_version"] for line in watch.news(as_json=True)]
+    return [event.baseline_version for event in watch.news()]
 
 
 def test_watching_shows_each_evaluation_once(arena: Arena) -> None:
     watch = Watch(arena)
     assert watch.news() == []
     submit(arena, "s3", "s4")
-    news = watch.news(as_json=True)
-    assert [json.loads(line)["submission_id"] for line in news] == ["s3", "s4"]
+    assert [event.submission_id for event in watch.news()] == ["s3", "s4"]
     assert watch.news() == []
 
 
@@ -83,7 +83,7 @@ class TestWritersAtOnce:
 
     def test_numbers_that_nobody_uses_are_not_asked_for_for_ever(self, arena: Arena) -> None:
         watch = Watch(arena)
-        with arena.store.engine.connect() as broken:  # closed without a commit
+        with arena.store.writing.connect() as broken:  # closed without a commit
             write(broken, range(500))
             with arena.store.write() as small:
                 write(small, range(1000, 1010))
@@ -98,7 +98,7 @@ class TestWritersAtOnce:
             elsewhere.exec_driver_sql("CREATE TABLE other (a INT)")
             elsewhere.exec_driver_sql("INSERT INTO other VALUES (1)")
             assert store.writers(outbox) == frozenset()
-            with store.engine.connect() as broken:
+            with store.writing.connect() as broken:
                 write(broken, range(5))
             submit(arena, "s3")
             assert len(told(watch)) == 1
@@ -115,7 +115,7 @@ class TestWritersAtOnce:
             if step == "watch" and len(watches) < 4:
                 watches.append((Watch(arena), [], []))
             elif step == "begin" and len(writers) < 4:
-                writers.append((arena.store.engine.connect(), []))
+                writers.append((arena.store.writing.connect(), []))
             elif step == "write" and writers:
                 connection, kept = rng.choice(writers)
                 marks = range(made, made + rng.choice([1, 2, 150]))  # one by one, and as a stream

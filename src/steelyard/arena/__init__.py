@@ -11,25 +11,21 @@ if TYPE_CHECKING:
         SubmissionOutcome as SubmissionOutcome,
     )
     from steelyard.arena.checking._task_files import (
-        FilesKept as FilesKept,
         files_kept as files_kept,
     )
     from steelyard.arena.intake._arena import (
         Arena as Arena,
         create_arena as create_arena,
-        now_microseconds as now_microseconds,
         open_arena as open_arena,
     )
     from steelyard.arena.intake._submission_files import (
-        FromRuns as FromRuns,
         PlacedSubmission as PlacedSubmission,
         read_submissions as read_submissions,
         read_task_map as read_task_map,
         read_tasks as read_tasks,
-        submissions_from_runs as submissions_from_runs,
     )
     from steelyard.arena.intake._tasks import (
-        known_task as known_task,
+        find_task as find_task,
     )
     from steelyard.arena.notifying._outbox import (
         skip_before as skip_before,
@@ -45,39 +41,27 @@ if TYPE_CHECKING:
         read_rules as read_rules,
     )
     from steelyard.arena.scoring._scores import (
-        RANKED as RANKED,
+        RANKED_SCORES as RANKED_SCORES,
     )
     from steelyard.arena.scoring._settings import (
         POLICIES as POLICIES,
     )
-    from steelyard.arena.scoring._stored_receipts import (
-        Policy as Policy,
-    )
     from steelyard.arena.views._evaluation import (
-        Evaluation as Evaluation,
         evaluation as evaluation,
     )
     from steelyard.arena.views._history import (
-        Changes as Changes,
-        History as History,
-        changes as changes,
-        history as history,
+        score_history as score_history,
+        standing_changes as standing_changes,
     )
     from steelyard.arena.views._leaders import (
-        By as By,
-        Leader as Leader,
-        Leaderboard as Leaderboard,
-        bias as bias,
         combination_baselines as combination_baselines,
-        leaders as leaders,
+        leaderboard as leaderboard,
+        tool_bias as tool_bias,
     )
     from steelyard.arena.views._profile_comparison import (
-        ProfileComparison as ProfileComparison,
         compare_profiles as compare_profiles,
     )
     from steelyard.arena.views._task_standings import (
-        Standing as Standing,
-        Standings as Standings,
         outliers as outliers,
         task_standings as task_standings,
     )

@@ -1,4 +1,4 @@
-"""Arena: the verbs of the arena, where stores, files and the pipeline are joined."""
+"""Arena: the verbs that make, fill and change an arena, and that send its notifications."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,35 +14,27 @@ from steelyard.arena import (
     DEFAULT_PROFILE,
     POLICIES,
     Arena,
-    FilesKept,
-    FromRuns,
     PlacedSubmission,
-    Policy,
-    Standing,
-    Standings,
     SubmissionOutcome,
     create_arena,
-    files_kept,
-    known_task,
+    notify_once,
     open_arena as arena_in,
     read_rules,
     read_submissions,
-    read_task_map,
+    read_targets,
     read_tasks,
-    submissions_from_runs,
+    skip_before,
 )
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
-from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import load_profile
-from steelyard.records import Finding, Rejected, Task
-from steelyard.reports import check_file, writing
-from steelyard.results import Receipt
+from steelyard.records import Finding, Rejected, Task, microseconds_of, now_microseconds
+from steelyard.results import AddedTasks, ArenaSettings, Policy, Receipt, Rescored, SendingRound, Submitted
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import open_store
+from steelyard.workflow._option_dates import moment_of
 
-Found = TypeVar("Found", PlacedSubmission, Task)
+Placed = TypeVar("Placed", PlacedSubmission, Task)
 
-EXPORTED = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 AT_ONCE = 100_000
 """Submissions that are held in memory together."""
 
@@ -62,6 +54,17 @@ def open_arena(address: str = DEFAULT_STORE) -> Arena:
     return arena_in(open_store(address, create=False))
 
 
+def opened(arena: Arena | str) -> Arena:
+    """The arena itself, or the one at the address."""
+    return open_arena(arena) if isinstance(arena, str) else arena
+
+
+def arena_settings(arena: Arena | str) -> ArenaSettings:
+    """Where the arena is, and what it is scored by."""
+    arena = opened(arena)
+    return ArenaSettings(store=arena.store.address, profile=arena.rules.name, policy=arena.policy)
+
+
 def policy_named(name: str) -> Policy:
     """The policy of that name, else an error with the nearest."""
     if name not in POLICIES:
@@ -69,37 +72,9 @@ def policy_named(name: str) -> Policy:
     return "current" if name == "current" else "as-submitted"
 
 
-class Submitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the submissions of some files."""
-
-    receipts: tuple[Receipt, ...]
-    rejected: tuple[Rejected, ...]
-    notes: tuple[Finding, ...] = ()
-    """A finding for each file that held nothing."""
-
-    @property
-    def accepted(self) -> int:
-        """How many are new in the store."""
-        return sum(receipt.status == "accepted" for receipt in self.receipts)
-
-    @property
-    def findings(self) -> list[Finding]:
-        """A finding for each that was refused, and for each file that held nothing."""
-        return [*(rejection.as_finding() for rejection in self.rejected), *self.notes]
-
-
-class Added(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the tasks of some files."""
-
-    tasks: tuple[tuple[Task, bool], ...]
-    """Each task that is in the arena now, and whether it is new."""
-    rejected: tuple[Rejected, ...]
-    notes: tuple[Finding, ...]
-    """A finding for each file that held nothing, and for each category without weights."""
-
-
-def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
+def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
     """Add the tasks of the files; a bad one is refused with its reason, the others are added."""
+    arena = opened(arena)
     added: list[tuple[Task, bool]] = []
     refused: list[Rejected] = []
     notes: list[Finding] = []
@@ -116,17 +91,11 @@ def add_tasks(arena: Arena, paths: Sequence[Path]) -> Added:
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
         if len(added) + len(refused) == before:
             notes.append(_holds_no("tasks", path))
-    notes += doubts_about(arena, [task for task, _ in added])
-    return Added(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
+    notes += _doubts_about(arena, [task for task, _ in added])
+    return AddedTasks(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
 
 
-def files_of_task(arena: Arena, name: str) -> FilesKept | None:
-    """How many files of its own the arena keeps of a task, and their digest; None when it keeps none."""
-    with arena.read() as connection:
-        return files_kept(connection, known_task(connection, name, arena.rules).key)
-
-
-def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
+def _doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
     """What whoever defines or rescores the tasks should know of them under the arena's rules."""
     return [doubt for task in tasks if (doubt := arena.rules.finding_about(task)) is not None]
 
@@ -137,35 +106,33 @@ def _holds_no(what: str, path: Path) -> Finding:
 
 
 def submit_files(
-    arena: Arena, paths: Sequence[Path], *, artifacts: Path | None = None, told: FileTold | None = None
+    arena: Arena | str, paths: Sequence[Path], *, artifacts: Path | None = None, told: FileTold | None = None
 ) -> Submitted:
     """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
-    files = ((path, _or_refused(path, read_submissions(path))) for path in paths)
+    files = ((path, read_submissions(path)) for path in paths)
+    return submit_each(
+        opened(arena), files, artifacts=lambda path: artifacts or path.parent, what="submissions", told=told
+    )
+
+
+def submit_each(
+    arena: Arena,
+    files: Iterable[tuple[Path, Iterator[PlacedSubmission | Rejected]]],
+    *,
+    artifacts: Callable[[Path], Path] | None,
+    what: str,
+    told: FileTold | None,
+) -> Submitted:
+    """Submit what comes of each file; `artifacts` gives the folder in which those of a file lie."""
     return _joined(
         [
-            _submit(arena, path, placed, artifacts or path.parent, what="submissions", told=told)
+            _submit(arena, path, _or_refused(path, placed), artifacts and artifacts(path), what=what, told=told)
             for path, placed in files
         ]
     )
 
 
-def submit_runs(
-    arena: Arena,
-    paths: Sequence[Path],
-    *,
-    task_map: Path | None = None,
-    prices: str = DEFAULT_BOOK,
-    submitter: str | None = None,
-    told: FileTold | None = None,
-) -> Submitted:
-    """Submit the runs in the files; their tasks are the arena's by name or through a map."""
-    known = read_task_map(task_map) if task_map is not None else None
-    given = FromRuns(known, open_book(prices), submitter)
-    files = ((path, _or_refused(path, submissions_from_runs(path, given))) for path in paths)
-    return _joined([_submit(arena, path, placed, None, what="runs", told=told) for path, placed in files])
-
-
-def _or_refused(path: Path, items: Iterator[Found | Rejected]) -> Iterator[Found | Rejected]:
+def _or_refused(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Placed | Rejected]:
     """The same, with a file that breaks off as one refusal."""
     try:
         yield from items
@@ -209,53 +176,48 @@ def _joined(parts: Iterable[Submitted]) -> Submitted:
     )
 
 
-def plain(value: object) -> Any:  # Any: JSON values
-    """A result as JSON values."""
-    return msgspec.to_builtins(value)
+def rescore(
+    arena: Arena | str, tasks: Sequence[str] = (), *, profile: str | None = None, policy: str | None = None
+) -> Rescored:
+    """Score every submission of the tasks (of all) again; a new profile or policy holds from here on."""
+    arena = opened(arena)
+    count = arena.rescore(
+        list(tasks) or None,
+        profile=load_profile(profile) if profile else None,
+        policy=policy_named(policy) if policy else None,
+    )
+    doubts = _doubts_about(arena, [task for task in arena.tasks() if not tasks or task.id in tasks])
+    return Rescored(
+        submissions=count,
+        rescored=count if arena.policy == "current" else 0,
+        profile=arena.rules.name,
+        policy=arena.policy,
+        findings=tuple(doubts),
+    )
 
 
-def standing_rows(standings: Standings) -> list[dict[str, Any]]:  # Any: JSON values
-    """The standings as the JSON contract lists them: one object for each submission, best first."""
-    interval = standings.confidence_interval
-    shared = {
-        "arena_profile": standings.profile,
-        "policy": standings.policy,
-        "confidence_interval": [interval.low, interval.high],
-        "confidence_level": interval.level,
-        "confidence_method": interval.method,
-        "reliable": standings.reliable,
-    }
-    return [{**plain(standing), **shared} for standing in standings.standings]
+class Notifier(NamedTuple):
+    """Sends the arena's events to their targets."""
+
+    skipped: int
+    """Events from before `since`, which are never sent."""
+    send_due: Callable[[], SendingRound]
+    """Sends all that is due, once."""
 
 
-def write_standings(all_standings: Sequence[Standings], path: Path) -> int:
-    """Write every standing to .json, .jsonl, .csv or .parquet; how many."""
-    check_file(path, endings=EXPORTED)
-    rows = [row for standings in all_standings for row in standing_rows(standings)]
-    ending = path.suffix.lower()
-    with writing(path):
-        if ending == ".json":
-            path.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
-        elif ending in (".csv", ".parquet"):
-            _write_table(rows, path)
-        else:
-            path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    return len(rows)
+def notifier(arena: Arena | str, targets: Path, *, since: str | None = None) -> Notifier:
+    """What sends events to the targets in the file; with `since`, what is from before is never sent."""
+    first = None if since is None else _past(since)
+    chosen = read_targets(targets)
+    store = opened(arena).store
+    for target in chosen:
+        target.check_environment()
+    skipped = 0 if first is None else skip_before(store, first)
+    return Notifier(skipped, partial(notify_once, store, chosen))
 
 
-def _write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:  # Any: JSON values
-    import polars as pl  # heavy: only tables need it
-
-    own = [name for name in Standing.__struct_fields__ if name != "breakdown"]
-    names = [*own, "arena_profile", "policy", "confidence_level", "confidence_method", "reliable"]
-    lists = {"defaulted", "claimed", "lower_bounds", "flags", "warnings"}
-    columns = {name: [";".join(row[name]) if name in lists else row[name] for row in rows] for name in names}
-    for place, side in enumerate(("low", "high")):
-        columns[f"confidence_{side}"] = [row["confidence_interval"][place] for row in rows]
-    columns |= {name: [row["breakdown"][name] for row in rows] for name in (rows[0]["breakdown"] if rows else ())}
-    frame = pl.DataFrame(columns, infer_schema_length=None)
-    with path.open("wb") as file:  # Polars itself does not take every name that a file may have
-        if path.suffix.lower() == ".csv":
-            frame.write_csv(file)
-        else:
-            frame.write_parquet(file)
+def _past(since: str) -> int:
+    moment = microseconds_of(moment_of(since, option="--since"))
+    if moment > now_microseconds():
+        raise UsageError(f"--since {since} is in the future", hint="name a date or time that has been")
+    return moment

@@ -9,17 +9,14 @@ from steelyard._doors import open_door
 if TYPE_CHECKING:
     from steelyard.arena.checking._checked_submissions import (
         Arrival as Arrival,
+        ArtifactPlaces as ArtifactPlaces,
         CheckedSubmission as CheckedSubmission,
         SubmissionOutcome as SubmissionOutcome,
-        columns_of as columns_of,
-    )
-    from steelyard.arena.checking._checking_ahead import (
-        ArtifactPlaces as ArtifactPlaces,
         Waiting as Waiting,
+        columns_of as columns_of,
         in_pieces as in_pieces,
     )
     from steelyard.arena.checking._task_files import (
-        FilesKept as FilesKept,
         KeptFiles as KeptFiles,
         TaskFiles as TaskFiles,
         digests_of as digests_of,

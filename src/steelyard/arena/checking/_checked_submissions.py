@@ -1,15 +1,25 @@
-"""Submissions that were checked and wait to be written, as records and as columns."""
+"""Submissions checked before anything is written, handed on in pieces, as records and as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import astuple
 
-from steelyard.arena.scoring import KnownTask, TaskState
-from steelyard.records import Rejected, Submission, microseconds_of
+from steelyard.arena.checking._artifacts import BadArtifacts, locate, staged
+from steelyard.arena.checking._criteria import check_all, runs_commands
+from steelyard.arena.checking._task_files import KeptFiles
+from steelyard.arena.scoring import StoredTask, TaskState
+from steelyard.errors import said_by
+from steelyard.records import Rejected, Submission, microseconds_of, submission_digest
 from steelyard.results import CriterionResult, Receipt
 
 AS_GIVEN = (
@@ -35,7 +45,7 @@ class CheckedSubmission(msgspec.Struct, frozen=True, gc=False):
     """A submission that was checked and waits to be written."""
 
     submission: Submission
-    known: KnownTask
+    stored_task: StoredTask
     digest: str
     criteria: tuple[CriterionResult, ...]
     artifacts_sha256: str | None
@@ -60,8 +70,8 @@ def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, Sequence[Any]
     columns["accepted_at"] = [now] * len(entries)
     columns["digest"] = [entry.digest for entry in entries]
     columns |= _checked_columns(entries, has_more=any(any(said[name]) for name in MORE))
-    columns["task_key"] = [key for board, group in arrivals for key in [board.known.key] * len(group)]
-    columns["ordinal"] = [n for board, group in arrivals for n in range(board.n + 1, board.n + 1 + len(group))]
+    columns["task_key"] = [key for state, group in arrivals for key in [state.stored_task.key] * len(group)]
+    columns["ordinal"] = [n for state, group in arrivals for n in range(state.n + 1, state.n + 1 + len(group))]
     return columns
 
 
@@ -96,3 +106,108 @@ def _details(entry: CheckedSubmission) -> str | None:
         "criteria": entry.criteria,
     }
     return msgspec.json.encode({name: value for name, value in details.items() if value}).decode()
+
+
+STAGED_AT_ONCE = 100
+"""Submissions with artifacts that are written together at most, when looking at the artifacts is all there is to do."""
+
+
+class ArtifactPlaces(NamedTuple):
+    """Where checks find what they need."""
+
+    artifacts: Path | None
+    """The folder in which artifacts may lie; None when none was named."""
+    task_files: KeptFiles
+
+
+Piece = dict[int, CheckedSubmission | Rejected]
+"""What is written together, by number."""
+
+
+class Waiting(NamedTuple):
+    """A submission that is to be checked."""
+
+    submission: Submission
+    said: bytes
+    stored_task: StoredTask
+    is_stored: bool
+    """Whether the store has its id, so that only its digest is asked for."""
+
+    @property
+    def weight(self) -> int:
+        """Its share of a piece; the whole piece when its check may take long."""
+        if self.submission.artifacts is None:
+            return 0
+        return STAGED_AT_ONCE if not self.is_stored and runs_commands(self.stored_task.task.success_criteria) else 1
+
+
+def in_pieces(
+    numbers: Sequence[int], ready: Mapping[int, CheckedSubmission], todo: Mapping[int, Waiting], places: ArtifactPlaces
+) -> Iterator[Piece]:
+    """The entries of these numbers in their order: those `ready` already, and those of `todo` once they are checked."""
+    piece: Piece = {}
+    weight = 0
+    with _checks(todo, places) as result_of:
+        for number in numbers:
+            if number in ready:
+                piece[number] = ready[number]
+                continue
+            if number not in todo:
+                continue
+            own = todo[number].weight
+            if piece and own >= STAGED_AT_ONCE:  # what is there need not wait for it
+                yield piece
+                piece, weight = {}, 0
+            piece[number] = result_of(number)
+            weight += own
+            if weight >= STAGED_AT_ONCE:
+                yield piece
+                piece, weight = {}, 0
+        if piece:
+            yield piece
+
+
+@contextmanager
+def _checks(
+    todo: Mapping[int, Waiting], places: ArtifactPlaces
+) -> Iterator[Callable[[int], CheckedSubmission | Rejected]]:
+    """What checking gives, by number. Those with artifacts are checked beside each other, and stopped at the end."""
+    stop = Event()
+    with_artifacts = [number for number, waiting in todo.items() if waiting.submission.artifacts is not None]
+    if len(with_artifacts) < 2:
+        yield lambda number: _check(todo[number], places, stop)
+        return
+    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    try:
+        coming = {number: pool.submit(_check, todo[number], places, stop) for number in with_artifacts}
+        yield lambda number: coming[number].result() if number in coming else _check(todo[number], places, stop)
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _check(waiting: Waiting, places: ArtifactPlaces, stop: Event) -> CheckedSubmission | Rejected:
+    """The submission with its criteria checked, unless it is in the store already."""
+    submission, said, stored_task, is_stored = waiting
+    criteria = () if is_stored else stored_task.task.success_criteria
+    if submission.artifacts is None:
+        results = check_all(criteria, submission, None) if criteria else ()
+        return CheckedSubmission(submission, stored_task, hashlib.sha256(said).hexdigest(), results, None)
+    own = places.task_files.of(stored_task) if criteria else {}
+    if own is None:
+        reason = f"the files that the task {stored_task.task.id[:200]!r} checks by are not kept in the store"
+        return Rejected(
+            path=submission.id, reason=reason, hint="add the task again under a new id", code="no_task_files"
+        )
+    try:
+        if places.artifacts is None:
+            raise BadArtifacts("no folder was named in which artifacts may lie")
+        with staged(locate(submission.artifacts, places.artifacts), stop=stop) as artifacts:
+            digest = submission_digest(submission, artifacts.sha256)
+            results = check_all(criteria, submission, artifacts, files=own, stop=stop)
+            return CheckedSubmission(submission, stored_task, digest, results, artifacts.sha256)
+    except BadArtifacts as error:
+        return Rejected(path=submission.id, reason=error.message, hint=error.hint, code=error.kind)
+    except (OSError, MemoryError) as error:  # what this one asked too much of must not take the others along
+        reason = f"its artifacts could not be checked: {said_by(error)}"
+        return Rejected(path=submission.id, reason=reason, hint="submit it again", code="not_checked")

@@ -24,6 +24,7 @@ from steelyard.records import (
     Submission,
     SuccessCriterion,
     TestsPass,
+    sum_in_order,
 )
 from steelyard.results import CriterionResult
 
@@ -33,7 +34,7 @@ MOST_OUTPUT = 300
 MOST_NAME = 100
 """Characters of a program's name that a reason shows."""
 
-_RUNNER = tuple(Path(__file__).with_name(name) for name in ("unittest_watching.py", "unittest_runner.py"))
+_RUNNER = tuple(Path(__file__).with_name(name) for name in ("_unittest_watching.py", "_unittest_runner.py"))
 _RUN_TESTS = f"""
 import sys, types
 sys.modules['{WATCHING}'] = names = types.ModuleType('{WATCHING}', None)
@@ -227,7 +228,7 @@ def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | Non
     if not scores:
         who = f"judge {criterion.judge!r}" if criterion.judge else "a judge"
         return False, False, f"there is no score of {who}"
-    mean = sum(sorted(scores)) / len(scores)
+    mean = sum_in_order(sorted(scores)) / len(scores)
     return mean >= criterion.threshold, True, f"judged {mean:g}, {criterion.threshold:g} is needed"
 
 

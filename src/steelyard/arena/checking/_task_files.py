@@ -11,35 +11,28 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking._artifacts import MOST_FOLDERS_DEEP
-from steelyard.arena.scoring import KnownTask
+from steelyard.arena.scoring import StoredTask
 from steelyard.records import SuccessCriterion, Task, TestsPass, is_storable
-from steelyard.store import Store, task_files
+from steelyard.results import FilesKept
+from steelyard.store import Store
+from steelyard.store.schema import task_files
 
 MOST_FILES = 2_000
 MOST_BYTES = 64 * 1024 * 1024
 """What all the folders of one task may hold."""
-MOST_HELD = 4 * MOST_BYTES
+MOST_BYTES_IN_MEMORY = 4 * MOST_BYTES
 """Bytes of several tasks' files that are held while submissions to them are checked."""
 MADE_BY_PYTHON = "__pycache__"
 """Folders that come and go by themselves and belong to nobody's checks."""
 
 TaskFiles = Mapping[str, Mapping[str, bytes]]
 """The content of each file by its path, by the folder as the task names it."""
-
-
-class FilesKept(NamedTuple):
-    """What a store has of a task's own files."""
-
-    n: int
-    sha256: str
-    """Digest of every folder's name and every file's path and content; where they lay does not count."""
 
 
 def folder_field(criterion: SuccessCriterion) -> str:
@@ -158,18 +151,18 @@ class KeptFiles:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._held: dict[int, TaskFiles] = {}
+        self._in_memory: dict[int, TaskFiles] = {}
 
-    def of(self, known: KnownTask) -> TaskFiles | None:
+    def of(self, stored_task: StoredTask) -> TaskFiles | None:
         """The task's own files; None when the store does not have what the task names."""
-        wanted = folders_of(known.task)
+        wanted = folders_of(stored_task.task)
         if not wanted:
             return {}
         with self._lock:  # many checks of one task begin together, and one reading is enough
-            if known.key not in self._held:
-                self._held[known.key] = self._read(known.key)
+            if stored_task.key not in self._in_memory:
+                self._in_memory[stored_task.key] = self._read(stored_task.key)
                 self._make_room()
-            files = self._held[known.key]
+            files = self._in_memory[stored_task.key]
         return files if wanted.keys() <= files.keys() else None
 
     def _read(self, key: int) -> TaskFiles:
@@ -184,8 +177,8 @@ class KeptFiles:
 
     def _make_room(self) -> None:
         """Let go of those that were read first: submissions come task by task, so these have had their turn."""
-        while len(self._held) > 1 and sum(map(_size, self._held.values())) > MOST_HELD:
-            del self._held[next(iter(self._held))]
+        while len(self._in_memory) > 1 and sum(map(_size, self._in_memory.values())) > MOST_BYTES_IN_MEMORY:
+            del self._in_memory[next(iter(self._in_memory))]
 
 
 def _size(files: TaskFiles) -> int:

@@ -10,20 +10,17 @@ if TYPE_CHECKING:
     from steelyard.arena.intake._arena import (
         Arena as Arena,
         create_arena as create_arena,
-        now_microseconds as now_microseconds,
         open_arena as open_arena,
     )
     from steelyard.arena.intake._submission_files import (
-        FromRuns as FromRuns,
         PlacedSubmission as PlacedSubmission,
         read_submissions as read_submissions,
         read_task_map as read_task_map,
         read_tasks as read_tasks,
-        submissions_from_runs as submissions_from_runs,
     )
     from steelyard.arena.intake._tasks import (
+        find_task as find_task,
         find_tasks as find_tasks,
-        known_task as known_task,
         load_tasks as load_tasks,
     )
 else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
@@ -15,49 +14,46 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking import ArtifactPlaces, CheckedSubmission, KeptFiles, SubmissionOutcome, Waiting, in_pieces
+from steelyard.arena.intake._accepting import accept, read_digests
 from steelyard.arena.intake._outcomes import OutcomesSoFar, Told, interrupt_held_back
-from steelyard.arena.intake._pipeline import accept, known_digests
-from steelyard.arena.intake._tasks import add_task, find_tasks, known_task, load_tasks, new_task
+from steelyard.arena.intake._scoring_again import rescore_tasks
+from steelyard.arena.intake._tasks import add_task, find_task, find_tasks, load_tasks, new_task
 from steelyard.arena.scoring import (
-    FACTS,
     POLICIES,
-    KnownTask,
-    Policy,
     Rules,
-    add_to_tallies,
+    StoredTask,
     collector_resting,
-    count_scores,
-    forget_scores,
-    hold_settings,
-    load_task_states,
-    pack,
+    lock_settings,
     read_rules,
     read_settings,
-    save_task_states,
-    tally_scores,
-    write_packed,
     write_settings,
 )
 from steelyard.errors import UnknownName, UsageError, nearest
 from steelyard.profiles import Profile
-from steelyard.records import Refused, Rejected, Submission, Task, check_submissions, convert_submission, convert_task
-from steelyard.store import Store, settings, submissions, tasks
+from steelyard.records import (
+    Refused,
+    Rejected,
+    Submission,
+    Task,
+    check_submissions,
+    convert_submission,
+    convert_task,
+    now_microseconds,
+)
+from steelyard.results import Policy
+from steelyard.store import Store
+from steelyard.store.schema import settings, tasks
 
 ROWS_PER_TRANSACTION = 20_000
-MANY = 1_000
+COLLECTOR_RESTS_FROM = 1_000
 """From this many submissions on, Python's cycle collector rests while they are accepted."""
 
 
-def now_microseconds() -> int:
-    """The present moment as the store keeps it."""
-    return time.time_ns() // 1000
-
-
-class Known(NamedTuple):
+class RulesWithTasks(NamedTuple):
     """Rules, and the tasks that were looked up under them."""
 
     rules: Rules
-    tasks: dict[str, KnownTask]
+    tasks: dict[str, StoredTask]
 
 
 class Portion(NamedTuple):
@@ -84,16 +80,16 @@ class Arena:
         self.store = store
         self.policy = policy
         # One thing, replaced as a whole, so that no task is kept under rules that are not its own.
-        self._known = Known(rules, {})
+        self._rules_with_tasks = RulesWithTasks(rules, {})
 
     @property
     def rules(self) -> Rules:
         """What scores are made by."""
-        return self._known.rules
+        return self._rules_with_tasks.rules
 
     @rules.setter
     def rules(self, rules: Rules) -> None:
-        self._known = Known(rules, {})
+        self._rules_with_tasks = RulesWithTasks(rules, {})
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -124,7 +120,7 @@ class Arena:
     def tasks(self) -> list[Task]:
         """Every task, in the order in which they were added."""
         with self.read() as connection:
-            return [known.task for known in load_tasks(connection, self.rules).values()]
+            return [stored.task for stored in load_tasks(connection, self.rules).values()]
 
     def submit(
         self,
@@ -140,13 +136,13 @@ class Arena:
         each as soon as it is settled: what it has heard of stays, also when the work is interrupted.
         """
         converted = [item if isinstance(item, (Submission, Rejected)) else _converted(item) for item in given]
-        with collector_resting() if len(converted) >= MANY else nullcontext():
+        with collector_resting() if len(converted) >= COLLECTOR_RESTS_FROM else nullcontext():
             return self._submit(converted, artifacts_root, told)
 
     def _submit(
         self, given: Sequence[Submission | Rejected], root: Path | None, told: Told | None
     ) -> list[SubmissionOutcome]:
-        settling = OutcomesSoFar(given, told)
+        so_far = OutcomesSoFar(given, told)
         kept = KeptFiles(self.store)
         groups = list(_portions(given))
         read: dict[int, Portion] = {}
@@ -157,18 +153,18 @@ class Arena:
 
         for place in range(len(groups)):
             read_ahead(place)
-            with closing(self._checked(read.pop(place), settling, root, kept)) as pieces:
+            with closing(self._checked(read.pop(place), so_far, root, kept)) as pieces:
                 for checked in pieces:
-                    self._accept(checked, settling, meanwhile=partial(read_ahead, place + 1))
-        return [outcome for outcome in settling.outcomes if outcome is not None]  # every one has come to something
+                    self._accept(checked, so_far, meanwhile=partial(read_ahead, place + 1))
+        return [outcome for outcome in so_far.outcomes if outcome is not None]  # every one has come to something
 
     def _accept(
-        self, checked: CheckedPortion, settling: OutcomesSoFar, *, meanwhile: Callable[[], None] | None = None
+        self, checked: CheckedPortion, so_far: OutcomesSoFar, *, meanwhile: Callable[[], None] | None = None
     ) -> None:
         """Write these entries in one transaction. Those of an id that comes twice wait until its first is written."""
         ids = [entry.submission.id for entry in checked.entries]
         if len(set(ids)) == len(ids):
-            self._write(checked, settling, meanwhile)
+            self._write(checked, so_far, meanwhile)
             return
         seen: set[str] = set()
         first: list[int] = []
@@ -178,76 +174,78 @@ class Arena:
             seen.add(identity)
         for places in (first, later):
             numbers, entries = [checked.numbers[at] for at in places], [checked.entries[at] for at in places]
-            self._write(CheckedPortion(numbers, entries, checked.rules), settling, meanwhile)
+            self._write(CheckedPortion(numbers, entries, checked.rules), so_far, meanwhile)
 
-    def _write(self, checked: CheckedPortion, settling: OutcomesSoFar, meanwhile: Callable[[], None] | None) -> None:
+    def _write(self, checked: CheckedPortion, so_far: OutcomesSoFar, meanwhile: Callable[[], None] | None) -> None:
         def work(connection: Connection) -> list[SubmissionOutcome]:
             self.refresh(connection)
-            known, coming = self._known, checked.entries
-            if known.rules is not checked.rules:
-                coming = [self._under_present_rules(connection, known, entry) for entry in coming]
+            under, coming = self._rules_with_tasks, checked.entries
+            if under.rules is not checked.rules:
+                coming = [self._under_present_rules(connection, under, entry) for entry in coming]
             now = now_microseconds()
-            return accept(connection, coming, rules=known.rules, policy=self.policy, now=now, meanwhile=meanwhile)
+            return accept(connection, coming, rules=under.rules, policy=self.policy, now=now, meanwhile=meanwhile)
 
         with interrupt_held_back():
-            settling.settle(checked.numbers, self.store.in_transaction(work))
+            so_far.note(checked.numbers, self.store.in_transaction(work))
 
     @staticmethod
-    def _under_present_rules(connection: Connection, known: Known, entry: CheckedSubmission) -> CheckedSubmission:
+    def _under_present_rules(
+        connection: Connection, under: RulesWithTasks, entry: CheckedSubmission
+    ) -> CheckedSubmission:
         """The entry with its task as the rules have it now: they may have changed since it was checked."""
         name = entry.submission.task_id
-        if name not in known.tasks:
-            known.tasks[name] = known_task(connection, name, known.rules)
-        return msgspec.structs.replace(entry, known=known.tasks[name])
+        if name not in under.tasks:
+            under.tasks[name] = find_task(connection, name, under.rules)
+        return msgspec.structs.replace(entry, stored_task=under.tasks[name])
 
     def _checked(
-        self, portion: Portion, settling: OutcomesSoFar, root: Path | None, kept: KeptFiles
+        self, portion: Portion, so_far: OutcomesSoFar, root: Path | None, kept: KeptFiles
     ) -> Generator[CheckedPortion, None, None]:
         """The submissions that can be accepted, their criteria checked, in pieces; the refused are settled."""
         ready: dict[int, CheckedSubmission] = {}
         todo: dict[int, tuple[Submission, bytes]] = {}
         refused: dict[int, Rejected] = {}
         with self.read() as connection:
-            known = self._known
+            under = self._rules_with_tasks
             pairs = zip(portion.given, portion.said, strict=True)
             wanted = {submission.task_id for submission, text in pairs if type(text) is bytes}
-            known.tasks.update(find_tasks(connection, wanted - known.tasks.keys(), known.rules))
+            under.tasks.update(find_tasks(connection, wanted - under.tasks.keys(), under.rules))
             for number, submission, text, digest in zip(*portion, strict=True):
                 if type(text) is bytes and submission.artifacts is None:
-                    task = known.tasks.get(submission.task_id)
+                    task = under.tasks.get(submission.task_id)
                     if task is not None and task.asks_nothing:
                         ready[number] = CheckedSubmission(submission, task, digest, (), None)
                         continue
-                problem = self._problem(connection, known, submission, text)
+                problem = self._problem(connection, under, submission, text)
                 if problem is not None:
                     refused[number] = problem
                 elif isinstance(text, bytes):
                     todo[number] = submission, text
             with_artifacts = [submission.id for submission, _ in todo.values() if submission.artifacts is not None]
-            stored_digests = known_digests(connection, with_artifacts)
-        settling.settle(list(refused), list(refused.values()))
+            stored_digests = read_digests(connection, with_artifacts)
+        so_far.note(list(refused), list(refused.values()))
         if not todo:
-            yield from [CheckedPortion(list(ready), list(ready.values()), known.rules)] if ready else []
+            yield from [CheckedPortion(list(ready), list(ready.values()), under.rules)] if ready else []
             return
         waiting = {
-            number: Waiting(submission, said, known.tasks[submission.task_id], submission.id in stored_digests)
+            number: Waiting(submission, said, under.tasks[submission.task_id], submission.id in stored_digests)
             for number, (submission, said) in todo.items()
         }
         for piece in in_pieces(portion.numbers, ready, waiting, ArtifactPlaces(root, kept)):
             entries = {number: entry for number, entry in piece.items() if isinstance(entry, CheckedSubmission)}
             bad = {number: rejected for number, rejected in piece.items() if isinstance(rejected, Rejected)}
-            settling.settle(list(bad), list(bad.values()))
+            so_far.note(list(bad), list(bad.values()))
             if entries:
-                yield CheckedPortion(list(entries), list(entries.values()), known.rules)
+                yield CheckedPortion(list(entries), list(entries.values()), under.rules)
 
     @staticmethod
     def _problem(
-        connection: Connection, known: Known, submission: Submission, said: bytes | Refused
+        connection: Connection, under: RulesWithTasks, submission: Submission, said: bytes | Refused
     ) -> Rejected | None:
         """Why the submission is refused; None when it is sound."""
         if isinstance(said, Refused):
             return _refused(submission.id, said)
-        kept_task = known.tasks.get(submission.task_id)
+        kept_task = under.tasks.get(submission.task_id)
         if kept_task is None:
             close = nearest(submission.task_id[:200], connection.execute(select(tasks.c.id)).scalars())
             hint = f"did you mean {close!r}?" if close else "add the task first"
@@ -265,7 +263,7 @@ class Arena:
 
     def refresh(self, connection: Connection) -> None:
         """Follow a change of profile or policy that another process made, and let none be made until this one ends."""
-        hold_settings(connection)
+        lock_settings(connection)
         self._adopt(*read_settings(connection, self.store.address))
 
     def _adopt(self, rules: Rules, policy: Policy) -> None:
@@ -286,50 +284,16 @@ class Arena:
 
         def work(connection: Connection) -> tuple[int, Rules, Policy]:
             is_change = new_rules is not None or policy is not None
-            hold_settings(connection, alone=is_change)
-            held_rules, held_policy = read_settings(connection, self.store.address)
-            rules, used = new_rules or held_rules, policy or held_policy
+            lock_settings(connection, alone=is_change)
+            stored_rules, stored_policy = read_settings(connection, self.store.address)
+            rules, used = new_rules or stored_rules, policy or stored_policy
             if is_change:
                 write_settings(connection, rules, used, now_microseconds())
-            return _rescore(connection, task_ids, rules=rules, policy=used), rules, used
+            return rescore_tasks(connection, task_ids, rules=rules, policy=used), rules, used
 
         count, settled_rules, settled_policy = self.store.in_transaction(work)
         self._adopt(settled_rules, settled_policy)
         return count
-
-
-def _rescore(connection: Connection, task_ids: Sequence[str] | None, *, rules: Rules, policy: Policy) -> int:
-    every = load_tasks(connection, rules)
-    for name in task_ids or ():
-        if name not in every:
-            raise UnknownName("task", name, every)
-    chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
-    for known in chosen:
-        rules.check_task(known.task)
-    boards = load_task_states(connection, chosen, rules)
-    for board in boards.values():
-        board.prepare(connection, 1)
-        bounds = board.bounds_now()
-        if bounds != board.bounds:
-            board.set_bounds(bounds, now_microseconds())
-    save_task_states(connection, list(boards.values()))
-    forget_scores(connection, boards)
-    if policy == "current":
-        filled = [board for board in boards.values() if board.n]
-        nothing: dict[str, list[int]] = {name: [] for name in FACTS}
-        counts_by_task, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
-        counts: dict[int, dict[int, int]] = {key: counts_by_task.get(key, {}) for key in boards}
-    else:
-        stored = select(submissions.c.task_key, submissions.c.overall)
-        counts = {
-            key: count_scores(row.overall for row in connection.execute(stored.where(submissions.c.task_key == key)))
-            for key in boards
-        }
-    in_rows = {(key, "overall"): tally for key, tally in counts.items() if boards[key].packed is None}
-    add_to_tallies(connection, in_rows)
-    small = {key: board.packed._replace(overall=pack(counts[key])) for key, board in boards.items() if board.packed}
-    write_packed(connection, small)
-    return sum(board.n for board in boards.values())
 
 
 def _converted(given: object) -> Submission | Rejected:

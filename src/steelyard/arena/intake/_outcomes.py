@@ -26,7 +26,7 @@ class OutcomesSoFar:
         if told is not None and (refused := [submission for submission in given if isinstance(submission, Rejected)]):
             told(refused)
 
-    def settle(self, numbers: Sequence[int], outcomes: Sequence[SubmissionOutcome]) -> None:
+    def note(self, numbers: Sequence[int], outcomes: Sequence[SubmissionOutcome]) -> None:
         """Note what became of these."""
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.outcomes[number] = outcome

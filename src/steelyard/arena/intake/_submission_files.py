@@ -17,24 +17,16 @@ import msgspec
 
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.files import ONE_FILE, SHORT_OR_LONG, Row, csv_rows, packing, piped, unpack
-from steelyard.formats import PlacedRun
-from steelyard.prices import PriceBook, price_run
 from steelyard.records import (
-    Missing,
     Refused,
     Rejected,
-    Run,
     Submission,
     Task,
-    content_digest,
-    content_id,
     convert_submission,
     convert_task,
     decode_submission,
-    submission_from_run,
 )
 from steelyard.settings import PIPED, is_stdin, shown_path
-from steelyard.tables import gather
 
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_FILE = 2**30
@@ -277,45 +269,3 @@ READERS: dict[str, Callable[[Path], Iterator[PlacedSubmission | Rejected]]] = {
     ".parquet": _parquet,
 }
 """What reads submissions, by the file's ending."""
-
-
-class FromRuns(NamedTuple):
-    """What a submission takes from elsewhere than its run."""
-
-    task_map: Mapping[str, str] | None
-    book: PriceBook
-    submitter: str | None
-
-
-def submissions_from_runs(path: Path, given: FromRuns) -> Iterator[PlacedSubmission | Rejected]:
-    """The runs in a file or folder of any format that `read` knows, as submissions."""
-    seen: dict[tuple[str, bytes], int] = {}
-    for entry in gather([path]):
-        if isinstance(entry, Rejected):
-            yield entry
-        elif isinstance(entry, PlacedRun):
-            yield _placed_run(entry, given, seen)
-
-
-def _placed_run(entry: PlacedRun, given: FromRuns, seen: dict[tuple[str, bytes], int]) -> PlacedSubmission | Rejected:
-    run = entry.run
-    if run.id is None:
-        digest = content_digest(run)
-        occurrence = seen.get((entry.path, digest), 0)
-        seen[entry.path, digest] = occurrence + 1
-        run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
-    if given.task_map is not None and run.task not in given.task_map:
-        reason = f"the task map does not name the run's task {run.task[:200]!r}"
-        return Rejected(path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task")
-    task_id = given.task_map[run.task] if given.task_map is not None else run.task
-    return _placed(Path(entry.path), entry.line, lambda: _as_submission(run, task_id, given))
-
-
-def _as_submission(run: Run, task_id: str, given: FromRuns) -> Submission:
-    cost = run.cost_usd
-    if (run.provenance or {}).get("cost_usd") == "lower_bound":
-        cost = None  # what is missing from it would win
-    elif cost is None:
-        priced = price_run(run, given.book)
-        cost = None if isinstance(priced, Missing) else priced
-    return submission_from_run(run, task_id=task_id, estimated_cost=cost, submitter=given.submitter)

@@ -11,10 +11,10 @@ from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking import TaskFiles, digests_of, keep_task_files, kept_digests, read_task_files
-from steelyard.arena.scoring import KnownTask, Rules, default_bounds
+from steelyard.arena.scoring import Rules, StoredTask, default_bounds
 from steelyard.errors import BadStore, UnknownName, UsageError
 from steelyard.records import Task, check_task, convert_task, is_storable
-from steelyard.store import baselines, states, tasks
+from steelyard.store.schema import baselines, states, tasks
 
 FIRST_VERSION = 1
 IDS_PER_QUERY = 500
@@ -59,25 +59,25 @@ def add_task(connection: Connection, new: NewTask, *, rules: Rules, now: int) ->
     return True
 
 
-def load_tasks(connection: Connection, rules: Rules) -> dict[str, KnownTask]:
+def load_tasks(connection: Connection, rules: Rules) -> dict[str, StoredTask]:
     """Every task by its id."""
     rows = connection.execute(select(tasks.c.task_key, tasks.c.definition).order_by(tasks.c.task_key))
-    return {known.task.id: known for known in (_known(row.task_key, row.definition, rules) for row in rows)}
+    return {stored.task.id: stored for stored in (_stored_task(row.task_key, row.definition, rules) for row in rows)}
 
 
-def find_tasks(connection: Connection, ids: Iterable[str], rules: Rules) -> dict[str, KnownTask]:
+def find_tasks(connection: Connection, ids: Iterable[str], rules: Rules) -> dict[str, StoredTask]:
     """The tasks of these ids that are there."""
     wanted = sorted(name for name in ids if is_storable(name))
-    by_id: dict[str, KnownTask] = {}
+    by_id: dict[str, StoredTask] = {}
     for start in range(0, len(wanted), IDS_PER_QUERY):
         some = tasks.c.id.in_(wanted[start : start + IDS_PER_QUERY])
         for row in connection.execute(select(tasks.c.task_key, tasks.c.definition).where(some)):
-            known = _known(row.task_key, row.definition, rules)
-            by_id[known.task.id] = known
+            stored_task = _stored_task(row.task_key, row.definition, rules)
+            by_id[stored_task.task.id] = stored_task
     return by_id
 
 
-def known_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask:
+def find_task(connection: Connection, task_id: str, rules: Rules) -> StoredTask:
     """The task of that id, or an error with the nearest."""
     by_id = find_tasks(connection, [task_id], rules)
     if task_id not in by_id:
@@ -85,10 +85,10 @@ def known_task(connection: Connection, task_id: str, rules: Rules) -> KnownTask:
     return by_id[task_id]
 
 
-def _known(key: int, definition: str, rules: Rules) -> KnownTask:
+def _stored_task(key: int, definition: str, rules: Rules) -> StoredTask:
     try:
         task = convert_task(msgspec.json.decode(definition))
     except ValueError as error:  # an older version kept a task that it should have refused
         raise BadStore(f"a task of the arena cannot be used: {error}", hint="make a new arena, submit again") from error
     asks_nothing = not task.success_criteria and task.tools is None and task.models is None
-    return KnownTask(key, task, rules.constants_of(task), rules.defaults_of(task), asks_nothing)
+    return StoredTask(key, task, rules.constants_of(task), rules.defaults_of(task), asks_nothing)

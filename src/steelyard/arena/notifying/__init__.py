@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         notify_once as notify_once,
     )
     from steelyard.arena.notifying._targets import (
+        Target as Target,
         read_targets as read_targets,
     )
 else:

@@ -16,11 +16,12 @@ from sqlalchemy import and_, insert, or_, select, tuple_, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, Select
 
-from steelyard.arena.intake import now_microseconds
 from steelyard.arena.notifying._events import EVENTS_AT_ONCE, read_events
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.notifying._webhook import NoAnswer
-from steelyard.store import Store, deliveries, outbox
+from steelyard.records import now_microseconds
+from steelyard.store import Store
+from steelyard.store.schema import deliveries, outbox
 
 SECOND = 1_000_000
 LEASE_SECONDS = 120

@@ -11,13 +11,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from sqlalchemy import delete, func, select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring import points
 from steelyard.records import iso
-from steelyard.store import Store, folded_events, insert_columns, insert_rows, outbox, submissions, tasks
+from steelyard.results import ArenaEvent
+from steelyard.store import Store, insert_columns, insert_rows
+from steelyard.store.schema import folded_events, outbox, submissions, tasks
 
 EVALUATED = "submission.evaluated"
 KINDS = {EVALUATED: "a submission was accepted and scored"}
@@ -27,25 +28,6 @@ FOLDS_AT_ONCE = 200
 """Folded rows that are moved in one transaction."""
 EVENTS_AT_ONCE = 100
 """Events that are read in one question."""
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target is told."""
-
-    event_id: str
-    """The same event has the same id, however often it is sent."""
-    kind: str
-    created_at: str
-    submission_id: str
-    task_id: str
-    submitter: str | None
-    agent: str | None
-    model: str | None
-    overall_score: float
-    overall_ranking: int
-    """At the moment of acceptance, as are the score, the percentile and the version."""
-    percentile: float
-    baseline_version: int
 
 
 def event_id(kind: str, submission_id: str) -> str:
@@ -115,7 +97,7 @@ def count_waiting(connection: Connection) -> int:
     return in_outbox + int(folded)
 
 
-def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, Event]]:
+def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, ArenaEvent]]:
     """The events of these numbers, put together from what they tell of."""
     same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
     told = (
@@ -131,15 +113,15 @@ def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int,
         .join(tasks, tasks.c.task_key == outbox.c.task_key)
         .order_by(outbox.c.seq)
     )
-    events: list[tuple[int, Event]] = []
+    events: list[tuple[int, ArenaEvent]] = []
     for start in range(0, len(taken), EVENTS_AT_ONCE):
         some = told.where(outbox.c.seq.in_(taken[start : start + EVENTS_AT_ONCE]))
         events += [(row["seq"], _event(row)) for row in connection.execute(some).mappings()]
     return events
 
 
-def _event(row: Any) -> Event:  # Any: a row of the store
-    return Event(
+def _event(row: Any) -> ArenaEvent:  # Any: a row of the store
+    return ArenaEvent(
         event_id=event_id(row["kind"], row["submission_id"]),
         kind=row["kind"],
         created_at=iso(row["created_at"]),

@@ -10,11 +10,11 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement
 
-from steelyard.arena.intake import now_microseconds
 from steelyard.arena.notifying._events import unfold_events
 from steelyard.arena.notifying._targets import Target
-from steelyard.records import DAY
-from steelyard.store import Store, deliveries, outbox
+from steelyard.records import DAY, now_microseconds
+from steelyard.store import Store
+from steelyard.store.schema import deliveries, outbox
 
 CHANGED_AT_ONCE = 10_000
 """Events that are changed in one transaction: those who submit come in between."""

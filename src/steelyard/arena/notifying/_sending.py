@@ -11,30 +11,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event as Signal, Thread
 
-import msgspec
-
-from steelyard.arena.intake import now_microseconds
 from steelyard.arena.notifying._delivery import Sender, Served, serve
 from steelyard.arena.notifying._events import count_waiting, unfold_events
 from steelyard.arena.notifying._outbox import forget, settle, wake
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.notifying._webhook import send
+from steelyard.records import now_microseconds
+from steelyard.results import SendingRound
 from steelyard.store import Store
 
 ERRORS_SHOWN = 20
-
-
-class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """What one round of sending did."""
-
-    sent: int
-    failed: int
-    put_off: int
-    """Deliveries that were due and not tried, since their target did not answer at all."""
-    settled: int
-    waiting: int
-    """Events that are not settled yet."""
-    errors: tuple[str, ...]
 
 
 def waiting(store: Store) -> int:
@@ -43,7 +29,9 @@ def waiting(store: Store) -> int:
         return count_waiting(connection)
 
 
-def notify_once(store: Store, targets: Sequence[Target], *, sender: Sender = send, now: int | None = None) -> Round:
+def notify_once(
+    store: Store, targets: Sequence[Target], *, sender: Sender = send, now: int | None = None
+) -> SendingRound:
     """Send everything that is due now, once. A target that cannot be sent to is an error before any event is taken."""
     for target in targets:
         target.check_environment()
@@ -55,7 +43,7 @@ def notify_once(store: Store, targets: Sequence[Target], *, sender: Sender = sen
     served = _beside_each_other(jobs, stop)
     settled = settle(store, targets, began)
     forget(store, began)
-    return Round(
+    return SendingRound(
         sent=sum(result.sent for result in served),
         failed=sum(result.failed for result in served),
         put_off=sum(result.put_off for result in served),

@@ -18,19 +18,11 @@ if TYPE_CHECKING:
         collector_resting as collector_resting,
     )
     from steelyard.arena.scoring._column_tallies import (
-        Counted as Counted,
-        count as count,
-        joined as joined,
-        single as single,
-        unpacked as unpacked,
-    )
-    from steelyard.arena.scoring._packed_tallies import (
-        SMALL as SMALL,
-        Packed as Packed,
-        forget_packed as forget_packed,
-        pack as pack,
-        unpack as unpack,
-        write_packed as write_packed,
+        CountedValues as CountedValues,
+        count_values as count_values,
+        each_once as each_once,
+        join_values as join_values,
+        unpack_all as unpack_all,
     )
     from steelyard.arena.scoring._rescoring import (
         COLUMNS_FROM as COLUMNS_FROM,
@@ -52,56 +44,57 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._rules_in_force import (
         RulesHistory as RulesHistory,
         RulesInForce as RulesInForce,
-        ScoredBy as ScoredBy,
         read_rules_history as read_rules_history,
         scored_by as scored_by,
     )
     from steelyard.arena.scoring._running_median import (
-        Half as Half,
-    )
-    from steelyard.arena.scoring._score_cents import (
-        cents as cents,
-        points as points,
-        points_column as points_column,
-        tenths_column as tenths_column,
+        LowerMedian as LowerMedian,
     )
     from steelyard.arena.scoring._score_intervals import (
-        ScoreInterval as ScoreInterval,
         mean_interval as mean_interval,
         score_interval as score_interval,
     )
     from steelyard.arena.scoring._scores import (
         FACTS as FACTS,
-        KEPT as KEPT,
+        KEPT_SCORES as KEPT_SCORES,
         OWN_CONSTANTS as OWN_CONSTANTS,
-        RANKED as RANKED,
-        cents_columns as cents_columns,
+        RANKED_SCORES as RANKED_SCORES,
+        points as points,
+        points_column as points_column,
         score as score,
+        score_cents_columns as score_cents_columns,
+        tenths_column as tenths_column,
+        to_cents as to_cents,
     )
     from steelyard.arena.scoring._settings import (
         POLICIES as POLICIES,
-        hold_settings as hold_settings,
+        lock_settings as lock_settings,
         read_settings as read_settings,
         settings_at as settings_at,
         write_settings as write_settings,
     )
     from steelyard.arena.scoring._stored_receipts import (
         DEFAULTED as DEFAULTED,
-        Policy as Policy,
         claimed_criteria as claimed_criteria,
         claimed_of as claimed_of,
         defaulted_fields as defaulted_fields,
         defaulted_of as defaulted_of,
-        known_receipts as known_receipts,
         lower_bounds as lower_bounds,
         lower_bounds_of as lower_bounds_of,
+        stored_receipts as stored_receipts,
     )
     from steelyard.arena.scoring._stored_tallies import (
+        PACKED_UP_TO as PACKED_UP_TO,
+        PackedTallies as PackedTallies,
         StoredTally as StoredTally,
         add_to_tallies as add_to_tallies,
+        forget_packed as forget_packed,
         forget_scores as forget_scores,
-        place as place,
-        places_of as places_of,
+        pack_tally as pack_tally,
+        rank_and_percentile as rank_and_percentile,
+        ranks_and_percentiles as ranks_and_percentiles,
+        unpack_tally as unpack_tally,
+        write_packed as write_packed,
     )
     from steelyard.arena.scoring._submission_rows import (
         frame_of as frame_of,
@@ -118,7 +111,7 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._task_state import (
         EXTREMES as EXTREMES,
         UNKNOWN_AT_ZERO as UNKNOWN_AT_ZERO,
-        KnownTask as KnownTask,
+        StoredTask as StoredTask,
         TaskState as TaskState,
         load_task_states as load_task_states,
         save_task_states as save_task_states,

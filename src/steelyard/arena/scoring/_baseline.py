@@ -27,7 +27,7 @@ def default_bounds(defaults: Mapping[str, float]) -> BaselineBounds:
     return BaselineBounds(*(float(defaults[name]) for name in BaselineBounds._fields))
 
 
-def middle(ordered: Sequence[float]) -> float:
+def median_of_sorted(ordered: Sequence[float]) -> float:
     """The median of sorted values."""
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
@@ -63,18 +63,24 @@ def baseline_of(facts: Facts, *, defaults: Mapping[str, float], least: int) -> d
     tokens = sorted(facts.total_tokens)
     times = sorted(time for time in facts.execution_time if time)
     costs = sorted(cost for cost in facts.estimated_cost if cost)
-    known: dict[str, Sequence[float]] = {
+    stated: dict[str, Sequence[float]] = {
         "tokens": tokens,
         "tool_calls": sorted(facts.tool_calls),
         "execution_time": times,
         "cost": costs,
     }
-    for name, ordered in known.items():
+    for name, ordered in stated.items():
         if ordered:
-            baseline |= {f"median_{name}": middle(ordered), f"min_{name}": ordered[0], f"max_{name}": ordered[-1]}
+            baseline |= {
+                f"median_{name}": median_of_sorted(ordered),
+                f"min_{name}": ordered[0],
+                f"max_{name}": ordered[-1],
+            }
     baseline["q25_tokens"] = quartile(tokens, 1) if count > 1 else tokens[0]
     baseline["q75_tokens"] = quartile(tokens, 3) if count > 1 else tokens[0]
-    baseline["median_iterations"] = middle(sorted(1 if turns is None else turns for turns in facts.iterations))
+    baseline["median_iterations"] = median_of_sorted(
+        sorted(1 if turns is None else turns for turns in facts.iterations)
+    )
     return baseline
 
 

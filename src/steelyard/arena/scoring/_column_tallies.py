@@ -1,4 +1,4 @@
-"""Tallies of many small tasks at once, as columns: one sort gives counts, ranks and medians of all of them."""
+"""Tallies of many tasks at once, as columns: one sort gives counts, ranks and medians of all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Pairs(NamedTuple):
+class TaskValues(NamedTuple):
     """Values of tasks: the place of the task, the value, and how often it is meant."""
 
     which: np.ndarray
@@ -18,7 +18,7 @@ class Pairs(NamedTuple):
     counts: np.ndarray
 
 
-class Halves(NamedTuple):
+class LowerMedians(NamedTuple):
     """For each task the lower middle value, how many lie strictly below it, and the median."""
 
     values: np.ndarray
@@ -26,7 +26,7 @@ class Halves(NamedTuple):
     medians: np.ndarray
 
 
-class Counted(NamedTuple):
+class CountedValues(NamedTuple):
     """How often each value occurs in each task, ordered by task and value. Every task has a value."""
 
     values: np.ndarray
@@ -41,12 +41,12 @@ class Counted(NamedTuple):
     """For each pair that was counted, the place of its value here."""
 
     def packed(self) -> list[bytes]:
-        """The tally of each task as the store keeps it (`small.pack`)."""
+        """The tally of each task as the store keeps it (`pack_tally`)."""
         values, counts = self.values.astype("<i8").tobytes(), self.counts.astype("<i8").tobytes()
         ends = (self.starts * 8).tolist()
         return [values[a:b] + counts[a:b] for a, b in pairwise(ends)]
 
-    def halves(self) -> Halves:
+    def lower_medians(self) -> LowerMedians:
         """The middle of each task's values."""
         import numpy as np  # heavy: a single submission is accepted without it
 
@@ -55,10 +55,10 @@ class Counted(NamedTuple):
         lower = np.searchsorted(passed, before + (self.totals - 1) // 2, side="right")
         upper = np.searchsorted(passed, before + self.totals // 2, side="right")
         medians = (self.values[lower] + self.values[upper]) / 2
-        return Halves(self.values[lower], self.below[lower], medians)
+        return LowerMedians(self.values[lower], self.below[lower], medians)
 
 
-def count(pairs: Pairs, tasks: int) -> Counted:
+def count_values(pairs: TaskValues, tasks: int) -> CountedValues:
     """The pairs added up, task by task."""
     import numpy as np  # heavy: a single submission is accepted without it
 
@@ -74,28 +74,28 @@ def count(pairs: Pairs, tasks: int) -> Counted:
     passed = np.cumsum(counts) - counts
     below = passed - passed[starts[:-1]][which[first]]
     totals = np.add.reduceat(counts, starts[:-1])
-    return Counted(values[first], counts, starts, below, totals, where)
+    return CountedValues(values[first], counts, starts, below, totals, where)
 
 
-def single(which: np.ndarray, values: np.ndarray) -> Pairs:
+def each_once(which: np.ndarray, values: np.ndarray) -> TaskValues:
     """Values that each occur once."""
     import numpy as np  # heavy: a single submission is accepted without it
 
-    return Pairs(which, values.astype(np.int64), np.ones(len(which), dtype=np.int64))
+    return TaskValues(which, values.astype(np.int64), np.ones(len(which), dtype=np.int64))
 
 
-def unpacked(packed: Sequence[bytes]) -> Pairs:
+def unpack_all(packed: Sequence[bytes]) -> TaskValues:
     """The tallies of tasks as the store keeps them, in the order of the tasks."""
     import numpy as np  # heavy: a single submission is accepted without it
 
     tallies = [np.frombuffer(tally, dtype="<i8").reshape(2, -1) for tally in packed]
     which = np.repeat(np.arange(len(tallies)), [tally.shape[1] for tally in tallies])
     values, counts = np.concatenate(tallies, axis=1) if tallies else np.empty((2, 0), dtype=np.int64)
-    return Pairs(which, values, counts)
+    return TaskValues(which, values, counts)
 
 
-def joined(*parts: Pairs) -> Pairs:
+def join_values(*parts: TaskValues) -> TaskValues:
     """All pairs, part after part."""
     import numpy as np  # heavy: a single submission is accepted without it
 
-    return Pairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return TaskValues(*(np.concatenate(column) for column in zip(*parts, strict=True)))

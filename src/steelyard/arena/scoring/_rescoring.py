@@ -10,10 +10,10 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._baseline import BaselineBounds
-from steelyard.arena.scoring._scores import FACTS, KEPT, OWN_CONSTANTS, cents_columns, score_cents
+from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, OWN_CONSTANTS, score_cents, score_cents_columns
 from steelyard.arena.scoring._submission_rows import frame_of, read_frame
 from steelyard.arena.scoring._task_state import TaskState
-from steelyard.store import submissions
+from steelyard.store.schema import submissions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,9 +47,9 @@ def score_all(facts: Columns, yardsticks: Sequence[Yardstick], which: Sequence[i
             score_cents({name: facts[name][row] for name in FACTS}, *yardsticks[place])
             for row, place in enumerate(which)
         ]
-        return {name: [row[name] for row in rows] for name in KEPT}
+        return {name: [row[name] for row in rows] for name in KEPT_SCORES}
     frame = with_yardsticks(frame_of(facts, FACTS), yardsticks, which)
-    return {name: values.tolist() for name, values in cents_columns(frame, yardsticks[0].constants).items()}
+    return {name: values.tolist() for name, values in score_cents_columns(frame, yardsticks[0].constants).items()}
 
 
 def with_yardsticks(frame: pl.DataFrame, yardsticks: Sequence[Yardstick], which: Sequence[int]) -> pl.DataFrame:
@@ -70,49 +70,49 @@ def with_yardsticks(frame: pl.DataFrame, yardsticks: Sequence[Yardstick], which:
 
 
 def tally_scores(
-    connection: Connection, boards: Sequence[TaskState], facts: Columns, spans: Sequence[range]
+    connection: Connection, task_states: Sequence[TaskState], facts: Columns, spans: Sequence[range]
 ) -> tuple[dict[int, dict[int, int]], Scores]:
     """For each task, how often each overall score occurs under its present bounds; and the scores of the new rows.
 
     `facts` are rows still to be written, those of each task in its span; the rows of the store are scored with them.
     """
-    yardsticks = [Yardstick(board.bounds, board.known.constants) for board in boards]
-    if sum(board.n for board in boards) < COLUMNS_FROM:
-        return _one_by_one(connection, boards, facts, spans)
+    yardsticks = [Yardstick(state.bounds, state.stored_task.constants) for state in task_states]
+    if sum(state.n for state in task_states) < COLUMNS_FROM:
+        return _one_by_one(connection, task_states, facts, spans)
     import polars as pl  # heavy: a few submissions are scored without it
 
     order = [row for span in spans for row in span]
     new = frame_of({name: [facts[name][row] for row in order] for name in FACTS}, FACTS)
     of_new = [place for place, span in enumerate(spans) for _ in span]
-    place_of = {board.known.key: place for place, board in enumerate(boards)}
-    stored = read_facts(connection, [board.known.key for board in boards if board.n_before])
-    of_stored = [place_of[key] for key in stored["task_key"].to_list()] if len(boards) > 1 else [0] * len(stored)
+    place_of = {state.stored_task.key: place for place, state in enumerate(task_states)}
+    stored = read_facts(connection, [state.stored_task.key for state in task_states if state.n_before])
+    of_stored = [place_of[key] for key in stored["task_key"].to_list()] if len(task_states) > 1 else [0] * len(stored)
     which = of_stored + of_new
     frame = with_yardsticks(pl.concat([stored.drop("task_key"), new]), yardsticks, which)
-    cents = cents_columns(frame, yardsticks[0].constants)
-    counted = pl.DataFrame({"which": pl.Series(which, dtype=pl.Int64), "overall": cents["overall"]})
-    counts: dict[int, dict[int, int]] = {board.known.key: {} for board in boards}
-    keys = [board.known.key for board in boards]
+    scores = score_cents_columns(frame, yardsticks[0].constants)
+    counted = pl.DataFrame({"which": pl.Series(which, dtype=pl.Int64), "overall": scores["overall"]})
+    counts: dict[int, dict[int, int]] = {state.stored_task.key: {} for state in task_states}
+    keys = [state.stored_task.key for state in task_states]
     for place, value, n in counted.group_by("which", "overall").len().iter_rows():
         counts[keys[place]][value] = n
-    return counts, {name: values[len(stored) :].tolist() for name, values in cents.items()}
+    return counts, {name: values[len(stored) :].tolist() for name, values in scores.items()}
 
 
 def _one_by_one(
-    connection: Connection, boards: Sequence[TaskState], facts: Columns, spans: Sequence[range]
+    connection: Connection, task_states: Sequence[TaskState], facts: Columns, spans: Sequence[range]
 ) -> tuple[dict[int, dict[int, int]], Scores]:
     counts: dict[int, dict[int, int]] = {}
-    new: Scores = {name: [] for name in KEPT}
+    new: Scores = {name: [] for name in KEPT_SCORES}
     wanted = [submissions.c[name] for name in FACTS]
-    for board, span in zip(boards, spans, strict=True):
+    for state, span in zip(task_states, spans, strict=True):
         earlier: Sequence[Any] = ()  # Any: rows of the store
-        if board.n_before:
-            of_task = submissions.c.task_key == board.known.key
+        if state.n_before:
+            of_task = submissions.c.task_key == state.stored_task.key
             earlier = connection.execute(select(*wanted).where(of_task)).mappings().all()
         rows = [*earlier, *({name: facts[name][row] for name in FACTS} for row in span)]
-        scores = [score_cents(row, board.bounds, board.known.constants) for row in rows]
-        counts[board.known.key] = count_scores(row_scores["overall"] for row_scores in scores)
-        for name in KEPT:
+        scores = [score_cents(row, state.bounds, state.stored_task.constants) for row in rows]
+        counts[state.stored_task.key] = count_scores(row_scores["overall"] for row_scores in scores)
+        for name in KEPT_SCORES:
             new[name] += [row_scores[name] for row_scores in scores[len(earlier) :]]
     return counts, new
 

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.errors import BadProfile, UnknownName, UsageError, nearest
 from steelyard.metrics import Metric, catalog
 from steelyard.profiles import Profile
-from steelyard.records import MOST, WEIGHTS_TOLERANCE, Finding, ScoreWeights, Share, Task
+from steelyard.records import MOST, WEIGHTS_TOLERANCE, Finding, ScoreWeights, Share, Task, sum_in_order
 
 DEFAULT_PROFILE = "arena-1"
 
@@ -54,8 +54,8 @@ class BaselineTable(RuleTable, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in ("tokens", "tool_calls", "execution_time", "cost"):
-            low, middle, high = (getattr(self, f"{which}_{name}") for which in ("min", "median", "max"))
-            if not low <= middle <= high:
+            low, median, high = (getattr(self, f"{which}_{name}") for which in ("min", "median", "max"))
+            if not low <= median <= high:
                 raise ValueError(f"min_{name}, median_{name} and max_{name} do not stand in that order")
 
 
@@ -166,10 +166,10 @@ def read_rules(profile: Profile) -> Rules:
     for metric in score_metrics():
         declared |= metric.constants
     tables = set(Rules.__struct_fields__) - {"name", "constants"}
-    known = (declared.keys() | tables) - {"difficulty_factor"}  # a task's own, by the table of factors
+    allowed = (declared.keys() | tables) - {"difficulty_factor"}  # a task's own, by the table of factors
     for name in profile.constants:
-        if name not in known:
-            raise UnknownName("constant of an arena", name, known, where=profile.name)
+        if name not in allowed:
+            raise UnknownName("constant of an arena", name, allowed, where=profile.name)
     values: dict[str, Any] = {name: profile.constants.get(name) for name in tables}  # Any: TOML values
     values["name"] = profile.name
     values["constants"] = {name: profile.constant(name, default) for name, default in declared.items()}
@@ -190,7 +190,7 @@ def _check_constants(constants: Mapping[str, float], where: str) -> None:
             raise BadProfile(f"{name} is {value:g}, expected {reason}", where=where) from error
     for metric in score_metrics():
         weights = [name for name in metric.constants if name.endswith("_weight")]
-        total = sum(constants[name] for name in weights)
+        total = sum_in_order(constants[name] for name in weights)
         if weights and abs(total - 1) > WEIGHTS_TOLERANCE:
             hint = ", ".join(f"{name} {constants[name]:g}" for name in weights)
             raise BadProfile(f"the weights of {metric.name} add up to {total:g}, not to 1", where=where, hint=hint)

@@ -26,10 +26,10 @@ class TallySource(Protocol):
 
 
 class Tally:
-    """How often each value occurs: what is known here, and behind it what the source knows."""
+    """How often each value occurs: what was counted here, and behind it what the source has."""
 
-    def __init__(self, known: dict[int, int] | None = None, source: TallySource | None = None) -> None:
-        self._counts = dict(known or {})
+    def __init__(self, counts: dict[int, int] | None = None, source: TallySource | None = None) -> None:
+        self._counts = dict(counts or {})
         self._values = sorted(self._counts)
         self._source = source
         self.added: dict[int, int] = {}
@@ -76,7 +76,7 @@ class Tally:
         return min((neighbor for neighbor in (here, there) if neighbor is not None), default=None)
 
 
-class Half(NamedTuple):
+class LowerMedian(NamedTuple):
     """The lower of the two middle values (None while there are none), and how many lie strictly below it."""
 
     value: int | None
@@ -95,9 +95,9 @@ class RunningMedian:
         """How many lie strictly below it."""
 
     @property
-    def half(self) -> Half:
+    def lower_median(self) -> LowerMedian:
         """Where the middle is now, as the store keeps it."""
-        return Half(self.value, self.below)
+        return LowerMedian(self.value, self.below)
 
     def add(self, value: int) -> None:
         """Take one more value in."""
@@ -107,9 +107,9 @@ class RunningMedian:
             self.value = value
         elif value < self.value:
             self.below += 1
-        self._settle()
+        self._move_to_middle()
 
-    def _settle(self) -> None:
+    def _move_to_middle(self) -> None:
         """Move to the lower middle value."""
         assert self.value is not None  # called once there is a value
         place = (self.n - 1) // 2
@@ -129,7 +129,7 @@ class RunningMedian:
             self.value = min(counts)
         else:
             self.below += sum(count for value, count in counts.items() if value < self.value)
-        self._settle()
+        self._move_to_middle()
 
     def median(self) -> float:
         """The median of all values so far."""

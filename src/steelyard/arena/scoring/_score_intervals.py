@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
-
-import msgspec
 
 from steelyard.arena.scoring._rules import IntervalTable
 from steelyard.records import Missing
-
-Method = Literal["arena", "student", "too few"]
-
-
-class ScoreInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """An interval for the mean score, and how it was made."""
-
-    low: float
-    high: float
-    level: float
-    n: int
-    method: Method
-    """`arena`: the specification's multipliers; `student`: the exact quantile; `too few` scores: the whole range."""
+from steelyard.results import ScoreInterval
 
 
-def score_interval(counts: Mapping[int, int], limits: IntervalTable, *, level: float | None = None) -> ScoreInterval:
+def score_interval(
+    counts: Mapping[int, int], limits: IntervalTable, *, confidence: float | None = None
+) -> ScoreInterval:
     """The interval of the mean of scores counted in cents, held within 0 and 100.
 
     The specification's multipliers belong to its own level; at any other the quantile of Student's t is taken.
     """
-    asked = limits.level if level is None else level
+    asked = limits.level if confidence is None else confidence
     n = sum(counts.values())
     if n < limits.least_scores:
         return ScoreInterval(low=0.0, high=100.0, level=asked, n=n, method="too few")

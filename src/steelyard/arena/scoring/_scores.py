@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._rules import score_metrics
-from steelyard.arena.scoring._score_cents import cents, cents_column
 from steelyard.metrics import Metric
 from steelyard.records import Missing
+from steelyard.results import RankedScore
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+
+# Further from a half than this, multiplication's own error (under 1e-11 for scores to 100) cannot turn the rounding.
+_DOUBTFUL = 1e-6
+
+
+def to_cents(score: float) -> int:
+    """The score in hundredths.
+
+    >>> to_cents(0.285), round(0.285, 2)
+    (28, 0.28)
+    """
+    return round(round(score, 2) * 100)
+
+
+def points(cents: int) -> float:
+    """The score that `round(x, 2)` would have given: the float nearest to the decimal."""
+    return cents / 100
+
+
+def points_column(cents: Sequence[int]) -> list[float]:
+    """`points` of each."""
+    return [value / 100 for value in cents]
+
+
+def to_cents_column(scores: np.ndarray) -> np.ndarray:
+    """`to_cents` of each score."""
+    return _whole(scores, digits=2)
+
+
+def tenths_column(percentages: np.ndarray) -> np.ndarray:
+    """Percentages in tenths, rounded as `round(x, 1)` rounds."""
+    return _whole(percentages, digits=1)
+
+
+def _whole(values: np.ndarray, *, digits: int) -> np.ndarray:
+    """The values in units of the last digit; only those near a half are rounded one by one."""
+    import numpy as np  # heavy: a single submission is scored without it
+
+    scaled = values * 10**digits
+    rounded = np.rint(scaled)
+    doubtful = np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < _DOUBTFUL)
+    if len(doubtful):
+        distinct, where = np.unique(values[doubtful], return_inverse=True)
+        one_by_one = [round(round(value, digits) * 10**digits) for value in distinct.tolist()]
+        rounded[doubtful] = np.array(one_by_one, dtype=float)[where]
+    whole: np.ndarray = rounded.astype(np.int64)
+    return whole
+
 
 FACTS: tuple[str, ...] = (
     "total_tokens",
@@ -27,11 +75,11 @@ FACTS: tuple[str, ...] = (
 )
 """What scores take from a submission."""
 
-KEPT = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
-"""The scores that an evaluation keeps, by the first part of their name."""
-
-RANKED = KEPT[:5]
+RANKED_SCORES: tuple[RankedScore, ...] = get_args(RankedScore)
 """The scores that submissions are ranked by."""
+
+KEPT_SCORES = (*RANKED_SCORES, "adjusted")
+"""The scores that an evaluation keeps, by the first part of their name."""
 
 OWN_CONSTANTS = ("efficiency_weight", "speed_weight", "cost_weight", "correctness_weight", "difficulty_factor")
 """Constants that differ from task to task."""
@@ -76,7 +124,7 @@ def _levels() -> list[list[Metric]]:
 def score_cents(facts: Mapping[str, Any], bounds: BaselineBounds, constants: Mapping[str, float]) -> dict[str, int]:
     """The kept scores of one submission in cents."""
     scores = score(facts, bounds, constants)
-    return {name: cents(scores[f"{name}_score"]) for name in KEPT}
+    return {name: to_cents(scores[f"{name}_score"]) for name in KEPT_SCORES}
 
 
 def score_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> pl.DataFrame:
@@ -110,7 +158,7 @@ def _expressions(same: tuple[tuple[str, float], ...]) -> list[list[pl.Expr]]:
     return rounds
 
 
-def cents_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> dict[str, np.ndarray]:
+def score_cents_columns(frame: pl.DataFrame, constants: Mapping[str, float]) -> dict[str, np.ndarray]:
     """The kept scores of each row in cents."""
     scored = score_columns(frame, constants)
-    return {name: cents_column(scored[f"{name}_score"].to_numpy()) for name in KEPT}
+    return {name: to_cents_column(scored[f"{name}_score"].to_numpy()) for name in KEPT_SCORES}

@@ -9,14 +9,14 @@ from sqlalchemy import insert, literal, select, text, update
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring._rules import Rules
-from steelyard.arena.scoring._stored_receipts import Policy
 from steelyard.errors import BadStore
-from steelyard.store import past_settings, reigns, settings, states
+from steelyard.results import Policy
+from steelyard.store.schema import past_settings, reigns, settings, states
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 
 
-def hold_settings(connection: Connection, *, alone: bool = False) -> None:
+def lock_settings(connection: Connection, *, alone: bool = False) -> None:
     """Let nobody change the settings until the transaction ends; `alone`, to change them when nobody works by them.
 
     Taken before any task is locked. SQLite has one writer anyhow.

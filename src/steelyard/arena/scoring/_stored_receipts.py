@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.scoring._packed_tallies import unpack
 from steelyard.arena.scoring._rescoring import Yardstick, score_all
 from steelyard.arena.scoring._rules import Rules
-from steelyard.arena.scoring._score_cents import points
-from steelyard.arena.scoring._scores import FACTS, KEPT, RANKED
-from steelyard.arena.scoring._stored_tallies import StoredTally, places_of
+from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, RANKED_SCORES, points
+from steelyard.arena.scoring._stored_tallies import StoredTally, ranks_and_percentiles, unpack_tally
 from steelyard.arena.scoring._suspicion import SUSPECT, outlier_flags, validate
-from steelyard.arena.scoring._task_state import KnownTask, TaskState, load_task_states
-from steelyard.results import Receipt
-from steelyard.store import submissions
-
-Policy = Literal["current", "as-submitted"]
+from steelyard.arena.scoring._task_state import StoredTask, TaskState, load_task_states
+from steelyard.results import Policy, Receipt
+from steelyard.store.schema import submissions
 
 IDS_PER_QUERY = 500
 
@@ -72,54 +68,58 @@ def lower_bounds_of(details: Sequence[str | None]) -> list[tuple[str, ...]]:
     return [lower_bounds(row_details) for row_details in details] if any(details) else [()] * len(details)
 
 
-def known_receipts(
-    connection: Connection, known: Sequence[tuple[KnownTask, str]], *, rules: Rules, policy: Policy
+def stored_receipts(
+    connection: Connection, wanted: Sequence[tuple[StoredTask, str]], *, rules: Rules, policy: Policy
 ) -> dict[str, Receipt]:
     """The receipts of these ids, given with their tasks."""
     by_task: dict[int, list[str]] = {}
-    for task, identity in known:
+    for task, identity in wanted:
         by_task.setdefault(task.key, []).append(identity)
-    boards = load_task_states(connection, [task for task, _ in known], rules, lock=False)
+    task_states = load_task_states(connection, [task for task, _ in wanted], rules, lock=False)
     receipts: dict[str, Receipt] = {}
     for key, ids in by_task.items():
-        board = boards[key]
-        board.prepare(connection, 1)
+        state = task_states[key]
+        state.prepare(connection, 1)
         for start in range(0, len(ids), IDS_PER_QUERY):
             some = submissions.c.id.in_(ids[start : start + IDS_PER_QUERY])
             rows = connection.execute(select(submissions).where(some)).mappings().all()
-            for receipt in _receipts(connection, board, [dict(row) for row in rows], rules=rules, policy=policy):
+            for receipt in _receipts(connection, state, [dict(row) for row in rows], rules=rules, policy=policy):
                 receipts[receipt.submission_id] = receipt
     return receipts
 
 
 def _receipts(
-    connection: Connection, board: TaskState, rows: Sequence[Mapping[str, Any]], *, rules: Rules, policy: Policy
+    connection: Connection, state: TaskState, rows: Sequence[Mapping[str, Any]], *, rules: Rules, policy: Policy
 ) -> list[Receipt]:  # Any: column values
-    scores: Mapping[str, Sequence[int]] = {name: [row[name] for row in rows] for name in KEPT}
+    scores: Mapping[str, Sequence[int]] = {name: [row[name] for row in rows] for name in KEPT_SCORES}
     if policy == "current":
         facts = {name: [row[name] for row in rows] for name in FACTS}
-        scores = score_all(facts, [Yardstick(board.bounds, board.known.constants)], [0] * len(rows))
-    counts = None if board.packed is None else unpack(board.packed.overall)
-    places = places_of(scores["overall"], StoredTally(connection, board.known.key, "overall"), board.n, counts)
-    median = board.tokens.median()
+        scores = score_all(facts, [Yardstick(state.bounds, state.stored_task.constants)], [0] * len(rows))
+    counts = None if state.packed is None else unpack_tally(state.packed.overall)
+    places = ranks_and_percentiles(
+        scores["overall"], StoredTally(connection, state.stored_task.key, "overall"), state.n, counts
+    )
+    median = state.tokens.median()
     made = []
     for number, row in enumerate(rows):
         rank, percentile = places[number]
-        shown = {f"{name}_score": points(scores[name][number]) for name in KEPT}
+        shown = {f"{name}_score": points(scores[name][number]) for name in KEPT_SCORES}
         made.append(
             Receipt(
                 submission_id=row["id"],
-                task_id=board.known.task.id,
+                task_id=state.stored_task.task.id,
                 status="known",
                 overall_ranking=rank,
                 percentile=percentile,
-                baseline_version=board.version if policy == "current" else row["baseline_version"],
+                baseline_version=state.version if policy == "current" else row["baseline_version"],
                 defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
                 claimed=claimed_criteria(row["details"]) if row["is_claimed"] else (),
                 lower_bounds=lower_bounds(row["details"]),
                 flags=outlier_flags(rules.outliers, median, *(row[name] for name in SUSPECT)),
                 warnings=tuple(
-                    validate([shown[f"{name}_score"] for name in RANKED], row["total_tokens"], rules.validation)[1]
+                    validate([shown[f"{name}_score"] for name in RANKED_SCORES], row["total_tokens"], rules.validation)[
+                        1
+                    ]
                 ),
                 **shown,
             )

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.types import TypeEngine
 
 from steelyard.arena.scoring._collector import collector_resting
-from steelyard.store import submissions
+from steelyard.store.schema import submissions
 
 if TYPE_CHECKING:
     import polars as pl

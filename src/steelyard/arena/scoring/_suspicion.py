@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.arena.scoring._rules import OutlierTable, ValidationTable
-from steelyard.arena.scoring._scores import RANKED
+from steelyard.arena.scoring._scores import RANKED_SCORES
 
 REVIEW = "manual_review"
 
@@ -52,7 +52,7 @@ def validate(scores: Sequence[float], total_tokens: int, limits: ValidationTable
     """
     errors = []
     if min(scores) < 0 or max(scores) > 100:
-        named = zip(RANKED, scores, strict=True)
+        named = zip(RANKED_SCORES, scores, strict=True)
         errors = [f"{name}_score out of range: {score}" for name, score in named if not 0 <= score <= 100]
     warnings = []
     if scores[1] > limits.high_score and scores[2] > limits.high_score:

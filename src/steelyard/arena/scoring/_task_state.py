@@ -11,12 +11,12 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
-from steelyard.arena.scoring._packed_tallies import Packed, read_packed, unpack
 from steelyard.arena.scoring._rules import Rules
-from steelyard.arena.scoring._running_median import Half, RunningMedian, Tally
-from steelyard.arena.scoring._stored_tallies import StoredTally
+from steelyard.arena.scoring._running_median import LowerMedian, RunningMedian, Tally
+from steelyard.arena.scoring._stored_tallies import PackedTallies, StoredTally, read_packed, unpack_tally
 from steelyard.records import Task
-from steelyard.store import baselines, insert_columns, states
+from steelyard.store import insert_columns
+from steelyard.store.schema import baselines, states
 
 EXTREMES = {
     "tokens": "total_tokens",
@@ -34,7 +34,7 @@ PRELOAD = 20
 
 
 @dataclass(frozen=True, slots=True)
-class KnownTask:
+class StoredTask:
     """A task as the store holds it, with the constants its scores are made with."""
 
     key: int
@@ -49,25 +49,31 @@ class TaskState:
     """The state of one task inside one transaction."""
 
     def __init__(
-        self, known: KnownTask, state: RowMapping, current: BaselineBounds, *, least: int, packed: Packed | None
+        self,
+        stored_task: StoredTask,
+        row: RowMapping,
+        current: BaselineBounds,
+        *,
+        least: int,
+        packed: PackedTallies | None,
     ) -> None:
-        self.known = known
-        self.packed = packed if packed is not None or state["n"] else Packed()
-        """The tallies when this began, if the task is small; None when they are rows of the store."""
-        self.n: int = state["n"]
+        self.stored_task = stored_task
+        self.packed = packed if packed is not None or row["n"] else PackedTallies()
+        """The tallies when this began, if they fit in one row; None when they are rows of the store."""
+        self.n: int = row["n"]
         self.n_before = self.n
-        self.version: int = state["version"]
+        self.version: int = row["version"]
         self.version_before: int = self.version
         self.bounds = current
         self.versions_before: list[int] = []
         self.new_versions: list[tuple[int, int, BaselineBounds, int]] = []
         """Version, the number of submissions from which it holds, its bounds, and when it began."""
         self.least = least
-        self._halves: tuple[Half, Half] | None = None
-        self._lows = [state[f"min_{name}"] for name in EXTREMES]
-        self._highs = [state[f"max_{name}"] for name in EXTREMES]
-        self._state = state
-        self._default_ends = default_bounds(known.defaults)
+        self._lower_medians: tuple[LowerMedian, LowerMedian] | None = None
+        self._lows = [row[f"min_{name}"] for name in EXTREMES]
+        self._highs = [row[f"max_{name}"] for name in EXTREMES]
+        self._row = row
+        self._default_ends = default_bounds(stored_task.defaults)
 
     @property
     def moved(self) -> bool:
@@ -76,17 +82,17 @@ class TaskState:
 
     def prepare(self, connection: Connection, coming: int) -> None:
         """Get ready for `coming` submissions: read the tallies whole or be ready to look values up."""
-        self.iterations = self._middle(connection, "iterations", "iterations", coming)
-        self.tokens = self._middle(connection, "total_tokens", "tokens", coming)
+        self.iterations = self._running_median(connection, "iterations", "iterations", coming)
+        self.tokens = self._running_median(connection, "total_tokens", "tokens", coming)
 
-    def _middle(self, connection: Connection, field: str, prefix: str, coming: int) -> RunningMedian:
+    def _running_median(self, connection: Connection, field: str, prefix: str, coming: int) -> RunningMedian:
         if self.packed is not None:
-            tally = Tally(unpack(getattr(self.packed, field)))
+            tally = Tally(unpack_tally(getattr(self.packed, field)))
         elif self.n <= PRELOAD * coming:
-            tally = Tally(StoredTally(connection, self.known.key, field).all())
+            tally = Tally(StoredTally(connection, self.stored_task.key, field).all())
         else:
-            tally = Tally(source=StoredTally(connection, self.known.key, field))
-        value, below = self._state[f"{prefix}_middle"], self._state[f"{prefix}_below"]
+            tally = Tally(source=StoredTally(connection, self.stored_task.key, field))
+        value, below = self._row[f"{prefix}_middle"], self._row[f"{prefix}_below"]
         return RunningMedian(tally, n=self.n, value=value, below=below)
 
     def take_in(self, facts: Mapping[str, Sequence[Any]], now: int) -> None:
@@ -130,9 +136,9 @@ class TaskState:
         self._lows = [_stored_extreme(value, place) for place, value in enumerate(lows)]
         self._highs = [_stored_extreme(value, place) for place, value in enumerate(highs)]
 
-    def rest(self, iterations: Half, tokens: Half) -> None:
+    def rest(self, iterations: LowerMedian, tokens: LowerMedian) -> None:
         """Have these middle values, found without following the medians one by one."""
-        self._halves = iterations, tokens
+        self._lower_medians = iterations, tokens
 
     def begin(self, version: int, n: int, bounds: BaselineBounds, now: int) -> None:
         """Have these bounds from the n-th submission on."""
@@ -146,7 +152,7 @@ class TaskState:
 
     def bounds_now(self) -> BaselineBounds:
         """The bounds as they follow from the submissions and the rules at this moment."""
-        return self._own_bounds() if self.n >= self.least else default_bounds(self.known.defaults)
+        return self._own_bounds() if self.n >= self.least else default_bounds(self.stored_task.defaults)
 
     def _own_bounds(self) -> BaselineBounds:
         default = self._default_ends
@@ -157,14 +163,18 @@ class TaskState:
         ]
         return BaselineBounds._make((*ends, float(self.iterations.median())))
 
-    def state(self) -> dict[str, Any]:  # Any: column values
+    def as_row(self) -> dict[str, Any]:  # Any: column values
         """The row of the task's state."""
-        values: dict[str, Any] = {"of_task": self.known.key, "n": self.n, "version": self.version}  # Any: as above
+        values: dict[str, Any] = {
+            "of_task": self.stored_task.key,
+            "n": self.n,
+            "version": self.version,
+        }  # Any: as above
         for name, low, high in zip(EXTREMES, self._lows, self._highs, strict=True):
             values |= {f"min_{name}": low, f"max_{name}": high}
-        halves = self._halves or (self.iterations.half, self.tokens.half)
-        for prefix, half in zip(("iterations", "tokens"), halves, strict=True):
-            values |= {f"{prefix}_middle": half.value, f"{prefix}_below": half.below}
+        lower_medians = self._lower_medians or (self.iterations.lower_median, self.tokens.lower_median)
+        for prefix, lower_median in zip(("iterations", "tokens"), lower_medians, strict=True):
+            values |= {f"{prefix}_middle": lower_median.value, f"{prefix}_below": lower_median.below}
         return values
 
 
@@ -175,17 +185,17 @@ def _stored_extreme(value: float, place: int) -> float | None:
     return value if place in UNKNOWN_AT_ZERO else int(value)
 
 
-def save_task_states(connection: Connection, boards: Sequence[TaskState]) -> None:
+def save_task_states(connection: Connection, task_states: Sequence[TaskState]) -> None:
     """Write the states and the new versions."""
-    if not boards:
+    if not task_states:
         return
     connection.execute(
-        update(states).where(states.c.task_key == bindparam("of_task")), [board.state() for board in boards]
+        update(states).where(states.c.task_key == bindparam("of_task")), [state.as_row() for state in task_states]
     )
     made = [
-        (board.known.key, version, from_n, *bounds, now)
-        for board in boards
-        for version, from_n, bounds, now in board.new_versions
+        (state.stored_task.key, version, from_n, *bounds, now)
+        for state in task_states
+        for version, from_n, bounds, now in state.new_versions
     ]
     if made:
         names = ("task_key", "version", "from_n", *BaselineBounds._fields, "created_at")
@@ -193,11 +203,11 @@ def save_task_states(connection: Connection, boards: Sequence[TaskState]) -> Non
 
 
 def load_task_states(
-    connection: Connection, known: Sequence[KnownTask], rules: Rules, *, lock: bool = True
+    connection: Connection, stored_tasks: Sequence[StoredTask], rules: Rules, *, lock: bool = True
 ) -> dict[int, TaskState]:
-    """The boards of these tasks. PostgreSQL locks their rows, in the order of keys so that none waits in a circle."""
-    by_key = {task.key: task for task in known}
-    boards: dict[int, TaskState] = {}
+    """The states of these tasks. PostgreSQL locks their rows, in the order of keys so that none waits in a circle."""
+    by_key = {task.key: task for task in stored_tasks}
+    task_states: dict[int, TaskState] = {}
     keys = sorted(by_key)
     for start in range(0, len(keys), 500):
         some = keys[start : start + 500]
@@ -215,5 +225,5 @@ def load_task_states(
         for row in connection.execute(current).mappings():
             bounds = BaselineBounds(*(row[name] for name in BaselineBounds._fields))
             key = row["task_key"]
-            boards[key] = TaskState(by_key[key], rows[key], bounds, least=least, packed=packed.get(key))
-    return boards
+            task_states[key] = TaskState(by_key[key], rows[key], bounds, least=least, packed=packed.get(key))
+    return task_states

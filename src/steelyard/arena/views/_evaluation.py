@@ -8,59 +8,25 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection, RowMapping
 
-from steelyard.arena.intake import Arena, known_task
+from steelyard.arena.intake import Arena, find_task
 from steelyard.arena.scoring import (
     EXTREMES,
     FACTS,
     UNKNOWN_AT_ZERO,
     BaselineBounds,
-    KnownTask,
-    Policy,
     Rules,
-    cents,
-    known_receipts,
+    StoredTask,
     points,
     read_rules_history,
     score,
     score_metrics,
+    stored_receipts,
+    to_cents,
 )
 from steelyard.errors import UnknownName
 from steelyard.records import ScoreWeights, Task, is_storable, iso
-from steelyard.results import CriterionResult, Receipt
-from steelyard.store import baselines, states, submissions, tasks
-
-
-class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
-    """One score and what it was made from."""
-
-    name: str
-    title: str
-    value: float
-    """Rounded to two decimals, as standings show it."""
-    unrounded: float
-    formula: str
-    inputs: dict[str, float | None]
-    """Facts, bounds of the baseline and other scores; None was unknown."""
-    constants: dict[str, float]
-
-
-class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission with its standing and the way to its scores."""
-
-    receipt: Receipt
-    profile: str
-    """The profile that made the scores: under `as-submitted` that of their day."""
-    policy: Policy
-    submitted_at: str
-    accepted_at: str
-    agent: str | None
-    model: str | None
-    submitter: str | None
-    criteria: tuple[CriterionResult, ...]
-    artifacts_sha256: str | None
-    scores: tuple[ScoreReason, ...]
-    sources: dict[str, str]
-    """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
+from steelyard.results import CriterionResult, Evaluation, ScoreReason
+from steelyard.store.schema import baselines, states, submissions, tasks
 
 
 def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> Evaluation:
@@ -74,18 +40,21 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         if row is None:
             some = connection.execute(select(submissions.c.id).limit(1000)).scalars().all()
             raise UnknownName("submission", submission_id[:200], some)
-        known = known_task(connection, row["task_id"], arena.rules)
-        wanted_one = [(known, submission_id)]
-        receipt = known_receipts(connection, wanted_one, rules=arena.rules, policy=arena.policy)[submission_id]
-        of_receipt = (baselines.c.task_key == known.key) & (baselines.c.version == receipt.baseline_version)
+        stored_task = find_task(connection, row["task_id"], arena.rules)
+        wanted_receipt = [(stored_task, submission_id)]
+        receipt = stored_receipts(connection, wanted_receipt, rules=arena.rules, policy=arena.policy)[submission_id]
+        of_receipt = (baselines.c.task_key == stored_task.key) & (baselines.c.version == receipt.baseline_version)
         base = connection.execute(select(baselines).where(of_receipt)).mappings().one()
-        rules, n = arena.rules, _count(connection, known)
+        rules, n = arena.rules, _count(connection, stored_task)
         if arena.policy == "as-submitted":
-            rules, n = read_rules_history(connection, known.key).of(known.key, row["ordinal"]).rules, row["ordinal"] - 1
+            rules, n = (
+                read_rules_history(connection, stored_task.key).of(stored_task.key, row["ordinal"]).rules,
+                row["ordinal"] - 1,
+            )
         sources = {
             **_SOURCES_OF_FACTS,
-            **_sources_of_bounds(connection, known, base, least=rules.baseline.submissions, n=n),
-            **_sources_of_constants(known.task, rules),
+            **_sources_of_bounds(connection, stored_task, base, least=rules.baseline.submissions, n=n),
+            **_sources_of_constants(stored_task.task, rules),
         }
     bounds = BaselineBounds(*(base[name] for name in BaselineBounds._fields))
     details = msgspec.json.decode(row["details"]) if row["details"] else {}
@@ -101,7 +70,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         criteria=msgspec.convert(details.get("criteria", ()), tuple[CriterionResult, ...]),
         artifacts_sha256=details.get("artifacts_sha256"),
         sources=sources,
-        scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(known.task), only),
+        scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(stored_task.task), only),
     )
 
 
@@ -112,25 +81,25 @@ _SOURCES_OF_FACTS = {
 }
 
 
-def _count(connection: Connection, known: KnownTask) -> int:
-    return int(connection.execute(select(states.c.n).where(states.c.task_key == known.key)).scalar_one())
+def _count(connection: Connection, stored_task: StoredTask) -> int:
+    return int(connection.execute(select(states.c.n).where(states.c.task_key == stored_task.key)).scalar_one())
 
 
 def _sources_of_bounds(
-    connection: Connection, known: KnownTask, base: RowMapping, *, least: int, n: int
+    connection: Connection, stored_task: StoredTask, base: RowMapping, *, least: int, n: int
 ) -> dict[str, str]:
     """For each bound, whether the `n` submissions so far set it or it is a default, and whose."""
     sources = dict.fromkeys(BaselineBounds._fields, f"baseline version {base['version']}, {base['from_n']} submissions")
     set_by_nobody = list(BaselineBounds._fields) if n < least else []
     if not set_by_nobody:
-        earlier = (submissions.c.task_key == known.key) & (submissions.c.ordinal <= n)
+        earlier = (submissions.c.task_key == stored_task.key) & (submissions.c.ordinal <= n)
         for place, (part, field) in enumerate(EXTREMES.items()):
             is_known = submissions.c[field] > 0 if place in UNKNOWN_AT_ZERO else submissions.c[field].is_not(None)
             stated = select(submissions.c.ordinal).where(earlier, is_known)
             if connection.execute(stated.limit(1)).first() is None:
                 set_by_nobody += [f"min_{part}", f"max_{part}"]
     for name in set_by_nobody:
-        is_own = getattr(known.task.baseline, name, None) is not None
+        is_own = getattr(stored_task.task.baseline, name, None) is not None
         sources[name] = f"default of the {'task' if is_own else 'profile'}"
     return sources
 
@@ -158,7 +127,7 @@ def _reasons(
         ScoreReason(
             name=declared.name,
             title=declared.title,
-            value=points(cents(scores[declared.name])),
+            value=points(to_cents(scores[declared.name])),
             unrounded=scores[declared.name],
             formula=declared.formula,
             inputs={name: values[name] for name in declared.inputs},

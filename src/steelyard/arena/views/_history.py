@@ -4,51 +4,23 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.intake import Arena, find_tasks, known_task, load_tasks
-from steelyard.arena.scoring import Policy, points, read_rules_history, settings_at
+from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks
+from steelyard.arena.scoring import points, read_rules_history, settings_at
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.errors import UnknownName, UsageError
 from steelyard.records import DAY, is_storable, iso
-from steelyard.store import baselines, submissions, tasks
+from steelyard.results import Policy, ScoreHistory, ScoreMoment, StandingChange, StandingChanges, TaskChanges
+from steelyard.store.schema import baselines, submissions, tasks
 
 NAMES_LOOKED_AT = 10_000
 """Among so many the nearest is looked for when nobody has the name."""
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission with the score of its day."""
-
-    submission_id: str
-    task_id: str
-    submitter: str | None
-    submitted_at: str
-    overall_score: float
-    best_so_far: float
-    baseline_version: int
-    profile: str
-    """The profile that was in force on that day."""
-
-
-class History(msgspec.Struct, frozen=True, kw_only=True):
-    """Scores of the day in the order in which they were submitted, and their trend."""
-
-    task_id: str | None
-    submitter: str | None
-    n: int
-    trend_per_day: float | None
-    """Points a day by least squares; None with the reason beside it."""
-    reason: str | None
-    moments: tuple[Moment, ...]
-    baselines: tuple[dict[str, float | str], ...]
-    """Versions of the task's baseline, with the number of submissions from which each holds."""
-
-
-def history(arena: Arena, *, task_id: str | None = None, submitter: str | None = None) -> History:
+def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | None = None) -> ScoreHistory:
     """The scores of the day of a task, of a submitter, or of a submitter in a task."""
     if task_id is None and submitter is None:
         raise UsageError("name a task or a submitter", hint="--task TASK or --submitter NAME")
@@ -56,7 +28,7 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
     versions: list[dict[str, float | str]] = []
     with arena.read() as connection:
         if task_id is not None:
-            key = known_task(connection, task_id, arena.rules).key
+            key = find_task(connection, task_id, arena.rules).key
             wanted = wanted.where(submissions.c.task_key == key)
             own = select(baselines).where(baselines.c.task_key == key).order_by(baselines.c.version)
             for row in connection.execute(own).mappings():
@@ -68,13 +40,13 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
         # Databases order text by the customs of a language, each by its own.
         selected = connection.execute(wanted).mappings()
         rows = sorted(selected, key=lambda row: (row["submitted_at"], row["id"]))
-        reigns = read_rules_history(connection)
+        rules_history = read_rules_history(connection)
     moments = []
     best = 0
     for row in rows:
         best = max(best, row["overall"])
         moments.append(
-            Moment(
+            ScoreMoment(
                 submission_id=row["id"],
                 task_id=row["task_id"],
                 submitter=row["submitter"],
@@ -82,11 +54,11 @@ def history(arena: Arena, *, task_id: str | None = None, submitter: str | None =
                 overall_score=points(row["overall"]),
                 best_so_far=points(best),
                 baseline_version=row["baseline_version"],
-                profile=reigns.of(row["task_key"], row["ordinal"]).rules.name,
+                profile=rules_history.of(row["task_key"], row["ordinal"]).rules.name,
             )
         )
     trend, reason = slope_per_day([row["submitted_at"] for row in rows], [row["overall"] for row in rows])
-    return History(
+    return ScoreHistory(
         task_id=task_id,
         submitter=submitter,
         n=len(rows),
@@ -103,11 +75,11 @@ def _check_submitter(connection: Connection, name: str) -> None:
         by_name = select(submissions.c.ordinal).where(submissions.c.submitter == name)
         if connection.execute(by_name.limit(1)).first() is not None:
             return
-    known = select(submissions.c.submitter).where(submissions.c.submitter.is_not(None)).distinct()
-    raise UnknownName("submitter", name[:200], connection.execute(known.limit(NAMES_LOOKED_AT)).scalars())
+    names = select(submissions.c.submitter).where(submissions.c.submitter.is_not(None)).distinct()
+    raise UnknownName("submitter", name[:200], connection.execute(names.limit(NAMES_LOOKED_AT)).scalars())
 
 
-def slope_per_day(moments: list[int], cents: list[int]) -> tuple[float | None, str | None]:
+def slope_per_day(moments: list[int], scores: list[int]) -> tuple[float | None, str | None]:
     """Points a day by least squares, or None and why. Sums are of whole numbers, so the order does not matter."""
     n = len(moments)
     if n < 3:
@@ -117,43 +89,14 @@ def slope_per_day(moments: list[int], cents: list[int]) -> tuple[float | None, s
     spread = n * sum(time * time for time in times) - sum(times) ** 2
     if spread == 0:
         return None, "all were submitted at the same moment"
-    together = n * sum(time * value for time, value in zip(times, cents, strict=True)) - sum(times) * sum(cents)
+    together = n * sum(time * value for time, value in zip(times, scores, strict=True)) - sum(times) * sum(scores)
     slope = together / spread * DAY / 100
     return (slope, None) if math.isfinite(slope) else (None, "the moments lie too close together")
 
 
-class StandingChange(msgspec.Struct, frozen=True, kw_only=True):
-    """How one submission's place changed; None where it was not there then."""
-
-    submission_id: str
-    then_ranking: int | None
-    now_ranking: int
-    then_score: float | None
-    now_score: float
-
-
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed in a task since a moment."""
-
-    task_id: str
-    since: str
-    then_n: int
-    now_n: int
-    then_version: int
-    now_version: int
-    then_profile: str
-    """The profile that was in force; under `as-submitted` earlier ones may have made scores."""
-    now_profile: str
-    then_policy: Policy
-    now_policy: Policy
-    then_leader: str | None
-    now_leader: str | None
-    new: int
-    moved: tuple[StandingChange, ...]
-    """Submissions that are new or whose rank or score changed, in the order of standing."""
-
-
-def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None) -> list[Changes]:
+def standing_changes(
+    arena: Arena, *, since: int, task_id: str | None = None, policy: Policy | None = None
+) -> StandingChanges:
     """What changed since the moment in one task, or in every task with a change.
 
     Then as now, standings are made by the settings of the moment, so a rescore under other rules is a change.
@@ -161,7 +104,7 @@ def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Pol
     with arena.read() as connection:
         past, policy_then = settings_at(connection, since)
         every = load_tasks(connection, arena.rules)
-        chosen = [known_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
+        chosen = [find_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
         # Past rules may not know the difficulty of a task that came after them.
         then = find_tasks(connection, _tasks_at(connection, since), past)
         compared = [
@@ -173,7 +116,7 @@ def changes(arena: Arena, *, since: int, task_id: str | None = None, policy: Pol
             )
             for now in chosen
         ]
-    return [change for change in compared if change.moved or task_id is not None]
+    return StandingChanges(changes=tuple(change for change in compared if change.moved or task_id is not None))
 
 
 def _tasks_at(connection: Connection, since: int) -> list[str]:
@@ -181,7 +124,7 @@ def _tasks_at(connection: Connection, since: int) -> list[str]:
     return list(connection.execute(select(tasks.c.id).where(tasks.c.created_at <= since)).scalars())
 
 
-def _change(before: View, after: View, since: int, *, profiles: tuple[str, str]) -> Changes:
+def _change(before: View, after: View, since: int, *, profiles: tuple[str, str]) -> TaskChanges:
     then = {row["id"]: row for row in ranked(before).iter_rows(named=True)}
     now = list(ranked(after).iter_rows(named=True))
     moved = [
@@ -196,8 +139,8 @@ def _change(before: View, after: View, since: int, *, profiles: tuple[str, str])
         if (earlier := then.get(row["id"])) is None
         or (earlier["overall_ranking"], earlier["overall"]) != (row["overall_ranking"], row["overall"])
     ]
-    return Changes(
-        task_id=after.known.task.id,
+    return TaskChanges(
+        task_id=after.stored_task.task.id,
         since=iso(since),
         then_n=len(then),
         now_n=len(now),

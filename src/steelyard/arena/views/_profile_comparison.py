@@ -5,58 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.intake import Arena, known_task, load_tasks
-from steelyard.arena.scoring import KnownTask, Rules, Yardstick, load_task_states, points, read_rules
+from steelyard.arena.intake import Arena, find_task, load_tasks
+from steelyard.arena.scoring import Rules, StoredTask, Yardstick, load_task_states, points, read_rules
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import view_task
 from steelyard.profiles import Profile
-from steelyard.records import Finding, Task
+from steelyard.records import Finding, Task, sum_in_order
+from steelyard.results import Mover, ProfileComparison, TaskUnderProfiles
 from steelyard.statistics import kendall_tau
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class Mover(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission and its place under both profiles."""
-
-    submission_id: str
-    task_id: str
-    first_ranking: int
-    second_ranking: int
-    first_score: float
-    second_score: float
-
-
-class TaskComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One task under both profiles."""
-
-    task_id: str
-    n: int
-    kendall_tau: float | None
-    """Kendall's tau-b of the overall scores; None with the reason beside it."""
-    reason: str | None
-    changed: int
-    """Submissions whose rank differs."""
-    leader_changes: bool
-
-
-class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two profiles on the same submissions."""
-
-    first: str
-    second: str
-    submissions: int
-    mean_kendall_tau: float | None
-    """Mean over the tasks that have one."""
-    tasks: tuple[TaskComparison, ...]
-    movers: tuple[Mover, ...]
-    """The largest moves, largest first."""
-    findings: tuple[Finding, ...] = ()
-    """Tasks whose category has no weights in one of the profiles."""
 
 
 def compare_profiles(
@@ -64,11 +25,11 @@ def compare_profiles(
 ) -> ProfileComparison:
     """How standings under policy `current` would differ between the two profiles."""
     pair = (read_rules(first), read_rules(second))
-    compared: list[TaskComparison] = []
+    compared: list[TaskUnderProfiles] = []
     moved: list[Mover] = []
     with arena.read() as connection:
         if task_id is not None:
-            chosen = {task_id: known_task(connection, task_id, arena.rules)}
+            chosen = {task_id: find_task(connection, task_id, arena.rules)}
         else:
             chosen = load_tasks(connection, arena.rules)
         for name in chosen:
@@ -84,10 +45,10 @@ def compare_profiles(
         first=pair[0].name,
         second=pair[1].name,
         submissions=sum(comparison.n for comparison in compared),
-        mean_kendall_tau=sum(taus) / len(taus) if taus else None,
+        mean_kendall_tau=sum_in_order(taus) / len(taus) if taus else None,
         tasks=tuple(compared),
         movers=tuple(moved[:movers]),
-        findings=_findings(pair, [known.task for known in chosen.values()]),
+        findings=_findings(pair, [stored.task for stored in chosen.values()]),
     )
 
 
@@ -97,15 +58,15 @@ def _findings(pair: tuple[Rules, Rules], tasks: Sequence[Task]) -> tuple[Finding
 
 
 def _under(connection: Connection, task_id: str, rules: Rules) -> pl.DataFrame:
-    known: KnownTask = known_task(connection, task_id, rules)
-    board = load_task_states(connection, [known], rules, lock=False)[known.key]
-    board.prepare(connection, 1)
-    yardstick = Yardstick(board.bounds_now(), known.constants)
-    view = view_task(connection, known, policy="current", yardstick=yardstick)
+    stored_task: StoredTask = find_task(connection, task_id, rules)
+    state = load_task_states(connection, [stored_task], rules, lock=False)[stored_task.key]
+    state.prepare(connection, 1)
+    yardstick = Yardstick(state.bounds_now(), stored_task.constants)
+    view = view_task(connection, stored_task, policy="current", yardstick=yardstick)
     return ranked(view).select("id", "overall", "overall_ranking")
 
 
-def _compare(task_id: str, both: pl.DataFrame) -> TaskComparison:
+def _compare(task_id: str, both: pl.DataFrame) -> TaskUnderProfiles:
     n = len(both)
     tau = kendall_tau(both["overall"].to_numpy(), both["overall_second"].to_numpy())
     reason = None
@@ -114,7 +75,7 @@ def _compare(task_id: str, both: pl.DataFrame) -> TaskComparison:
     elif tau is None:
         reason = "all scores are equal under one of the profiles"
     leads = [set(both.filter(both[name] == 1)["id"]) for name in ("overall_ranking", "overall_ranking_second")]
-    return TaskComparison(
+    return TaskUnderProfiles(
         task_id=task_id,
         n=n,
         kendall_tau=tau,

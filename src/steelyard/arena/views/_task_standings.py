@@ -6,27 +6,22 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from steelyard.arena.intake import Arena, known_task
+from steelyard.arena.intake import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
     DEFAULTED,
-    KEPT,
-    RANKED,
+    KEPT_SCORES,
+    RANKED_SCORES,
     REVIEW,
     SUSPECT,
-    Policy,
     Rules,
     RulesHistory,
     RulesInForce,
-    ScoredBy,
-    ScoreInterval,
     claimed_criteria,
     defaulted_fields,
     lower_bounds,
     outlier_flags,
-    place,
     points,
+    rank_and_percentile,
     read_rules_history,
     score_interval,
     scored_by,
@@ -35,73 +30,10 @@ from steelyard.arena.scoring import (
 )
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.records import iso
+from steelyard.results import Outlier, Outliers, Policy, RankedScore, Standing, Standings
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission's place in its task, under the specification's field names."""
-
-    submission_id: str
-    task_id: str
-    overall_ranking: int
-    percentile: float
-    overall_score: float
-    efficiency_score: float
-    speed_score: float
-    cost_score: float
-    correctness_score: float
-    adjusted_score: float
-    efficiency_ranking: int
-    speed_ranking: int
-    cost_ranking: int
-    correctness_ranking: int
-    baseline_version: int
-    defaulted: tuple[str, ...]
-    claimed: tuple[str, ...]
-    """Types of the criteria that only the submitter's word decided."""
-    lower_bounds: tuple[str, ...]
-    """Counts of which only a part is known, so that scores made from them are too good."""
-    flags: tuple[str, ...]
-    recommended_action: str | None
-    warnings: tuple[str, ...]
-    agent: str | None
-    model: str | None
-    submitter: str | None
-    submitted_at: str
-    evaluated_at: str
-    total_tokens: int
-    tool_calls: int
-    iterations: int | None
-    execution_time: float | None
-    estimated_cost: float | None
-    profile: str
-    """The profile that made the scores: under `as-submitted` that of their day."""
-    breakdown: dict[str, float]
-    """The weights of the four scores that the overall score was made with."""
-
-
-class Standings(msgspec.Struct, frozen=True, kw_only=True):
-    """The standings of a task and what made them."""
-
-    task_id: str
-    category: str | None
-    profile: str
-    """The profile in force, by which flags, warnings and the interval are made."""
-    scored_by: tuple[ScoredBy, ...]
-    """The profiles that made the scores; under `current` the one in force."""
-    policy: Policy
-    baseline_version: int
-    baseline: dict[str, float]
-    breakdown: dict[str, float]
-    """The weights of the four scores by the profile in force."""
-    n: int
-    reliable: bool
-    """Whether the task has enough submissions for its ranks to count."""
-    confidence_interval: ScoreInterval
-    """Of the task's overall scores."""
-    standings: tuple[Standing, ...]
 
 
 def task_standings(
@@ -110,16 +42,20 @@ def task_standings(
     *,
     policy: Policy | None = None,
     until: int | None = None,
-    level: float | None = None,
+    confidence: float | None = None,
+    sort: RankedScore = "overall",
     top: int | None = None,
 ) -> Standings:
-    """The standings of a task, now or as they stood at a moment; `top` leaves out lower places, not their weight."""
+    """The standings of a task, now or as they stood at a moment, ordered by one score.
+
+    `top` leaves out lower places, not their weight.
+    """
     with arena.read() as connection:
         rules, used = (arena.rules, arena.policy) if until is None else settings_at(connection, until)
-        known = known_task(connection, task_id, rules)
-        view = view_task(connection, known, policy=policy or used, until=until)
-        reigns = read_rules_history(connection, known.key).behind(view.policy, until)
-    return standings_of(view, rules, reigns, level=level, top=top)
+        stored_task = find_task(connection, task_id, rules)
+        view = view_task(connection, stored_task, policy=policy or used, until=until)
+        rules_history = read_rules_history(connection, stored_task.key).behind(view.policy, until)
+    return standings_of(view, rules, rules_history, confidence=confidence, sort=sort, top=top)
 
 
 def ranked(view: View) -> pl.DataFrame:
@@ -128,7 +64,7 @@ def ranked(view: View) -> pl.DataFrame:
 
     ranks = [
         pl.col(name).rank("min", descending=True).cast(pl.Int64).alias(f"{name}_ranking")  # ranks are UInt32
-        for name in RANKED
+        for name in RANKED_SCORES
     ]
     order = ["overall", "submitted_at", "id"]
     return view.rows.with_columns(*ranks).sort(order, descending=[True, True, False])
@@ -145,48 +81,58 @@ class _Task(NamedTuple):
 
 
 def standings_of(
-    view: View, rules: Rules, reigns: RulesHistory, *, level: float | None = None, top: int | None = None
+    view: View,
+    rules: Rules,
+    rules_history: RulesHistory,
+    *,
+    confidence: float | None,
+    sort: RankedScore,
+    top: int | None,
 ) -> Standings:
-    """The standings that a view shows; `reigns` tell who made the scores."""
+    """The standings that a view shows; `rules_history` tells who made the scores."""
     rows = ranked(view)
+    if sort != "overall":
+        rows = rows.sort(f"{sort}_ranking", maintain_order=True)
     n = len(rows)
     baseline = view.baseline(rules.baseline.submissions)
     shown = rows if top is None else rows.head(top)
     median_tokens = float(rows["total_tokens"].median() or 0) if n else 0.0  # type: ignore[arg-type]  # of integers
-    made = [reigns.of(view.known.key, ordinal) for ordinal in rows["ordinal"].to_list()]
-    weights = {reign: _weights(reign.rules.constants_of(view.known.task)) for reign in set(made)}
+    made = [rules_history.of(view.stored_task.key, ordinal) for ordinal in rows["ordinal"].to_list()]
+    weights = {made_by: _weights(made_by.rules.constants_of(view.stored_task.task)) for made_by in set(made)}
     task = _Task(view, rules, view.counts(), median_tokens, weights)
     return Standings(
-        task_id=view.known.task.id,
-        category=view.known.task.category,
+        task_id=view.stored_task.task.id,
+        category=view.stored_task.task.category,
         profile=rules.name,
         scored_by=scored_by(Counter(made)),
         policy=view.policy,
         baseline_version=view.version,
         baseline=baseline,
-        breakdown=_weights(view.known.constants),
+        breakdown=_weights(view.stored_task.constants),
         n=n,
         reliable=n >= rules.standings.reliable_from,
-        confidence_interval=score_interval(task.counts, rules.interval, level=level),
+        confidence_interval=score_interval(task.counts, rules.interval, confidence=confidence),
         standings=tuple(
-            _standing(row, task, reign)
-            for row, reign in zip(shown.iter_rows(named=True), made[: len(shown)], strict=True)
+            _standing(row, task, made_by)
+            for row, made_by in zip(shown.iter_rows(named=True), made[: len(shown)], strict=True)
         ),
+        sorted_by=sort,
+        reliable_from=rules.standings.reliable_from,
     )
 
 
 def _weights(constants: Mapping[str, float]) -> dict[str, float]:
-    return {f"{name}_weight": constants[f"{name}_weight"] for name in RANKED[1:]}
+    return {f"{name}_weight": constants[f"{name}_weight"] for name in RANKED_SCORES[1:]}
 
 
 def _standing(row: dict[str, Any], task: _Task, made_in: RulesInForce) -> Standing:  # Any: column values
     view, rules = task.view, task.rules
     flags = outlier_flags(rules.outliers, task.median_tokens, *(row[name] for name in SUSPECT))
-    scores = {f"{name}_score": points(row[name]) for name in KEPT}
-    rank, percentile = place(row["overall_ranking"] - 1, task.counts[row["overall"]], len(view.rows))
+    scores = {f"{name}_score": points(row[name]) for name in KEPT_SCORES}
+    rank, percentile = rank_and_percentile(row["overall_ranking"] - 1, task.counts[row["overall"]], len(view.rows))
     return Standing(
         submission_id=row["id"],
-        task_id=view.known.task.id,
+        task_id=view.stored_task.task.id,
         overall_ranking=rank,
         percentile=percentile,
         **scores,
@@ -200,7 +146,9 @@ def _standing(row: dict[str, Any], task: _Task, made_in: RulesInForce) -> Standi
         lower_bounds=lower_bounds(row["details"]),
         flags=flags,
         recommended_action=REVIEW if len(flags) >= rules.outliers.flags_for_review else None,
-        warnings=tuple(validate([points(row[name]) for name in RANKED], row["total_tokens"], rules.validation)[1]),
+        warnings=tuple(
+            validate([points(row[name]) for name in RANKED_SCORES], row["total_tokens"], rules.validation)[1]
+        ),
         agent=row["agent"],
         model=row["model"],
         submitter=row["submitter"],
@@ -216,26 +164,29 @@ def _standing(row: dict[str, Any], task: _Task, made_in: RulesInForce) -> Standi
     )
 
 
-class Outlier(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission with several suspicious marks."""
-
-    submission_id: str
-    task_id: str
-    flags: tuple[str, ...]
-    recommended_action: str
-
-
-def outliers(arena: Arena, task_id: str) -> list[Outlier]:
-    """The submissions of a task that a person should look at, in the order of acceptance."""
+def outliers(arena: Arena, task_id: str | None = None) -> Outliers:
+    """The submissions to a task (to all) that a person should look at, in the order of acceptance."""
     with arena.read() as connection:
-        known = known_task(connection, task_id, arena.rules)
-        rows = view_task(connection, known, policy="as-submitted").rows
-    if not len(rows):
+        if task_id is None:
+            chosen = list(load_tasks(connection, arena.rules).values())
+        else:
+            chosen = [find_task(connection, task_id, arena.rules)]
+        flagged = [
+            outlier
+            for stored_task in chosen
+            for outlier in _outliers_in(view_task(connection, stored_task, policy="as-submitted"), arena.rules)
+        ]
+    return Outliers(outliers=tuple(flagged))
+
+
+def _outliers_in(view: View, rules: Rules) -> list[Outlier]:
+    if not len(view.rows):
         return []
-    median_tokens = float(rows["total_tokens"].median())  # type: ignore[arg-type]  # of integers, and not none
+    median_tokens = float(view.rows["total_tokens"].median())  # type: ignore[arg-type]  # of integers, and not none
+    task_id = view.stored_task.task.id
     flagged = []
-    for identity, *values in rows.select("id", *SUSPECT).iter_rows():
-        flags = outlier_flags(arena.rules.outliers, median_tokens, *values)
-        if len(flags) >= arena.rules.outliers.flags_for_review:
+    for identity, *values in view.rows.select("id", *SUSPECT).iter_rows():
+        flags = outlier_flags(rules.outliers, median_tokens, *values)
+        if len(flags) >= rules.outliers.flags_for_review:
             flagged.append(Outlier(submission_id=identity, task_id=task_id, flags=flags, recommended_action=REVIEW))
     return flagged

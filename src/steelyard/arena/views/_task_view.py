@@ -9,18 +9,18 @@ from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.scoring import (
-    KEPT,
+    KEPT_SCORES,
     BaselineBounds,
     Facts,
-    KnownTask,
-    Policy,
+    StoredTask,
     Yardstick,
     baseline_of,
-    cents_columns,
     read_frame,
+    score_cents_columns,
     with_yardsticks,
 )
-from steelyard.store import baselines, submissions
+from steelyard.results import Policy
+from steelyard.store.schema import baselines, submissions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class View:
     """The submissions of a task with their scores in cents, in the order of acceptance."""
 
-    known: KnownTask
+    stored_task: StoredTask
     policy: Policy
     version: int
     """The baseline that holds; under `as-submitted` each row names its own."""
@@ -43,18 +43,20 @@ class View:
 
     def baseline(self, least: int) -> dict[str, float]:
         """The baseline as the specification lists it."""
-        return baseline_of(self.facts(), defaults=self.known.defaults, least=least)
+        return baseline_of(self.facts(), defaults=self.stored_task.defaults, least=least)
 
     def counts(self, score: str = "overall") -> dict[int, int]:
         """How often each score occurs."""
         return dict(self.rows.group_by(score).len().iter_rows())
 
 
-def baseline_at(connection: Connection, known: KnownTask, until: int | None) -> tuple[int, BaselineBounds]:
+def baseline_at(connection: Connection, stored_task: StoredTask, until: int | None) -> tuple[int, BaselineBounds]:
     """The version and the bounds that held at a moment (now when None)."""
-    statement = select(baselines).where(baselines.c.task_key == known.key)
+    statement = select(baselines).where(baselines.c.task_key == stored_task.key)
     if until is not None:
-        count = select(func.count()).where(submissions.c.task_key == known.key, submissions.c.accepted_at <= until)
+        count = select(func.count()).where(
+            submissions.c.task_key == stored_task.key, submissions.c.accepted_at <= until
+        )
         n = connection.execute(count).scalar_one()
         statement = statement.where((baselines.c.version == 1) | (baselines.c.created_at <= until))
         statement = statement.where(baselines.c.from_n <= n)
@@ -64,21 +66,21 @@ def baseline_at(connection: Connection, known: KnownTask, until: int | None) -> 
 
 def view_task(
     connection: Connection,
-    known: KnownTask,
+    stored_task: StoredTask,
     *,
     policy: Policy,
     until: int | None = None,
     yardstick: Yardstick | None = None,
 ) -> View:
     """The task now, or as it stood at a moment; with a yardstick, as it would stand under that."""
-    version, bounds = baseline_at(connection, known, until)
-    statement = select(submissions).where(submissions.c.task_key == known.key).order_by(submissions.c.ordinal)
+    version, bounds = baseline_at(connection, stored_task, until)
+    statement = select(submissions).where(submissions.c.task_key == stored_task.key).order_by(submissions.c.ordinal)
     if until is not None:
         statement = statement.where(submissions.c.accepted_at <= until)
     rows = read_frame(connection, statement)
     if policy == "current" or yardstick is not None:
-        used = yardstick or Yardstick(bounds, known.constants)
-        scored = cents_columns(with_yardsticks(rows.drop(KEPT), [used], [0] * len(rows)), used.constants)
+        used = yardstick or Yardstick(bounds, stored_task.constants)
+        scored = score_cents_columns(with_yardsticks(rows.drop(KEPT_SCORES), [used], [0] * len(rows)), used.constants)
         rows = rows.with_columns(**scored)
-        return View(known, policy, version, used.bounds, rows)
-    return View(known, policy, version, bounds, rows)
+        return View(stored_task, policy, version, used.bounds, rows)
+    return View(stored_task, policy, version, bounds, rows)

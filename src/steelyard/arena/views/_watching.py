@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import msgspec
 from sqlalchemy import BigInteger, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.intake import Arena
 from steelyard.arena.notifying import read_events, unfold_events
-from steelyard.store import outbox
+from steelyard.results import ArenaEvent
+from steelyard.store.schema import outbox
 
 
 class Gap(NamedTuple):
@@ -45,8 +45,8 @@ class Watch:
             else:  # nobody wrote: what is not there up to the mark never comes
                 self.gaps = _stored_gaps(connection, above=0 if self._writers else self._mark)
 
-    def news(self, *, as_json: bool = False) -> list[str]:
-        """A line for each evaluation that was not shown before."""
+    def news(self) -> list[ArenaEvent]:
+        """An event for each evaluation that was not shown before."""
         unfold_events(self._store)
         # Asked before the events are: whoever has ended by now has all of its events there.
         is_complete = self._writers.isdisjoint(self._store.writers(outbox))
@@ -55,13 +55,7 @@ class Watch:
             new = list(connection.execute(select(outbox.c.seq).where(outbox.c.seq > self._last)).scalars())
             events = read_events(connection, sorted([*late, *new]))
         self._remember(sorted(late), sorted(new), is_complete=is_complete)
-        if as_json:
-            return [msgspec.json.encode(event).decode() for _, event in events]
-        return [
-            f"{event.task_id}  {event.submission_id}  {event.overall_score:.2f}  rank {event.overall_ranking}"
-            f"  percentile {event.percentile}"
-            for _, event in events
-        ]
+        return [event for _, event in events]
 
     def _remember(self, late: Sequence[int], new: Sequence[int], *, is_complete: bool) -> None:
         """Note what is shown now; gaps up to the mark are closed when all who wrote at the mark's time have ended."""

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
-from steelyard.reports import clean
+from steelyard.errors import UsageError
+from steelyard.reports import RESULT_ENDINGS, check_file, clean, counted
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._arena_options import AskedPolicy, LevelOption, StoreOption, TaskName, TopOption
+from steelyard.surfaces.cli._arena_options import (
+    AskedPolicy,
+    ConfidenceOption,
+    StandingsFile,
+    StoreOption,
+    TaskName,
+    TopOption,
+)
 from steelyard.surfaces.cli._options import FromOne, FromZero, Json, Seconds, split_names
-from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from collections.abc import Iterable
+    from pathlib import Path
 
-    from steelyard.arena import Arena, By, Leaderboard, Policy
+    from steelyard.results import AllStandings, Leaderboard, Result, Standings
 
 
 def standings(
@@ -32,78 +42,62 @@ def standings(
         Parameter(help="In a task, the score to order by: overall, efficiency, speed, cost, correctness."),
     ] = None,
     top: TopOption = None,
-    level: LevelOption = None,
+    confidence: ConfidenceOption = None,
+    out: StandingsFile = None,
     json: Json = False,
 ) -> int:
     """Who leads a task, or all tasks: ranks with ties, percentiles, intervals, flags, what was defaulted or claimed.
 
+    With --out, the standings of the task, or of every task, are written to a file.
+
     Example: steelyard arena standings fix-race --top 10
     Example: steelyard arena standings --by agent
+    Example: steelyard arena standings --out standings.csv
     """
-    from steelyard.arena import leaders  # brings SQLAlchemy
-    from steelyard.errors import UsageError
-    from steelyard.statistics import check_level
-    from steelyard.workflow import open_arena, plain, policy_named
+    from steelyard.workflow import all_standings, leaderboard, task_standings  # brings SQLAlchemy
 
-    if level is not None:
-        check_level(level)
-    if task is not None and by is not None:
-        raise UsageError("--by ranks tools and models across tasks", hint="leave out the task, or --by")
-    if task is None and sort is not None:
-        raise UsageError("--sort orders the submissions to a task", hint="name a task, or leave --sort out")
-    opened = open_arena(store)
-    used = policy_named(policy) if policy else None
+    _check_standings(is_of_task=task is not None, by=by, sort=sort, out=out)
+    order = sort or "overall"
+    result: Standings | AllStandings | Leaderboard
     if task is not None:
-        return _print_task(opened, task, policy=used, sort=sort or "overall", top=top, level=level, json=json)
-    board = leaders(opened, by=_keys(by or "agent,model"), policy=used, level=level).first(top)
-    if json:
-        print_json(plain(board))
+        result = task_standings(store, task, policy=policy, confidence=confidence, sort=order, top=top)
+    elif out is not None:
+        result = all_standings(store, policy=policy, confidence=confidence, sort=order, top=top)
     else:
-        _print_leaders(board)
-    return 0
-
-
-def _print_task(
-    opened: Arena, task: str, *, policy: Policy | None, sort: str, top: int | None, level: float | None, json: bool
-) -> int:
-    from steelyard.arena import (
-        RANKED,  # brings SQLAlchemy
-        task_standings as stand,
-    )
-    from steelyard.errors import UnknownName
-    from steelyard.surfaces.cli._arena_print import standings_line, standings_table
-    from steelyard.workflow import standing_rows
-
-    if sort not in RANKED:
-        raise UnknownName("score", sort, RANKED)
-    shown = stand(opened, task, policy=policy, level=level, top=top if sort == "overall" else None)
-    rows = standing_rows(shown)
-    if sort != "overall":
-        rows = sorted(rows, key=lambda row: row[f"{sort}_ranking"])[:top]
+        keys = split_names(by or "agent,model")
+        result = leaderboard(store, by=keys, policy=policy, confidence=confidence, top=top)
+    if out is not None:
+        result.save(out)
     if json:
-        print_json(rows)
-        return 0
-    console().print(standings_table(shown, rows, by=sort))
-    print_lines([standings_line(shown, least=opened.rules.standings.reliable_from)])
+        print_json(result.to_dict())
+    elif out is not None:
+        console(stderr=True).print(clean(f"{counted(len(result.to_dicts()), 'standing')} written to {out}"))
+    else:
+        _print_standings(result)
     return 0
 
 
-def _keys(by: str) -> list[By]:
-    from steelyard.errors import UnknownName
+def _check_standings(*, is_of_task: bool, by: str | None, sort: str | None, out: Path | None) -> None:
+    """Refuse options that would have no effect, and a file that cannot be written."""
+    if by is not None and (is_of_task or out is not None):
+        without = "the task" if is_of_task else "--out"
+        raise UsageError("--by ranks tools and models across tasks", hint=f"leave out {without}, or --by")
+    if sort is not None and not is_of_task and out is None:
+        raise UsageError("--sort orders the submissions to a task", hint="name a task, or leave --sort out")
+    if out is not None:
+        check_file(out, endings=RESULT_ENDINGS)
 
-    known: dict[str, By] = {"agent": "agent", "model": "model", "submitter": "submitter"}
-    for name in split_names(by):
-        if name not in known:
-            raise UnknownName("key", name, known)
-    return [known[name] for name in split_names(by)]
 
+def _print_standings(result: Standings | AllStandings | Leaderboard) -> None:
+    from steelyard.reports import leaders_tables, standings_line, standings_table  # brings rich
+    from steelyard.results import Leaderboard, Standings
 
-def _print_leaders(board: Leaderboard) -> None:
-    from steelyard.surfaces.cli._arena_print import leaders_table, settings_named  # brings rich
-
-    console().print(leaders_table(board.overall, title=f"All tasks, {settings_named(board)}"))
-    for category, leaders in board.categories.items():
-        console().print(leaders_table(leaders, title=category))
+    if isinstance(result, Leaderboard):
+        for table in leaders_tables(result):
+            console().print(table)
+    elif isinstance(result, Standings):
+        console().print(standings_table(result))
+        print_lines([standings_line(result)])
 
 
 def show(
@@ -118,16 +112,31 @@ def show(
 
     Example: steelyard arena show run-17 speed_score
     """
-    from steelyard.arena import evaluation  # brings SQLAlchemy
-    from steelyard.surfaces.cli._arena_print import evaluation_lines
-    from steelyard.workflow import open_arena, plain
+    from steelyard.reports import evaluation_lines
+    from steelyard.workflow import show_submission  # brings SQLAlchemy
 
-    explained = evaluation(open_arena(store), submission, only=score)
+    evaluation = show_submission(store, submission, score=score)
+    return _print(evaluation, evaluation_lines(evaluation), json=json)
+
+
+def _print(result: Result, lines: Iterable[str], *, json: bool) -> int:
     if json:
-        print_json(plain(explained))
-        return 0
-    print_lines(evaluation_lines(explained))
+        print_json(result.to_dict())
+    else:
+        print_lines(lines)
     return 0
+
+
+def list_tasks(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
+    """List the tasks.
+
+    Example: steelyard arena task list
+    """
+    from steelyard.reports import task_lines
+    from steelyard.workflow import list_tasks as every_task  # brings SQLAlchemy
+
+    tasks = every_task(store)
+    return _print(tasks, task_lines(tasks), json=json)
 
 
 def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
@@ -135,39 +144,17 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
 
     Example: steelyard arena task show fix-race
     """
-    from steelyard.arena import (
-        combination_baselines,  # brings SQLAlchemy
-        task_standings as stand,
-    )
-    from steelyard.workflow import files_of_task, open_arena, plain
+    from steelyard.workflow import show_task as details_of  # brings SQLAlchemy
 
-    opened = open_arena(store)
-    standing = stand(opened, task, top=0)
-    kept = files_of_task(opened, task)
-    definition = next(known for known in opened.tasks() if known.id == task)
-    shown = {
-        "task": plain(definition),
-        "files": None if kept is None else kept._asdict(),
-        "submissions": standing.n,
-        "baseline_version": standing.baseline_version,
-        "baseline": standing.baseline,
-        "breakdown": standing.breakdown,
-        "combinations": plain(combination_baselines(opened, task)),
-    }
+    details = details_of(store, task)
     if json:
-        print_json(shown)
+        print_json(details.to_dict())
         return 0
-    print_lines([f"{definition.id}  {definition.title or ''}".rstrip()])
-    if kept is not None:
-        print_lines([f"{kept.n} files of its own, SHA-256 {kept.sha256}"])
-    console().print(_baselines(shown))
+    from steelyard.reports import baselines_table, task_heading_lines  # brings rich
+
+    print_lines(task_heading_lines(details))
+    console().print(baselines_table(details))
     return 0
-
-
-def _baselines(shown: dict[str, object]) -> Table:
-    from steelyard.surfaces.cli._arena_print import baselines_table  # brings rich
-
-    return baselines_table(shown)
 
 
 def outliers(
@@ -181,20 +168,11 @@ def outliers(
 
     Example: steelyard arena outliers fix-race
     """
-    from steelyard.arena import outliers as suspicious  # brings SQLAlchemy
-    from steelyard.workflow import open_arena, plain
+    from steelyard.reports import outlier_lines
+    from steelyard.workflow import outliers as suspicious  # brings SQLAlchemy
 
-    opened = open_arena(store)
-    names = [task] if task is not None else [known.id for known in opened.tasks()]
-    flagged = [outlier for name in names for outlier in suspicious(opened, name)]
-    if json:
-        print_json(plain(flagged))
-        return 0
-    print_lines(
-        f"{outlier.task_id}  {outlier.submission_id}  {', '.join(outlier.flags)}: {outlier.recommended_action}"
-        for outlier in flagged
-    )
-    return 0
+    flagged = suspicious(store, task)
+    return _print(flagged, outlier_lines(flagged), json=json)
 
 
 def history(
@@ -210,59 +188,34 @@ def history(
     Example: steelyard arena history --submitter ada
     Example: steelyard arena history --since 2026-11-01 --task fix-race
     """
-    from steelyard.arena import (
-        changes,  # brings SQLAlchemy
-        history as past,
-    )
-    from steelyard.errors import UsageError
-    from steelyard.records import microseconds_of
-    from steelyard.surfaces.cli._arena_print import change_lines, history_lines
-    from steelyard.workflow import moment_of, open_arena, plain
+    from steelyard.reports import change_lines, history_lines
+    from steelyard.workflow import score_history, standing_changes  # brings SQLAlchemy
 
     if since is not None and submitter is not None:
         raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
-    asked = None if since is None else microseconds_of(moment_of(since, option="--since"))
-    opened = open_arena(store)
-    if since is not None and asked is not None:
-        changed = changes(opened, since=asked, task_id=task)
-        lines, shown = change_lines(changed, since), plain(changed)
-    else:
-        score_history = past(opened, task_id=task, submitter=submitter)
-        lines, shown = history_lines(score_history), plain(score_history)
-    if json:
-        print_json(shown)
-        return 0
-    print_lines(lines)
-    return 0
+    if since is not None:
+        changed = standing_changes(store, since=since, task=task)
+        return _print(changed, change_lines(changed, since=since), json=json)
+    scores = score_history(store, task=task, submitter=submitter)
+    return _print(scores, history_lines(scores), json=json)
 
 
 def bias(
     *,
     store: StoreOption = DEFAULT_STORE,
     policy: AskedPolicy = None,
-    level: Annotated[float, Parameter(help="Level of the intervals.")] = 0.95,
+    confidence: Annotated[float, Parameter(help="Confidence of the intervals.")] = 0.95,
     json: Json = False,
 ) -> int:
     """Whether a tool does systematically better or worse than the others across tasks, with its interval.
 
-    Example: steelyard arena bias --level 0.9
+    Example: steelyard arena bias --confidence 0.9
     """
-    from steelyard.arena import bias as advantage  # brings SQLAlchemy
-    from steelyard.workflow import open_arena, plain, policy_named
+    from steelyard.reports import bias_lines
+    from steelyard.workflow import tool_bias  # brings SQLAlchemy
 
-    advantages = advantage(open_arena(store), policy=policy_named(policy) if policy else None, level=level)
-    if json:
-        print_json(plain(advantages))
-        return 0
-    for tool in advantages:
-        if tool.low is None or tool.high is None or tool.mean_difference is None:
-            line = f"{tool.agent}  no interval: {tool.reason}"
-        else:
-            verdict = "systematic" if tool.systematic else "not shown"
-            interval = f"{tool.low:+.2f} to {tool.high:+.2f}, {counted(tool.tasks, 'task')}"
-            line = f"{tool.agent}  {tool.mean_difference:+.2f} points ({interval}): {verdict}"
-        print_lines([line])
-    return 0
+    advantages = tool_bias(store, policy=policy, confidence=confidence)
+    return _print(advantages, bias_lines(advantages), json=json)
 
 
 def compare_profiles(
@@ -279,17 +232,13 @@ def compare_profiles(
 
     Example: steelyard arena compare-profiles arena-1 mine.toml
     """
-    from steelyard.arena import compare_profiles as compare  # brings SQLAlchemy
-    from steelyard.profiles import load_profile
-    from steelyard.surfaces.cli._arena_print import comparison_lines
-    from steelyard.workflow import open_arena, plain
+    from steelyard.reports import profile_lines
+    from steelyard.workflow import compare_profiles as compare  # brings SQLAlchemy
 
-    comparison = compare(open_arena(store), load_profile(first), load_profile(second), task_id=task, movers=movers)
-    if json:
-        print_json(plain(comparison))
-        return 0
-    print_lines(comparison_lines(comparison))
-    print_findings(comparison.findings)
+    comparison = compare(store, first, second, task=task, movers=movers)
+    _print(comparison, profile_lines(comparison), json=json)
+    if not json:
+        print_findings(comparison.findings)
     return 0
 
 
@@ -306,14 +255,14 @@ def watch(
     """
     import time
 
-    from steelyard.arena import Watch  # brings SQLAlchemy
-    from steelyard.workflow import open_arena
+    from steelyard.reports import event_line
+    from steelyard.workflow import watch_arena  # brings SQLAlchemy
 
-    watched = Watch(open_arena(store))
+    watched = watch_arena(store)
     seen = 0
     while looks is None or seen < looks:
-        for line in watched.news(as_json=json):
-            print(line if json else clean(line), flush=True)
+        for event in watched.news():
+            print(msgspec.json.encode(event).decode() if json else clean(event_line(event)), flush=True)
         seen += 1
         if looks is None or seen < looks:
             time.sleep(every)

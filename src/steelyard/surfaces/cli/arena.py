@@ -8,22 +8,20 @@ from cyclopts import App, Parameter
 
 from steelyard.errors import Interrupted, UsageError
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.reports import clean
+from steelyard.reports import counted
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import _arena_views as views
-from steelyard.surfaces.cli._arena_options import PolicyOption, StoreOption
-from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, ProfileOption, Quiet, Seconds, SkipBad
-from steelyard.surfaces.cli._print import console, counted, print_findings, print_json, print_lines, progress_bar
+from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, StoreOption
+from steelyard.surfaces.cli._arena_upgrade import upgrade
+from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, Seconds, SkipBad
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.arena import Arena, SubmissionOutcome
-    from steelyard.records import Task
-    from steelyard.workflow import FileTold, Submitted
-
-RECEIPTS_SHOWN = 20
+    from steelyard.records import Rejected
+    from steelyard.workflow import FileTold
 
 arena = App(
     name="arena",
@@ -38,7 +36,7 @@ arena.command(task)
 def init(
     *,
     store: StoreOption = DEFAULT_STORE,
-    profile: ProfileOption = "arena-1",
+    profile: ArenaProfile = "arena-1",
     policy: PolicyOption = "current",
     json: Json = False,
 ) -> int:
@@ -46,13 +44,13 @@ def init(
 
     Example: steelyard arena init --store sqlite:///arena.db
     """
-    from steelyard.workflow import init_arena  # brings SQLAlchemy
+    from steelyard.workflow import arena_settings, init_arena  # brings SQLAlchemy
 
-    made = init_arena(store, profile=profile, policy=policy)
+    made = arena_settings(init_arena(store, profile=profile, policy=policy))
     if json:
-        print_json({"store": made.store.address, "profile": made.rules.name, "policy": made.policy})
+        print_json(made.to_dict())
     else:
-        console().print(f"{made.store.address}: an arena under {made.rules.name}, policy {made.policy}")
+        console().print(f"{made.store}: an arena under {made.profile}, policy {made.policy}")
     return 0
 
 
@@ -69,46 +67,20 @@ def add(
 
     Example: steelyard arena task add tasks.toml
     """
-    from steelyard.workflow import add_tasks, open_arena, plain  # brings SQLAlchemy
+    from steelyard.workflow import add_tasks  # brings SQLAlchemy
 
-    done = add_tasks(open_arena(store), list(files))
-    refused = [rejection.as_finding() for rejection in done.rejected]
+    done = add_tasks(store, list(files))
     if json:
-        shown = [{"id": definition.id, "new": new} for definition, new in done.tasks]
-        print_json({"tasks": shown, "refused": plain(refused), "findings": plain(done.notes)})
+        print_json(done.to_dict())
     else:
         print_lines(f"{definition.id}  {'added' if new else 'is there already'}" for definition, new in done.tasks)
-    print_findings([*refused, *done.notes], whole_off_terminal=True)
-    return 1 if not done.tasks or (refused and not skip_bad) else 0
+    print_findings(done.findings, whole_off_terminal=True)
+    return 1 if not done.tasks or (done.rejected and not skip_bad) else 0
 
 
-@task.command(name="list")
-def list_(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
-    """List the tasks.
-
-    Example: steelyard arena task list
-    """
-    from steelyard.workflow import open_arena, plain  # brings SQLAlchemy
-
-    definitions = open_arena(store).tasks()
-    if json:
-        print_json(plain(definitions))
-        return 0
-    print_lines(_task_line(definition) for definition in definitions)
-    return 0
-
-
-def _task_line(definition: Task) -> str:
-    parts = [
-        definition.id,
-        definition.category or "-",
-        definition.difficulty or "-",
-        f"{len(definition.success_criteria)} criteria",
-    ]
-    return "  ".join([*parts, definition.title or ""]).rstrip()
-
-
+task.command(views.list_tasks, name="list")
 task.command(views.show_task, name="show")
+arena.command(upgrade)
 
 
 @arena.command
@@ -140,23 +112,23 @@ def submit(
     Example: steelyard arena submit submissions.jsonl
     Example: steelyard arena submit --from-runs runs.parquet --task-map tasks.toml
     """
-    from steelyard.workflow import open_arena, plain, submit_files, submit_runs  # brings SQLAlchemy
+    from steelyard.workflow import submit_files, submit_runs  # brings SQLAlchemy
 
     is_for_runs = task_map is not None or prices != DEFAULT_BOOK or submitter is not None
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
-    opened = open_arena(store)
     with _followed(shown=not quiet) as told:
         if files:
-            done = submit_files(opened, list(files), artifacts=artifacts, told=told)
+            done = submit_files(store, list(files), artifacts=artifacts, told=told)
         else:
             done = submit_runs(
-                opened, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter, told=told
+                store, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter, told=told
             )
     if json:
-        refused = plain([rejection.as_finding() for rejection in done.rejected])
-        print_json({"receipts": plain(done.receipts), "refused": refused, "findings": plain(done.notes)})
+        print_json(done.to_dict())
     else:
-        _print_receipts(done)
+        from steelyard.reports import receipt_lines
+
+        print_lines(receipt_lines(done))
     if not quiet:
         print_findings(done.findings, whole_off_terminal=True)
     return 1 if not done.receipts or (done.rejected and not skip_bad) else 0
@@ -180,7 +152,7 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
     try:
         with progress_bar(shown=shown, doing="submitting", noun="submissions") as advance:
 
-            def told(file: str, outcomes: Sequence[SubmissionOutcome]) -> None:
+            def told(file: str, outcomes: Sequence[Receipt | Rejected]) -> None:
                 nonlocal accepted
                 accepted += sum(isinstance(outcome, Receipt) and outcome.status == "accepted" for outcome in outcomes)
                 if advance is not None:
@@ -192,19 +164,6 @@ def _followed(*, shown: bool) -> Iterator[FileTold]:
             f"interrupted; {counted(accepted, 'submission')} accepted before, which stay",
             hint="submit the same again: those are known and not counted twice, the others follow",
         ) from error
-
-
-def _print_receipts(done: Submitted) -> None:
-    print_lines(
-        f"{receipt.submission_id}  {receipt.task_id}  {receipt.overall_score:.2f}"
-        f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}  [{receipt.status}]"
-        for receipt in done.receipts[:RECEIPTS_SHOWN]
-    )
-    rest = len(done.receipts) - RECEIPTS_SHOWN
-    if rest > 0:
-        console().print(f"... and {rest:,} more")
-    known = len(done.receipts) - done.accepted
-    console().print(f"{done.accepted:,} accepted, {known:,} known before, {len(done.rejected):,} refused")
 
 
 @arena.command
@@ -224,63 +183,15 @@ def rescore(
 
     Example: steelyard arena rescore --profile mine.toml
     """
-    from steelyard.profiles import load_profile
-    from steelyard.workflow import doubts_about, open_arena, plain, policy_named  # brings SQLAlchemy
+    from steelyard.reports import rescored_line
+    from steelyard.workflow import rescore as score_again  # brings SQLAlchemy
 
-    opened = open_arena(store)
-    count = opened.rescore(
-        list(tasks or ()) or None,
-        profile=load_profile(profile) if profile else None,
-        policy=policy_named(policy) if policy else None,
-    )
-    doubts = doubts_about(opened, [definition for definition in opened.tasks() if not tasks or definition.id in tasks])
+    done = score_again(store, list(tasks or ()), profile=profile, policy=policy)
     if json:
-        rescored = count if opened.policy == "current" else 0
-        shown = {"submissions": count, "rescored": rescored, "profile": opened.rules.name, "policy": opened.policy}
-        print_json({**shown, "findings": plain(doubts)})
+        print_json(done.to_dict())
     else:
-        print_lines([_rescored_line(count, opened)])
-    print_findings(doubts)
-    return 0
-
-
-def _rescored_line(count: int, opened: Arena) -> str:
-    shown, profile = counted(count, "submission"), opened.rules.name
-    if opened.policy == "current":
-        return f"{shown} scored by {profile}, policy current"
-    return (
-        f"policy as-submitted: {shown} ranked anew by the scores of their day, which stay; new ones are scored by"
-        f" {profile}, and baselines follow it"
-    )
-
-
-@arena.command
-def export(
-    out: Annotated[OnePath, Parameter(help="Write to this file: .json, .jsonl, .csv or .parquet.")],
-    tasks: Annotated[list[str] | None, Parameter(help="Only these tasks; all by default.", negative="")] = None,
-    /,
-    *,
-    store: StoreOption = DEFAULT_STORE,
-    policy: Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")] = None,
-    json: Json = False,
-) -> int:
-    """Write the standings of all tasks to a file.
-
-    Example: steelyard arena export standings.csv
-    """
-    from steelyard.arena import task_standings  # brings SQLAlchemy
-    from steelyard.reports import check_file
-    from steelyard.workflow import EXPORTED, open_arena, policy_named, write_standings
-
-    check_file(out, endings=EXPORTED)
-    opened = open_arena(store)
-    chosen = list(tasks or ()) or [definition.id for definition in opened.tasks()]
-    used = policy_named(policy) if policy else None
-    count = write_standings([task_standings(opened, name, policy=used) for name in chosen], out)
-    if json:
-        print_json({"standings": count, "file": str(out)})
-    else:
-        console(stderr=True).print(clean(f"{counted(count, 'standing')} written to {out}"))
+        print_lines([rescored_line(done)])
+    print_findings(done.findings)
     return 0
 
 
@@ -307,24 +218,15 @@ def notify(
     """
     import time
 
-    from steelyard.arena import (
-        notify_once,  # brings SQLAlchemy
-        read_targets,
-        skip_before,
-    )
-    from steelyard.workflow import open_arena, plain
+    from steelyard.workflow import notifier  # brings SQLAlchemy
 
-    first = None if since is None else _past(since)
-    known = read_targets(targets)
-    opened = open_arena(store)
-    for target in known:
-        target.check_environment()
-    if first is not None and (skipped := skip_before(opened.store, first)):
-        console(stderr=True).print(f"{counted(skipped, 'event')} from before {since} will not be sent")
+    sender = notifier(store, targets, since=since)
+    if sender.skipped:
+        console(stderr=True).print(f"{counted(sender.skipped, 'event')} from before {since} will not be sent")
     while True:
-        done = notify_once(opened.store, known)
+        done = sender.send_due()
         if json and once:
-            print_json(plain(done))
+            print_json(msgspec.to_builtins(done))
         elif json:
             print(msgspec.json.encode(done).decode(), flush=True)
         elif once or done.sent or done.failed:
@@ -335,17 +237,6 @@ def notify(
         if once:
             return 1 if done.failed else 0
         time.sleep(every)
-
-
-def _past(since: str) -> int:
-    from steelyard.arena import now_microseconds  # brings SQLAlchemy
-    from steelyard.records import microseconds_of
-    from steelyard.workflow import moment_of
-
-    moment = microseconds_of(moment_of(since, option="--since"))
-    if moment > now_microseconds():
-        raise UsageError(f"--since {since} is in the future", hint="name a date or time that has been")
-    return moment
 
 
 for _view, _name in views.COMMANDS:

@@ -1,0 +1,156 @@
+"""Arena: the verbs that only look: tasks, standings, leaders, evaluations, history, other profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard import arena as views
+from steelyard.arena import RANKED_SCORES, Arena, Watch, files_kept, find_task
+from steelyard.errors import UnknownName
+from steelyard.profiles import load_profile
+from steelyard.records import microseconds_of
+from steelyard.results import (
+    AllStandings,
+    Evaluation,
+    Leaderboard,
+    LeaderKey,
+    Outliers,
+    Policy,
+    ProfileComparison,
+    RankedScore,
+    ScoreHistory,
+    StandingChanges,
+    Standings,
+    TaskDetails,
+    TaskList,
+    ToolBias,
+)
+from steelyard.statistics import check_level
+from steelyard.workflow._arena import opened, policy_named
+from steelyard.workflow._option_dates import moment_of
+
+LEADER_KEYS: dict[str, LeaderKey] = {"agent": "agent", "model": "model", "submitter": "submitter"}
+
+
+def list_tasks(arena: Arena | str) -> TaskList:
+    """Every task of the arena."""
+    return TaskList(tasks=tuple(opened(arena).tasks()))
+
+
+def show_task(arena: Arena | str, task: str) -> TaskDetails:
+    """A task with its baseline, overall and of each tool and model."""
+    arena = opened(arena)
+    standings = views.task_standings(arena, task, top=0)
+    with arena.read() as connection:
+        stored_task = find_task(connection, task, arena.rules)
+        kept = files_kept(connection, stored_task.key)
+    return TaskDetails(
+        task=stored_task.task,
+        files=kept,
+        submissions=standings.n,
+        baseline_version=standings.baseline_version,
+        baseline=standings.baseline,
+        breakdown=standings.breakdown,
+        combinations=views.combination_baselines(arena, task),
+    )
+
+
+def task_standings(
+    arena: Arena | str,
+    task: str,
+    *,
+    policy: str | None = None,
+    confidence: float | None = None,
+    sort: str = "overall",
+    top: int | None = None,
+) -> Standings:
+    """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight."""
+    asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
+    return views.task_standings(opened(arena), task, policy=asked, confidence=confidence, sort=by, top=top)
+
+
+def all_standings(
+    arena: Arena | str,
+    *,
+    policy: str | None = None,
+    confidence: float | None = None,
+    sort: str = "overall",
+    top: int | None = None,
+) -> AllStandings:
+    """Who leads each task, task after task."""
+    arena = opened(arena)
+    return AllStandings(
+        tasks=tuple(
+            task_standings(arena, task.id, policy=policy, confidence=confidence, sort=sort, top=top)
+            for task in arena.tasks()
+        )
+    )
+
+
+def leaderboard(
+    arena: Arena | str,
+    *,
+    by: Sequence[str] = ("agent", "model"),
+    policy: str | None = None,
+    confidence: float | None = None,
+    top: int | None = None,
+) -> Leaderboard:
+    """Who leads across all tasks and within each category."""
+    asked = _asked_policy(policy, confidence)
+    for name in by:
+        if name not in LEADER_KEYS:
+            raise UnknownName("key", name, LEADER_KEYS)
+    keys = [LEADER_KEYS[name] for name in by]
+    return views.leaderboard(opened(arena), by=keys, policy=asked, confidence=confidence).first(top)
+
+
+def _asked_policy(policy: str | None, confidence: float | None) -> Policy | None:
+    if confidence is not None:
+        check_level(confidence)
+    return policy_named(policy) if policy else None
+
+
+def _ranked_score(name: str) -> RankedScore:
+    for score in RANKED_SCORES:
+        if score == name:
+            return score
+    raise UnknownName("score", name, RANKED_SCORES)
+
+
+def show_submission(arena: Arena | str, submission: str, *, score: str | None = None) -> Evaluation:
+    """One evaluation, explained; `score` explains only that one."""
+    return views.evaluation(opened(arena), submission, only=score)
+
+
+def outliers(arena: Arena | str, task: str | None = None) -> Outliers:
+    """The submissions to a task (to all) that look too good and that a person should look at."""
+    return views.outliers(opened(arena), task)
+
+
+def score_history(arena: Arena | str, *, task: str | None = None, submitter: str | None = None) -> ScoreHistory:
+    """How the scores of a task or of a submitter went, with their trend."""
+    return views.score_history(opened(arena), task_id=task, submitter=submitter)
+
+
+def standing_changes(arena: Arena | str, *, since: str, task: str | None = None) -> StandingChanges:
+    """What changed in the standings since a date or time."""
+    moment = microseconds_of(moment_of(since, option="--since"))
+    return views.standing_changes(opened(arena), since=moment, task_id=task)
+
+
+def tool_bias(arena: Arena | str, *, policy: str | None = None, confidence: float = 0.95) -> ToolBias:
+    """Whether a tool does systematically better or worse than the others across tasks."""
+    return views.tool_bias(opened(arena), policy=_asked_policy(policy, confidence), confidence=confidence)
+
+
+def compare_profiles(
+    arena: Arena | str, first: str, second: str, *, task: str | None = None, movers: int = 10
+) -> ProfileComparison:
+    """How ranks would move from one profile to another, on the submissions that are there."""
+    pair = load_profile(first), load_profile(second)
+    return views.compare_profiles(opened(arena), *pair, task_id=task, movers=movers)
+
+
+def watch_arena(arena: Arena | str) -> Watch:
+    """Follows the arena from now on: its `news()` are the evaluations since the last look."""
+    return Watch(opened(arena))
