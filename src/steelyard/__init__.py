@@ -17,7 +17,6 @@ from steelyard._version import __version__ as __version__
 if TYPE_CHECKING:
     from steelyard.arena import (
         Arena as Arena,
-        task_standings as task_standings,
     )
     from steelyard.demo import (
         demo_runs as demo_runs,
@@ -37,9 +36,15 @@ if TYPE_CHECKING:
         Task as Task,
     )
     from steelyard.workflow import (
-        DifferenceOptions as DifferenceOptions,
+        CompareOptions as CompareOptions,
+        ExplainOptions as ExplainOptions,
+        GateOptions as GateOptions,
+        JudgesOptions as JudgesOptions,
+        MeasureOptions as MeasureOptions,
+        RankOptions as RankOptions,
+        ReadOptions as ReadOptions,
         RepeatOptions as RepeatOptions,
-        StandingOptions as StandingOptions,
+        SpeedupOptions as SpeedupOptions,
         TaskFiles as TaskFiles,
         compare as compare,
         explain as explain,
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
         read as read,
         repeat as repeat,
         speedup as speedup,
+        task_standings as task_standings,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -7,21 +7,43 @@ from typing import TYPE_CHECKING
 from steelyard._doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.demo import (
+        EXPERIMENT as EXPERIMENT,
+        demo_runs as demo_runs,
+    )
+    from steelyard.speedups import (
+        TaskFiles as TaskFiles,
+    )
     from steelyard.workflow._arena import (
-        EXPORTED as EXPORTED,
         FileTold as FileTold,
-        Submitted as Submitted,
+        Notifier as Notifier,
         add_tasks as add_tasks,
-        doubts_about as doubts_about,
-        files_of_task as files_of_task,
+        arena_settings as arena_settings,
         init_arena as init_arena,
+        notifier as notifier,
         open_arena as open_arena,
-        plain as plain,
-        policy_named as policy_named,
-        standing_rows as standing_rows,
+        rescore as rescore,
         submit_files as submit_files,
+    )
+    from steelyard.workflow._arena_runs import (
         submit_runs as submit_runs,
-        write_standings as write_standings,
+    )
+    from steelyard.workflow._arena_upgrade import (
+        upgrade_arena as upgrade_arena,
+    )
+    from steelyard.workflow._arena_views import (
+        all_standings as all_standings,
+        compare_profiles as compare_profiles,
+        leaderboard as leaderboard,
+        list_tasks as list_tasks,
+        outliers as outliers,
+        score_history as score_history,
+        show_submission as show_submission,
+        show_task as show_task,
+        standing_changes as standing_changes,
+        task_standings as task_standings,
+        tool_bias as tool_bias,
+        watch_arena as watch_arena,
     )
     from steelyard.workflow._canon import (
         retire as retire,
@@ -31,14 +53,10 @@ if TYPE_CHECKING:
         compare as compare,
     )
     from steelyard.workflow._doctor import (
-        as_dicts as as_dicts,
         examine as examine,
     )
     from steelyard.workflow._explain import (
-        Explanation as Explanation,
-        RunExplanation as RunExplanation,
         explain as explain,
-        explain_groups as explain_groups,
         store_of as store_of,
     )
     from steelyard.workflow._gate import (
@@ -52,31 +70,51 @@ if TYPE_CHECKING:
     )
     from steelyard.workflow._opening_runs import (
         Progress as Progress,
-        read as read,
+        Runs as Runs,
     )
     from steelyard.workflow._option_dates import (
         moment_of as moment_of,
     )
     from steelyard.workflow._options import (
-        DifferenceOptions as DifferenceOptions,
-        StandingOptions as StandingOptions,
+        OWN_DEFAULT as OWN_DEFAULT,
+        CompareOptions as CompareOptions,
+        ExplainOptions as ExplainOptions,
+        GateOptions as GateOptions,
+        JudgesOptions as JudgesOptions,
+        ManyChosen as ManyChosen,
+        MeasureOptions as MeasureOptions,
+        Moment as Moment,
+        Names as Names,
+        ProfileName as ProfileName,
+        RankOptions as RankOptions,
+        ReadOptions as ReadOptions,
+        RepeatOptions as RepeatOptions,
+        SpeedupOptions as SpeedupOptions,
+        Texts as Texts,
     )
     from steelyard.workflow._rank import (
         rank as rank,
     )
     from steelyard.workflow._read import (
+        BytesProgress as BytesProgress,
         RunReading as RunReading,
+        read as read,
+    )
+    from steelyard.workflow._renamed import (
+        RENAMED as RENAMED,
+        renamed_words as renamed_words,
     )
     from steelyard.workflow._repeat import (
-        RepeatOptions as RepeatOptions,
         repeat as repeat,
+        repeat_telling as repeat_telling,
     )
     from steelyard.workflow._speedup import (
-        DEFAULT_PROFILE as DEFAULT_PROFILE,
-        SpeedupResult as SpeedupResult,
-        TaskFiles as TaskFiles,
         agent_files as agent_files,
         speedup as speedup,
+    )
+    from steelyard.workflow._verb import (
+        Verb as Verb,
+        field_sentences as field_sentences,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

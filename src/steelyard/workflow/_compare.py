@@ -8,23 +8,15 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
-from steelyard.records import Finding, set_aside_findings
-from steelyard.workflow._measure import nothing_usable
-from steelyard.workflow._opening_runs import Progress, RunsInput, open_runs
-from steelyard.workflow._options import DifferenceOptions
+from steelyard.records import Chosen, Finding, set_aside_findings
+from steelyard.results import ComparedSide, Comparison, Coverage, Pair, tasks_text
+from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._options import CompareOptions
+from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
-    from steelyard.standings import (
-        ComparedSide,
-        Comparison,
-        Correction,
-        Coverage,
-        Difference,
-        Mask,
-        Pair,
-        Samples,
-        StatisticsOptions,
-    )
+    from steelyard.results import Correction, Difference
+    from steelyard.standings import Mask, Samples, StatisticsOptions
     from steelyard.tables import RunTable
 
 METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pass", "duration_seconds")
@@ -32,41 +24,20 @@ METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pas
 
 FEW_TASKS = 10
 
-Chosen = str | Mapping[str, str]
-"""What chooses runs: `agent=X,model=Y`, or a dict of the same."""
 
-
-def compare(
-    runs: RunsInput | RunTable,
-    *,
-    a: Chosen,
-    b: Chosen | Sequence[Chosen],
-    metrics: Sequence[str] = (),
-    correction: Correction = "holm",
-    options: DifferenceOptions | None = None,
-    progress: Progress | None = None,
-) -> Comparison:
+@verb(CompareOptions)
+def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> Comparison:
     """B (one or several) against A on the tasks they share.
 
     `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
     """
-    from steelyard.standings import (  # brings numpy and scipy
-        ComparedSide,
-        Comparison,
-        chosen_rows,
-        difference,
-        needed_columns,
-        samples_of,
-    )
+    from steelyard.standings import chosen_rows, difference, needed_columns, samples_of  # brings numpy and scipy
 
-    asked = options or DifferenceOptions()
-    profile, judging = asked.outcome_profile(), asked.statistics()
-    names = list(dict.fromkeys(metrics or METRICS))
+    profile, judging = options.outcome_profile(), options.statistics(options.interval)
+    names = list(dict.fromkeys(options.metrics or METRICS))
     columns = needed_columns(names)
-    filters = _filters(a, [b] if isinstance(b, (str, Mapping)) else b)
-    table = open_runs(runs, prices=asked.prices, progress=progress)
-    if table.n == 0:
-        raise nothing_usable(table)
+    filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
+    table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
     samples = samples_of(table, columns, profile=profile)
     masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
     sides = [
@@ -74,14 +45,16 @@ def compare(
         for label, chosen, mask in zip(_labels(filters), filters, masks, strict=True)
     ]
     differences = [[difference(samples, masks[0], mask, name, options=judging) for name in names] for mask in masks[1:]]
-    if not metrics:  # a metric that nobody asked for and no run has is no comparison
+    if not options.metrics:  # a metric that nobody asked for and no run has is no comparison
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
-    pairs, tests = _judged(samples, sides, masks, differences, correction)
+    pairs, tests = _judged(samples, sides, masks, differences, options.correction)
     return Comparison(
         a=sides[0],
         pairs=pairs,
-        options=judging,
-        correction=correction,
+        level=judging.level,
+        seed=judging.seed,
+        resamples=judging.resamples,
+        correction=options.correction,
         comparisons=tests,
         profile=profile.name,
         findings=(
@@ -114,7 +87,7 @@ def _judged(
     correction: Correction,
 ) -> tuple[tuple[Pair, ...], int]:
     """The pairs with their verdicts, and how many tests those account for."""
-    from steelyard.standings import Pair, adjusted_p_values, judge  # brings numpy and scipy
+    from steelyard.standings import adjusted_p_values, judge  # brings numpy and scipy
 
     flat = [difference for row in differences for difference in row]
     adjusted = iter(adjusted_p_values(flat, correction))
@@ -167,10 +140,10 @@ def _other_method(pairs: Sequence[Pair], judging: StatisticsOptions) -> list[Fin
     """Metrics whose interval was made by another method than the one asked for."""
     asked = judging.method
     other = {
-        judged.found.metric: judged.found.interval.method
+        judged.difference.metric: judged.difference.interval.method
         for pair in pairs
         for judged in pair.metrics
-        if asked not in ("auto", judged.found.interval.method)
+        if asked not in ("auto", judged.difference.interval.method)
     }
     return [
         Finding(
@@ -184,8 +157,6 @@ def _other_method(pairs: Sequence[Pair], judging: StatisticsOptions) -> list[Fin
 
 def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
     """Pairs whose tasks are so few that intervals rest on the shape of the data."""
-    from steelyard.standings import tasks_text  # brings numpy and scipy
-
     return [
         Finding(
             code="few_tasks",
@@ -216,8 +187,6 @@ def _labels(filters: Sequence[dict[str, str]]) -> list[str]:
 
 
 def _coverage(samples: Samples, a: Mask, b: Mask) -> Coverage:
-    from steelyard.standings import Coverage  # brings numpy and scipy
-
     in_a, in_b = samples.attempted(a), samples.attempted(b)
     names = samples.task_names
     return Coverage(

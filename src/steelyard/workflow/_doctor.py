@@ -7,16 +7,14 @@ import os
 import platform
 import sqlite3
 import sys
-from typing import Any, Literal
-
-import msgspec
 
 from steelyard._version import __version__
 from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import shipped_profiles
+from steelyard.results import DoctorCheck, DoctorReport
 from steelyard.sandbox import active_isolation
-from steelyard.settings import METRICS_PATH
+from steelyard.settings import FORMATS_PATH, METRICS_PATH
 
 REQUIRED = (
     "msgspec",
@@ -40,15 +38,7 @@ EXTRAS = {
 """Each optional package, the extra that installs it, and what it is for."""
 
 
-class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
-
-    what: str
-    status: Literal["ok", "absent", "broken"]
-    detail: str
-
-
-def examine() -> list[DoctorCheck]:
+def examine() -> DoctorReport:
     """Everything worth knowing when something does not work."""
     checks = [
         DoctorCheck(what="steelyard", status="ok", detail=__version__),
@@ -65,10 +55,10 @@ def examine() -> list[DoctorCheck]:
     checks.append(DoctorCheck(what="price book", status="ok", detail=f"{book.name} {book.version}"))
     checks.append(DoctorCheck(what="profiles", status="ok", detail=", ".join(shipped_profiles())))
     checks.append(DoctorCheck(what="metrics", status="ok", detail=f"{len(catalog())} declared"))
-    folders = os.environ.get(METRICS_PATH)
-    if folders:
-        checks.append(DoctorCheck(what=METRICS_PATH, status="ok", detail=folders))
-    return checks
+    for setting in (METRICS_PATH, FORMATS_PATH):
+        if folders := os.environ.get(setting):
+            checks.append(DoctorCheck(what=setting, status="ok", detail=folders))
+    return DoctorReport(tuple(checks))
 
 
 def _sandbox() -> DoctorCheck:
@@ -90,8 +80,3 @@ def _package(name: str, *, optional: tuple[str, str] | None) -> DoctorCheck:
         return DoctorCheck(
             what=name, status="absent", detail=f"optional, for {purpose}: pip install 'steelyard[{extra}]'"
         )
-
-
-def as_dicts(checks: list[DoctorCheck]) -> list[dict[str, Any]]:  # Any: JSON values
-    """The findings as JSON."""
-    return [msgspec.to_builtins(check) for check in checks]

@@ -2,78 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.formats import SQLITE, PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
-from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
-from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.records import FACTS, Missing, Run, RunIds, run_facts
-from steelyard.results import GroupsExplanation, json_number
+from steelyard.prices import PriceBook, open_book, price_run
+from steelyard.profiles import Profile
+from steelyard.records import FACTS, Missing, Run, run_facts
+from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
-from steelyard.tables import gather
-from steelyard.workflow._measure import MEASURED, check_profile, measure
-from steelyard.workflow._opening_runs import PathInput
+from steelyard.workflow._measure import MEASURED, checked_keys, measure
+from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
+from steelyard.workflow._options import ExplainOptions, MeasureOptions
+from steelyard.workflow._verb import verb
 
 IDS_LOOKED_AT = 2_000
 """Among so many the nearest is looked for when no run has the id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A value and what it was made from."""
-
-    name: str
-    value: Any  # Any: a number, text or flag; Missing where there is none
-    title: str
-    unit: str | None
-    formula: str | None
-    constants: dict[str, float]
-    provenance: str | None
-    inputs: tuple[Explanation, ...]
-
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The tree as JSON; a missing value is null with its reason."""
-        shown: dict[str, Any] = {"name": self.name, "title": self.title}
-        if isinstance(self.value, Missing):
-            shown |= {"value": None, "reason": self.value.reason}
-        else:
-            shown["value"] = json_number(self.value) if isinstance(self.value, float) else self.value
-        optional = {
-            "unit": self.unit,
-            "formula": self.formula,
-            "constants": self.constants or None,
-            "provenance": self.provenance,
-            "inputs": [part.to_dict() for part in self.inputs] or None,
-        }
-        return shown | {name: value for name, value in optional.items() if value is not None}
+@verb(ExplainOptions)
+def explain(runs: RunsInput, options: ExplainOptions, progress: Progress | None) -> RunExplanation | GroupsExplanation:
+    """How a metric came: formula, values put in, constants, what was missing; of one run, or in each group."""
+    if (options.run is None) == (not options.by):
+        raise UsageError("name one run with --run ID, or groups with --by tier")
+    if options.run is None:
+        return _explain_groups(runs, options, progress)
+    return _explain_run(runs, options, options.run, progress)
 
 
-@dataclass(frozen=True, slots=True)
-class RunExplanation:
-    """The explanation of one metric of one run, and where the run was read."""
-
-    run: str
-    where: str
-    profile: str
-    prices: str
-    root: Explanation
-
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The documented JSON shape."""
-        place = {"run": self.run, "where": self.where, "profile": self.profile, "prices": self.prices}
-        return place | {"explanation": self.root.to_dict()}
-
-
-def explain(
-    path: PathInput, metric: str, *, run: str, profile: str | Profile = DEFAULT, prices: str = DEFAULT_BOOK
-) -> RunExplanation:
-    """How a metric of one run came: formula, values put in, constants, what was missing."""
-    declared = catalog()[metric]
+def _explain_run(runs: RunsInput, options: ExplainOptions, wanted: str, progress: Progress | None) -> RunExplanation:
+    metric, declared = options.metric, catalog()[options.metric]
     if declared.level == "group" and declared.has_per_run:
         declared = catalog()[f"{metric}_per_run"]
     if declared.level not in MEASURED:
@@ -83,16 +44,34 @@ def explain(
             f"{metric} is a metric of a {'set of groups' if declared.level == 'across' else 'group'}, not of one run",
             hint=f"steelyard explain FILE {metric} --by tier",
         )
-    chosen = profile if isinstance(profile, Profile) else load_profile(profile)
-    check_profile(chosen)
-    book = open_book(prices)
-    entry, id_ = _find(named_path(path), run)
+    profile, book = options.outcome_profile(), open_book(options.prices)
+    id_, entry = _find(runs, wanted, RecordReader(options.choice(), progress=progress))
     facts = _all_facts(entry.run, book)
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
-    evaluate(declared.name, facts, chosen, known)
-    root = _tree(declared.name, known, chosen, entry.run)
+    evaluate(declared.name, facts, profile, known)
+    root = _tree(declared.name, known, profile, entry.run)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
-    return RunExplanation(run=id_, where=where, profile=chosen.name, prices=book.label, root=root)
+    return RunExplanation(run=id_, where=where, profile=profile.name, prices=book.label, root=root)
+
+
+def _explain_groups(runs: RunsInput, options: ExplainOptions, progress: Progress | None) -> GroupsExplanation:
+    declared, by = catalog()[options.metric], checked_keys(options.by)
+    if declared.level not in MEASURED:
+        raise _not_of_runs(declared)
+    if declared.level == "across" and "tier" not in by:
+        hint = f"steelyard explain FILE {declared.name} --by tier"
+        raise UsageError(f"{declared.name} is told across tiers", hint=hint)
+    profile = options.outcome_profile()
+    asked = MeasureOptions(
+        by=by,
+        profile=profile,
+        prices=options.prices,
+        where=options.where,
+        since=options.since,
+        until=options.until,
+    )
+    result = measure(runs, options=asked, progress=progress)
+    return GroupsExplanation(declared, constants_of(declared, profile), result)
 
 
 def store_of(path: str, metric: str) -> str | None:
@@ -106,27 +85,6 @@ def store_of(path: str, metric: str) -> str | None:
         return None
 
 
-def explain_groups(
-    path: PathInput,
-    metric: str,
-    *,
-    by: Sequence[str],
-    profile: str | Profile = DEFAULT,
-    prices: str = DEFAULT_BOOK,
-) -> GroupsExplanation:
-    """How a metric came in each group: formula, the reduced inputs and how many runs they used."""
-    declared = catalog()[metric]
-    if declared.level not in MEASURED:
-        raise _not_of_runs(declared)
-    if declared.level == "across" and "tier" not in by:
-        raise UsageError(f"{metric} is told across tiers", hint=f"steelyard explain FILE {metric} --by tier")
-    if not by:
-        raise UsageError("name what to group by", hint="--by tier")
-    chosen = profile if isinstance(profile, Profile) else load_profile(profile)
-    result = measure(path, by=by, profile=chosen, prices=prices)
-    return GroupsExplanation(declared, constants_of(declared, chosen), result)
-
-
 def _not_of_runs(declared: Metric) -> UsageError:
     return UsageError(
         f"{declared.name} is a metric of the {declared.spec} specification, which is not made from runs alone",
@@ -134,36 +92,34 @@ def _not_of_runs(declared: Metric) -> UsageError:
     )
 
 
-def _find(path: Path, wanted: str) -> tuple[PlacedRun, str]:
+def _find(runs: RunsInput, wanted: str, reader: RecordReader) -> tuple[str, PlacedRun]:
     """The run with that id, or with the only id that begins with it."""
+    place = _place(runs)
     starts: dict[str, PlacedRun] = {}
     some: list[str] = []
-    for id_, entry in _with_ids(path):
+    for id_, entry in reader.read(runs):
         if id_ == wanted:
-            return entry, id_
+            return id_, entry
         if len(some) < IDS_LOOKED_AT:
             some.append(id_)
         if id_.startswith(wanted) and len(starts) < 10:
             starts[id_] = entry
     if len(starts) == 1:
-        id_, entry = next(iter(starts.items()))
-        return entry, id_
+        return next(iter(starts.items()))
     if starts:
-        raise UsageError(
-            f"several runs begin with {wanted!r}: {', '.join(sorted(starts))}", where=str(shown_path(path))
-        )
-    raise UnknownName("run", wanted, some, where=str(shown_path(path)))
+        raise UsageError(f"several runs begin with {wanted!r}: {', '.join(sorted(starts))}", where=place)
+    reader.finish()
+    raise UnknownName("run", wanted, some, where=place)
 
 
-def _with_ids(path: Path) -> Iterator[tuple[str, PlacedRun]]:
+def _place(runs: RunsInput) -> str | None:
+    """The file that was named, as messages name it; one that is not there is an error."""
+    if not isinstance(runs, (str, PathLike)):
+        return None
+    path = named_path(runs)
     if not path.exists() and not is_stdin(path):
         raise UnreadableFile(str(path), "there is no such file or folder")
-    ids = RunIds()
-    for entry in gather([path]):
-        if isinstance(entry, PlacedRun):
-            id_ = ids.admit(entry.run, path=entry.path, line=entry.line)
-            if isinstance(id_, str):
-                yield id_, entry
+    return str(shown_path(path))
 
 
 def _all_facts(run: Run, book: PriceBook) -> dict[str, Any]:  # Any: facts of any type

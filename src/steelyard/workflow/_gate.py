@@ -2,92 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.records import Finding
+from steelyard.results import Gate
 from steelyard.workflow._compare import table_findings
-from steelyard.workflow._measure import nothing_usable
-from steelyard.workflow._opening_runs import Progress, RunsInput, open_runs
-from steelyard.workflow._options import DifferenceOptions
+from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._options import GateOptions
+from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.profiles import Profile
-    from steelyard.standings import Gate, Mask, Samples
+    from steelyard.standings import Samples
     from steelyard.tables import RunTable
 
 
-def gate(
-    runs: RunsInput | RunTable,
-    *,
-    baseline: RunsInput | RunTable,
-    rules: Sequence[str],
-    where: str | Mapping[str, str] = "",
-    options: DifferenceOptions | None = None,
-    progress: Progress | None = None,
-) -> Gate:
+@verb(GateOptions)
+def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
     """Hold the runs against the baseline's on the tasks both tried.
 
     A rule limits candidate minus baseline: `pass_rate >= -0.02` allows a loss of two points, `cost_usd <= +10%` a tenth
-    more. It holds when the whole interval keeps it and fails when the whole interval breaks it. `where` chooses runs of
-    both by `key=value`, or by a dict of the same.
+    more. It holds when the whole interval keeps it and fails when the whole interval breaks it. `where`, `since` and
+    `until` choose runs of both sides.
     """
-    from steelyard.standings import Gate, Rule, check, joined, needed_columns, read_filter  # brings numpy and scipy
+    from steelyard.standings import check, joined, needed_columns, read_rule  # brings numpy and scipy
 
+    rules = [read_rule(text) for text in ([options.rule] if isinstance(options.rule, str) else options.rule)]
     if not rules:
         raise UsageError("there is no rule to keep", hint='--rule "pass_rate >= -0.02"')
-    asked = options or DifferenceOptions()
-    profile, judging = asked.outcome_profile(), asked.statistics()
-    read = [Rule.read(text) for text in rules]
-    columns = needed_columns([rule.metric for rule in read])
-    chosen = read_filter(where, option="--where") if where else {}
-    tables = [open_runs(given, prices=asked.prices, progress=progress) for given in (baseline, runs)]
+    profile, judging = options.outcome_profile(), options.statistics(options.interval)
+    columns = needed_columns([rule.metric for rule in rules])
+    choice = options.choice()
     sides = [
-        _side(table, columns, profile=profile, chosen=chosen, name=name)
-        for table, name in zip(tables, ("the baseline", "the candidate"), strict=True)
+        _side(
+            open_runs(given, choice, prices=options.prices, progress=progress, where=f"--where, {name}"),
+            columns,
+            profile=profile,
+            name=name,
+        )
+        for given, name in ((options.baseline, "the baseline"), (runs, "the candidate"))
     ]
     samples, from_new = joined(sides[0].samples, sides[1].samples)
-    a, b = ~from_new, from_new.copy()
-    a[~from_new] &= sides[0].rows
-    b[from_new] &= sides[1].rows
-    common = samples.attempted(a) & samples.attempted(b)
-    lost = int((samples.attempted(a) & ~common).sum())
+    common = samples.attempted(~from_new) & samples.attempted(from_new)
+    lost = int((samples.attempted(~from_new) & ~common).sum())
     findings = [finding for side in sides for finding in side.findings]
     if lost:
         message = f"{lost:,} tasks of the baseline were not tried again; the rules say nothing of them"
         findings.append(Finding(code="coverage", message=message))
     return Gate(
-        checks=tuple(check(rule, samples, a, b, options=judging) for rule in read),
+        checks=tuple(check(rule, samples, ~from_new, from_new, options=judging) for rule in rules),
         tasks=int(common.sum()),
-        options=judging,
+        level=judging.level,
+        seed=judging.seed,
         profile=profile.name,
         findings=tuple(findings),
-        rejected_count=sum(table.rejected_count for table in tables),
+        rejected_count=sum(side.rejected_count for side in sides),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The runs of one side, which of them are chosen, and what was found about them."""
+    """The runs of one side, and what was found about them."""
 
     samples: Samples
-    rows: Mask
     findings: list[Finding]
+    rejected_count: int
 
 
-def _side(table: RunTable, columns: Sequence[str], *, profile: Profile, chosen: Mapping[str, str], name: str) -> _Side:
+def _side(table: RunTable, columns: Sequence[str], *, profile: Profile, name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.standings import chosen_rows, pooled, samples_of
+    from steelyard.standings import pooled, samples_of
 
-    if table.n == 0:
-        raise nothing_usable(table)
-    rows = chosen_rows(table, chosen, where=f"--where, {name}") if chosen else np.ones(table.n, dtype=bool)
-    findings = table_findings(table, rows)
-    mixed = pooled(table, rows, chosen)
+    findings = table_findings(table)
+    mixed = pooled(table, np.ones(table.n, dtype=bool), {})
     if mixed:
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
-    return _Side(samples_of(table, columns, profile=profile), rows, findings)
+    return _Side(samples_of(table, columns, profile=profile), findings, table.rejected_count)

@@ -7,12 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard.errors import BadRecord, UnreadableFile, UsageError
+from steelyard.errors import BadRecord, NothingUsable, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import LogFormat, PlacedRun, head_of, log_format_named, recognized
 from steelyard.prices import DEFAULT_BOOK, open_book
-from steelyard.records import Refused, Run, checked_run
-from steelyard.settings import is_stdin, named_path
+from steelyard.records import Finding, Refused, Rejected, Run, RunChoice, RunChooser, RunIds, SetAside, checked_run
+from steelyard.settings import named_path
 from steelyard.tables import gather
 
 if TYPE_CHECKING:
@@ -23,34 +23,57 @@ RecordInput: TypeAlias = Run | Mapping[str, Any]  # Any: values of a record's fi
 """A run, or a dict with the fields of one."""
 RunsInput: TypeAlias = PathInput | RecordInput | Sequence[PathInput] | Iterable[RecordInput]
 """What holds runs: paths of files and folders, or records."""
+EVERY_RUN = RunChoice()
 Progress = Callable[[str, int], None]
+
+if TYPE_CHECKING:
+    Runs: TypeAlias = RunsInput | RunTable
+    """What verbs take: what holds runs, or the table that `read` made of it."""
+else:
+    Runs = RunsInput  # the table's class brings numpy and Polars
 
 
 def open_runs(
-    inputs: RunsInput | RunTable, *, prices: str = DEFAULT_BOOK, progress: Progress | None = None
+    inputs: Runs,
+    choice: RunChoice = EVERY_RUN,
+    *,
+    prices: str = DEFAULT_BOOK,
+    progress: Progress | None = None,
+    where: str = "--where",
 ) -> RunTable:
-    """The table of runs in the files, or of the records given. A table is given back as it is."""
-    from steelyard.tables import RunTable  # tables bring numpy and Polars
+    """The table of the chosen runs in the files, or of the records given; one without a run is refused."""
+    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
-    return inputs if isinstance(inputs, RunTable) else _table(each_input(inputs), prices, progress)
-
-
-def read(inputs: RunsInput | RunTable, *, prices: str = DEFAULT_BOOK, progress: Progress | None = None) -> RunTable:
-    """The same for a caller who expects every path to be there: one that is not is an error."""
-    from steelyard.tables import RunTable  # tables bring numpy and Polars
-
-    if isinstance(inputs, RunTable):
-        return inputs
-    paths_or_records = list(each_input(inputs))
-    if not paths_or_records:
-        raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
-    for given in paths_or_records:
-        if isinstance(given, Path) and not given.exists() and not is_stdin(given):
-            raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
-    return _table(paths_or_records, prices, progress)
+    table = inputs if isinstance(inputs, RunTable) else table_of(each_input(inputs), prices=prices, progress=progress)
+    chosen = choose(table, choice, where=where)
+    if chosen.n == 0:
+        raise outside_time(table.n) if table.n else nothing_read(table.rejected, table.rejected_count)
+    return chosen
 
 
-def _table(inputs: Iterable[Path | PlacedRun], prices: str, progress: Progress | None) -> RunTable:
+def nothing_read(rejected: Sequence[Rejected], count: int) -> NothingUsable:
+    """The error of a command that could use nothing of its input; it names the first problem."""
+    if rejected:
+        first = rejected[0]
+        more = f" (and {count - 1:,} more)" if count > 1 else ""
+        return NothingUsable(f"no run could be read: {first.reason}{more}", where=first.where, hint=first.hint)
+    return NothingUsable("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
+
+
+def outside_time(count: int) -> NothingUsable:
+    """The error of limits of time that leave no run."""
+    runs = "the only run lies" if count == 1 else f"all {count:,} runs lie"
+    return NothingUsable(f"{runs} outside the asked-for time, or have no time", hint="check --since and --until")
+
+
+def table_of(
+    inputs: Iterable[Path | PlacedRun],
+    *,
+    prices: str = DEFAULT_BOOK,
+    format: str | None = None,  # noqa: A002 # the user's word for it
+    progress: Progress | None = None,
+) -> RunTable:
+    """The table of the files and records; with `format`, files of other formats are not read."""
     from steelyard.tables import TableBuilder  # tables bring numpy and Polars
 
     builder = TableBuilder(open_book(prices), progress=progress)
@@ -61,7 +84,7 @@ def _table(inputs: Iterable[Path | PlacedRun], prices: str, progress: Progress |
             paths.append(given)
         else:
             records.append(given)
-    _add_paths(builder, paths)
+    _add_paths(builder, paths, format)
     builder.add_entries(records, name="records")
     return builder.finish()
 
@@ -88,11 +111,15 @@ def _no_runs(given: object) -> UsageError:
     return UsageError(f"runs cannot be had from a value of type {type(given).__name__}", hint=hint)
 
 
-def _add_paths(builder: TableBuilder, paths: Sequence[Path]) -> None:
+def _add_paths(builder: TableBuilder, paths: Sequence[Path], format_name: str | None) -> None:
     """All files in the order given. Files of our own records need no gathering, which is for logs and folders."""
     path_sources = [(path, _own_source(path)) for path in paths]
-    if any(source is None for _, source in path_sources):
-        gathered = gather(paths, own_records=lambda path, name: builder.add_file(path, log_format_named(name)))
+    if format_name is not None or any(source is None for _, source in path_sources):
+        gathered = gather(
+            paths,
+            format=format_name,
+            own_records=lambda path, name: builder.add_file(path, log_format_named(name)),
+        )
         builder.add_entries(gathered, name=str(paths[0]))
         return
     seen = SeenFiles()
@@ -111,3 +138,53 @@ def _own_source(path: Path) -> LogFormat | None:
     except OSError:
         return None
     return source if source is not None and source.priority == "last" else None
+
+
+class RecordReader:
+    """Reads whole records one by one, each run once; what is refused is listed and counted."""
+
+    def __init__(self, choice: RunChoice = EVERY_RUN, *, progress: Progress | None = None) -> None:
+        self._progress = progress
+        self._ids = RunIds()
+        self._chooser = RunChooser(choice)
+        self._notes: list[Finding] = []
+        self.set_aside = SetAside()
+        self.read_count = 0
+        """How many runs were chosen."""
+
+    def read(self, runs: Runs) -> Iterator[tuple[str, PlacedRun]]:
+        """Each chosen run under its id."""
+        from steelyard.tables import RunTable  # tables bring numpy and Polars
+
+        if isinstance(runs, RunTable):
+            message = "a table of runs holds their figures, not the whole records"
+            raise UsageError(message, hint="pass the path or the records themselves")
+        for entry in self._entries(runs):
+            id_ = self._ids.admit(entry.run, path=entry.path, line=entry.line)
+            if isinstance(id_, Rejected):
+                self.set_aside.add(id_)
+            elif id_ is not None and self._chooser.keeps(entry.run):
+                self.read_count += 1
+                yield id_, entry
+
+    def _entries(self, runs: RunsInput) -> Iterator[PlacedRun]:
+        given = list(each_input(runs))
+        for item in gather([path for path in given if isinstance(path, Path)]):
+            if isinstance(item, Rejected):
+                self.set_aside.add(item)
+            elif isinstance(item, Finding):
+                self._notes.append(item)
+            else:
+                if self._progress:
+                    self._progress(item.path, 1)
+                yield item
+        yield from (entry for entry in given if isinstance(entry, PlacedRun))
+
+    def finish(self) -> list[Finding]:
+        """What was found while reading, with the records that were set aside; no run at all is an error."""
+        if not self._chooser.seen:
+            raise nothing_read(self.set_aside.listed, self.set_aside.count)
+        chosen = self._chooser.findings()
+        if self.read_count == 0:
+            raise outside_time(self._chooser.outside)
+        return [*self.set_aside.findings(), *self._notes, *self._ids.findings(), *chosen]

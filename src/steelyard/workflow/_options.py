@@ -1,35 +1,69 @@
-"""Options that verbs share. The sentence under each field is also the help of the command line."""
+"""The options of each verb, declared once: fields are keywords in Python and options of the command line.
+
+The sentence under a field is its help in both. What several verbs share stands in the classes they are made from.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from steelyard.errors import UsageError
+from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.workflow._measure import check_profile
+from steelyard.records import Chosen, RunChoice, conditions_of, sum_in_order
+from steelyard.workflow._opening_runs import Runs
+from steelyard.workflow._option_dates import end_of, moment_of
 
 if TYPE_CHECKING:
     from steelyard.standings import StatisticsOptions
 
 FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
+CONFIDENCE = 0.95
+OWN_DEFAULT = "own default"
+"""Marks a field whose default is the library's own: the command line has another."""
+
+Names: TypeAlias = Annotated[Sequence[str], "separated by commas"]
+"""Several names; on the command line one text with commas."""
+ManyChosen: TypeAlias = Chosen | Sequence[Chosen]
+"""One choice of runs or several; on the command line the option is repeated."""
+Texts: TypeAlias = Annotated[Sequence[str], "repeated"]
+"""Several texts; on the command line the option is repeated."""
+Moment: TypeAlias = str | date | None
+"""A day or a time."""
+ProfileName: TypeAlias = str | Profile
+"""A profile, or what names one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StandingOptions:
-    """How surely and by which constants agents are told apart; shared by compare, rank and gate."""
+class RunOptions:
+    """Which runs count."""
 
-    level: float = 0.95
-    """How often an interval is to hold the true value, as a share."""
-    seed: int | None = None
-    """Seed of the random draws; the same seed gives the same bytes."""
-    resamples: int | None = None
-    """How many random draws; 10,000 by default."""
-    profile: str | Profile = DEFAULT
+    where: ManyChosen = ()
+    """Only runs with KEY=VALUE, or without it: KEY!=VALUE; may be repeated, or several separated by commas."""
+    since: Moment = None
+    """Only runs that started on this day (or at this time) or later."""
+    until: Moment = None
+    """Only runs that started on this day or earlier, or before this time."""
+
+    def choice(self) -> RunChoice:
+        """What these options say, checked."""
+        since = None if self.since is None else moment_of(self.since, option="--since")
+        until = None if self.until is None else end_of(self.until, option="--until")
+        if since and until and since >= until:
+            raise UsageError("--until lies before --since, so no run can count", hint="--since names the earlier")
+        return RunChoice(conditions_of(self.where, option="--where"), since, until)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions:
+    """By which constants runs are measured."""
+
+    profile: ProfileName = DEFAULT
     """A shipped profile (steelyard profiles) or a TOML file."""
-    prices: str = DEFAULT_BOOK
-    """The price book: maintained, seed, or a TOML file."""
 
     def outcome_profile(self) -> Profile:
         """The profile, read and checked."""
@@ -37,7 +71,33 @@ class StandingOptions:
         check_profile(chosen)
         return chosen
 
-    def statistics(self) -> StatisticsOptions:
+
+@dataclass(frozen=True, kw_only=True)
+class PriceOptions:
+    """By which prices tokens are priced."""
+
+    prices: str = DEFAULT_BOOK
+    """The price book: maintained, seed, or a TOML file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceOptions:
+    """How sure the answer is to be."""
+
+    confidence: float = CONFIDENCE
+    """The confidence level of intervals, as a share."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawOptions(ConfidenceOptions):
+    """The same where random draws are made."""
+
+    seed: int | None = None
+    """Seed of the random draws; the same seed gives the same bytes."""
+    resamples: int | None = None
+    """How many random draws; 10,000 by default."""
+
+    def statistics(self, method: str = "auto") -> StatisticsOptions:
         """What the statistics take, checked, with the defaults filled in."""
         from steelyard.standings import StatisticsOptions  # brings numpy and scipy
         from steelyard.statistics import RESAMPLES, SEED, check_level
@@ -48,22 +108,150 @@ class StandingOptions:
         if self.seed is not None and self.seed < 0:
             raise UsageError("a seed is a whole number from 0 on")
         return StatisticsOptions(
-            level=check_level(self.level),
+            level=check_level(self.confidence),
             seed=SEED if self.seed is None else self.seed,
             resamples=RESAMPLES if self.resamples is None else self.resamples,
-            method=self._method(),
+            method=method,
         )
-
-    def _method(self) -> str:
-        return "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DifferenceOptions(StandingOptions):
-    """The same for compare and gate, which also choose how the range of a difference is made."""
+class DifferenceOptions(DrawOptions):
+    """The same where two sides are compared."""
 
     interval: str = "auto"
-    """How the range of a difference is made: auto, paired-t, percentile or bca."""
+    """How the interval of a difference is computed: auto, paired-t, percentile or bca."""
 
-    def _method(self) -> str:
-        return self.interval
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions(PriceOptions, RunOptions):
+    """What `read` reads."""
+
+    format: str | None = None
+    """Only files of this format (steelyard formats lists them)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions(PriceOptions, ProfileOptions, ConfidenceOptions, RunOptions):
+    """What `measure` measures."""
+
+    by: Names = ()
+    """What to group by, separated by commas: tier, agent, model, task, experiment, ..."""
+    metrics: Names = ()
+    """Only these metrics, separated by commas."""
+    interval: str = "none"
+    """How each figure's interval is computed: auto, none, or a method (wilson, clustered, bca, ...)."""
+    base_tier: str | None = None
+    """The tier that uplift is measured against; T0 by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(PriceOptions, ProfileOptions, DifferenceOptions, RunOptions):
+    """What `compare` compares."""
+
+    a: Chosen
+    """The runs to compare with: agent=NAME,model=NAME,tier=T0, ..."""
+    b: ManyChosen
+    """The runs compared with them; may be repeated."""
+    metrics: Names = ()
+    """Only these metrics, separated by commas."""
+    correction: Literal["holm", "bh", "none"] = "holm"
+    """How p-values account for the number of comparisons."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankOptions(PriceOptions, ProfileOptions, DrawOptions, RunOptions):
+    """What `rank` ranks."""
+
+    by: Names = ("agent", "model")
+    """What to rank, separated by commas: agent, model, tier, experiment, ..."""
+    metrics: Names = ("composite_score",)
+    """The metric to rank by; one for now."""
+    order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
+    """By mean over tasks, or by who beats whom task by task."""
+    min_coverage: float = 0.5
+    """Leave out who tried a smaller share of the tasks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateOptions(PriceOptions, ProfileOptions, DifferenceOptions, RunOptions):
+    """What `gate` checks."""
+
+    baseline: Runs
+    """Run records of the baseline; may be repeated."""
+    rule: Texts
+    """A limit on candidate minus baseline: "pass_rate >= -0.02", "cost_usd <= +10%"; may be repeated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
+    """What `judges` examines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(PriceOptions, ProfileOptions, RunOptions):
+    """What `explain` explains."""
+
+    metric: str = field(kw_only=False)
+    """The metric to explain (steelyard metrics)."""
+    run: str | None = None
+    """The run's id, or the beginning of it; in a store, the submission's."""
+    by: Names = ()
+    """Explain the metric in each of these groups, separated by commas."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatOptions:
+    """How `repeat` compares the answers to a prompt."""
+
+    contract: Path | None = None
+    """What an answer must do: a TOML or JSON file, or a folder of them that tasks are matched with by id."""
+    tau: float | None = None
+    """Distance up to which an output is nearly the canon; the profile's (0.10) by default."""
+    normalize: str | None = None
+    """Normalization: text, ast, tree or names; the contract's or the language's own by default."""
+    language: str | None = None
+    """The language of the outputs, where nothing else says it."""
+    repair: bool = True
+    """Repair outputs toward the canon; otherwise use stored repairs, or none."""
+    by: Names = ("task", "agent", "model")
+    """What makes run records one prompt, separated by commas."""
+    profile: ProfileName = "repeatability-1"
+    """A shipped profile (steelyard profiles) or a TOML file."""
+    store: str | None = field(default=None, metadata={OWN_DEFAULT: True})
+    """Where canons are kept; None keeps them for this call only."""
+    unsafe: bool = False
+    """Run code with limits only where nothing isolates it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeedupOptions(PriceOptions):
+    """How `speedup` weighs timings."""
+
+    profile: ProfileName = "speedup-1"
+    """A shipped profile (steelyard profiles) or a TOML file."""
+    agent_only: Literal["drop", "baseline", "worst"] | None = None
+    """What a benchmark that fails only under the agent counts as; the profile's by default."""
+    interval: Literal["order", "bootstrap", "none"] | None = None
+    """How intervals of speedups are computed, or none; the profile's by default."""
+    verdict: Literal["interval", "asv"] | None = None
+    """Who decides what is faster or slower; the profile's by default."""
+
+
+def check_profile(profile: Profile) -> None:
+    """Refuse a profile of another specification, or with a constant that no formula has."""
+    if profile.spec != "outcome":
+        raise UsageError(
+            f"profile {profile.name!r} belongs to the {profile.spec} specification",
+            hint="take an outcome profile: steelyard profiles",
+        )
+    from steelyard.metrics import catalog  # half the time it takes to start, and `read` needs none of it
+
+    known: dict[str, Any] = catalog().constants()
+    for name in profile.constants:
+        if name not in known:
+            raise UnknownName("constant", name, known, where=profile.name)
+    weights = (profile.constant("pass_weight", 0.5), profile.constant("impl_weight", 0.5))
+    if min(weights) < 0 or sum_in_order(weights) <= 0:
+        message = "pass_weight and impl_weight must not be negative and must add up to more than 0"
+        raise UsageError(message, where=profile.name)

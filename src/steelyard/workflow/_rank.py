@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, catalog
+from steelyard.results import Ranking
 from steelyard.workflow._compare import table_findings
-from steelyard.workflow._measure import checked_keys, nothing_usable
-from steelyard.workflow._opening_runs import Progress, RunsInput, open_runs
-from steelyard.workflow._options import StandingOptions
-
-if TYPE_CHECKING:
-    from steelyard.standings import Order, Ranking
-    from steelyard.tables import RunTable
+from steelyard.workflow._measure import checked_keys
+from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._options import RankOptions
+from steelyard.workflow._verb import verb
 
 
-def rank(
-    runs: RunsInput | RunTable,
-    *,
-    by: Sequence[str] = ("agent", "model"),
-    on: str = "composite_score",
-    order: Order = "mean",
-    min_coverage: float = 0.5,
-    options: StandingOptions | None = None,
-    progress: Progress | None = None,
-) -> Ranking:
-    """Rank the groups on one metric over the tasks they share.
+@verb(RankOptions)
+def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking:
+    """Rank the groups by one metric over the tasks they share.
 
     Groups that tried less than `min_coverage` of all tasks are left out, so that one short run does not shrink what
     all others are judged on.
     """
     from steelyard.standings import (  # brings numpy and scipy
-        Ranking,
         bands,
         enter,
         groups_of,
@@ -42,29 +30,29 @@ def rank(
         samples_of,
     )
 
-    keys_by, declared = _ranked_by(by), _ranked_on(on)
-    asked = options or StandingOptions()
-    profile, judging = asked.outcome_profile(), asked.statistics()
-    if not 0 <= min_coverage <= 1:
-        raise UsageError(f"--min-coverage {min_coverage} is not a share", hint="give a number from 0 to 1")
-    table = open_runs(runs, prices=asked.prices, progress=progress)
-    if table.n == 0:
-        raise nothing_usable(table)
+    keys_by, declared = _ranked_by(options.by), _ranked_on(options.metrics)
+    on = declared.name
+    profile, judging = options.outcome_profile(), options.statistics()
+    if not 0 <= options.min_coverage <= 1:
+        raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
+    table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
     samples = samples_of(table, needed_columns([on, "pass_rate", "cost_usd"]), profile=profile)
     keys, codes = groups_of(table, keys_by, profile=profile)
-    field = enter(samples, keys, codes, on, by=keys_by, min_coverage=min_coverage)
+    field = enter(samples, keys, codes, on, by=keys_by, min_coverage=options.min_coverage)
     direction = 1.0 if declared.better == "higher" else -1.0
-    order_by, best, worst, test = bands(direction * field.scores, order=order, options=judging)
-    standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=order, options=judging)
+    order_by, best, worst, test = bands(direction * field.scores, order=options.order, options=judging)
+    standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=options.order, options=judging)
     return Ranking(
         by=tuple(keys_by),
         on=on,
-        order=order,
+        order=options.order,
         test=test,
         places=standing,
         tasks=int(field.common.sum()),
         all_tasks=len(samples.task_names),
-        options=judging,
+        level=judging.level,
+        seed=judging.seed,
+        resamples=judging.resamples,
         profile=profile.name,
         findings=(*table_findings(table), *field.findings),
         rejected_count=table.rejected_count,
@@ -82,12 +70,15 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
     return keys
 
 
-def _ranked_on(name: str) -> Metric:
+def _ranked_on(metrics: Sequence[str]) -> Metric:
     """The metric, if somebody can lead on it."""
-    declared = catalog()[name]
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    if len(names) != 1:
+        raise UsageError(f"rank needs one metric and was given {len(names)}", hint="--metrics composite_score")
+    declared = catalog()[names[0]]
     if declared.better == "neither":
-        raise UsageError(f"{name} has no better direction, so nobody leads on it")
+        raise UsageError(f"{declared.name} has no better direction, so nobody leads on it")
     if declared.level != "run":
-        hint = "rank on composite_score, pass_rate, cost_usd, ..."
-        raise UsageError(f"{name} is not a metric of single runs", hint=hint)
+        hint = "rank by composite_score, pass_rate, cost_usd, ..."
+        raise UsageError(f"{declared.name} is not a metric of single runs", hint=hint)
     return declared

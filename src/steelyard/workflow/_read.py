@@ -4,44 +4,62 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from steelyard.errors import UsageError
-from steelyard.formats import PlacedRun
-from steelyard.prices import DEFAULT_BOOK, open_book, price_run
-from steelyard.records import Finding, Missing, Rejected, Run, RunIds, as_utc
-from steelyard.results import FormatCount, ReadSummary
-from steelyard.settings import named_path
-from steelyard.tables import Gathered, GatheringCount, Progress, gather, without_collection
-from steelyard.workflow._opening_runs import PathInput
+from steelyard.errors import UnreadableFile, UsageError
+from steelyard.formats import PlacedRun, log_formats
+from steelyard.prices import open_book, price_run
+from steelyard.records import Finding, Missing, Rejected, Run, RunChooser, RunIds, SetAside
+from steelyard.results import ReadSummary
+from steelyard.settings import is_stdin, named_path
+from steelyard.tables import Gathered, GatheringCount, Progress as ReadingProgress, gather, without_collection
+from steelyard.workflow._format_tally import FormatTally
+from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, table_of
+from steelyard.workflow._options import ReadOptions
+from steelyard.workflow._verb import verb
+
+if TYPE_CHECKING:
+    from steelyard.tables import RunTable
 
 FINDINGS_KEPT = 1_000
+EVERYTHING = ReadOptions()
+BytesProgress: TypeAlias = ReadingProgress
+"""Told how many bytes were read, and of how many."""
+
+
+@verb(ReadOptions)
+def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTable:
+    """The table of runs in the files and folders, or of the records given, ready to be measured.
+
+    A path that is not there is an error. A table is given back, with the chosen runs alone.
+    """
+    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
+
+    choice = options.choice()
+    if isinstance(runs, RunTable):
+        return choose(runs, choice)
+    paths_or_records = list(each_input(runs))
+    if not paths_or_records:
+        raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
+    for given in paths_or_records:
+        if isinstance(given, Path) and not given.exists() and not is_stdin(given):
+            raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
+    table = table_of(paths_or_records, prices=options.prices, format=options.format, progress=progress)
+    return choose(table, choice)
 
 
 def default_places() -> list[tuple[str, Path]]:
     """Where the installed agents keep their logs, of those that are there."""
-    home = Path.home()
-    claude = os.environ.get("CLAUDE_CONFIG_DIR")
-    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
-    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    places = [
-        *(("Claude Code", Path(part) / "projects") for part in (claude or "").split(",") if part),
-        ("Claude Code", home / ".claude" / "projects"),
-        ("Claude Code", home / ".config" / "claude" / "projects"),
-        ("Codex", codex / "sessions"),
-        ("Codex", codex / "archived_sessions"),
-        ("Gemini CLI", home / ".gemini" / "tmp"),
-        ("opencode", data / "opencode" / "storage" / "message"),
-        ("opencode", data / "opencode" / "opencode.db"),
+    return [
+        (declared.kept_by.tool, path)
+        for declared in log_formats().values()
+        if declared.kept_by is not None
+        for path in declared.kept_by.paths(Path.home(), os.environ)
+        if path.exists()
     ]
-    if claude:
-        places = [
-            place for place in places if place[0] != "Claude Code" or str(place[1]).startswith(tuple(claude.split(",")))
-        ]
-    return [(name, path) for name, path in places if path.exists()]
 
 
 class RunReading:
@@ -51,11 +69,8 @@ class RunReading:
         self,
         paths: Sequence[PathInput] = (),
         *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        format: str | None = None,  # noqa: A002 # the user's word for it
-        prices: str = DEFAULT_BOOK,
-        progress: Progress | None = None,
+        options: ReadOptions = EVERYTHING,
+        progress: BytesProgress | None = None,
         workers: int | None = None,
     ) -> None:
         looked_in: list[str] = []
@@ -69,13 +84,32 @@ class RunReading:
             given = [path for _, path in places]
             looked_in = [f"{name}: {path}" for name, path in places]
         self._tally = GatheringCount()
-        self._book = open_book(prices)
-        self._since = since and as_utc(since)
-        self._until = until and as_utc(until)
-        if self._since and self._until and self._since >= self._until:
-            raise UsageError("no run can start before --until and not before --since", hint="--since names the earlier")
-        self._gathered = gather(given, format=format, progress=progress, workers=workers, tally=self._tally)
-        self.summary = ReadSummary({}, looked_in=tuple(looked_in), book=prices)
+        self._book = open_book(options.prices)
+        self._chooser = RunChooser(options.choice())
+        self._gathered = gather(given, format=options.format, progress=progress, workers=workers, tally=self._tally)
+        self._looked_in, self._prices = tuple(looked_in), options.prices
+        self._formats: dict[str, FormatTally] = {}
+        self._set_aside = SetAside()
+        self._findings: list[Finding] = []
+        self._findings_count = 0
+
+    @property
+    def summary(self) -> ReadSummary:
+        """What was found so far; all of it once the iteration is over."""
+        reasons = self._set_aside.by_reason.values()
+        return ReadSummary(
+            formats={name: tally.count() for name, tally in sorted(self._formats.items())},
+            archives=self._tally.archives,
+            unknown=tuple(self._tally.unknown),
+            looked_in=self._looked_in,
+            book=self._prices,
+            outside=self._chooser.outside,
+            rejected=tuple(self._set_aside.listed),
+            rejected_count=self._set_aside.count,
+            reasons=tuple(sorted(reasons, key=lambda counted: (-counted[1], counted[0].reason))),
+            findings=tuple(self._findings),
+            findings_count=self._findings_count,
+        )
 
     def __iter__(self) -> Iterator[Run]:
         with without_collection():
@@ -86,23 +120,15 @@ class RunReading:
         for item in self._gathered:
             if not isinstance(item, PlacedRun):
                 self._told(item)
-            elif (run := self._named(item, ids)) is not None:
-                if self._inside(run):
-                    self._count(run, _format(item))
-                    yield run
-                else:
-                    self.summary.outside += 1
+            elif (run := self._named(item, ids)) is not None and self._chooser.keeps(run):
+                self._count(run, _format(item))
+                yield run
         for finding in ids.findings():
             self._told(finding)
         for name, files in self._tally.files.items():
-            self.summary.formats.setdefault(name, FormatCount()).files = files
-        self.summary.formats = dict(sorted(self.summary.formats.items()))
-        self.summary.archives = self._tally.archives
-        self.summary.unknown = tuple(self._tally.unknown)
-        if self.summary.outside:
-            runs = "1 run lies" if self.summary.outside == 1 else f"{self.summary.outside:,} runs lie"
-            message = f"{runs} outside the asked-for time, or without a time, and did not count"
-            self._told(Finding(code="outside_time", severity="info", message=message))
+            self._formats.setdefault(name, FormatTally()).files = files
+        for finding in self._chooser.findings():
+            self._told(finding)
 
     def _named(self, entry: PlacedRun, ids: RunIds) -> Run | None:
         """The run with its id; None when it was read before, or when its id was read with other content."""
@@ -115,25 +141,16 @@ class RunReading:
             return None if id_ is None else entry.run
         return msgspec.structs.replace(entry.run, id=id_)
 
-    def _inside(self, run: Run) -> bool:
-        if self._since is None and self._until is None:
-            return True
-        moment = run.started_at or run.ended_at
-        if moment is None:
-            return False
-        at = as_utc(moment)
-        return (self._since is None or at >= self._since) and (self._until is None or at < self._until)
-
     def _told(self, item: Gathered) -> None:
         if isinstance(item, Rejected):
-            self.summary.set_aside.add(item)
+            self._set_aside.add(item)
         elif isinstance(item, Finding):
-            self.summary.findings_count += 1
-            if len(self.summary.findings) < FINDINGS_KEPT:
-                self.summary.findings.append(item)
+            self._findings_count += 1
+            if len(self._findings) < FINDINGS_KEPT:
+                self._findings.append(item)
 
     def _count(self, run: Run, name: str) -> None:
-        count = self.summary.formats.setdefault(name, FormatCount())
+        count = self._formats.setdefault(name, FormatTally())
         count.runs += 1
         usage = run.total_usage
         count.add_calls(run.calls)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.profiles import Profile, load_profile
-from steelyard.records import Finding, Missing, Rejected, Run
+from steelyard.records import Finding, Missing, Run
 from steelyard.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
@@ -40,85 +39,62 @@ from steelyard.repeatability import (
     repair as repair_code,
     signature,
 )
-from steelyard.results import CanonFacts, OutputSample, PromptResult, RepairStep, Versions, plain
-from steelyard.workflow._opening_runs import PathInput, RunsInput, each_input
+from steelyard.results import CanonFacts, OutputSample, PromptResult, RepairStep, Repeatability, Versions
+from steelyard.workflow._opening_runs import PathInput, Progress, RunsInput, each_input
+from steelyard.workflow._options import RepeatOptions
+from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
     from steelyard.store import Store
 
-DEFAULT_PROFILE = "repeatability-1"
-DEFAULT_BY = ("task", "agent", "model")
+RepeatInput: TypeAlias = RunsInput | Sequence[PathInput | Run]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepeatOptions:
-    """How prompts are compared; shared by the command line and the library."""
-
-    contract: Path | None = None
-    """A contract file, or a folder of contracts that tasks are matched with by id."""
-    tau: float | None = None
-    """The distance up to which an output is nearly the canon; the profile's when None."""
-    level: str | None = None
-    """The normalization level; the contract's or the language's own when None."""
-    language: str | None = None
-    """The language of all outputs; what the contract, the records or the file endings say when None."""
-    repair: bool = True
-    """Whether outputs are repaired; without, stored repairs are used, or none."""
-    by: tuple[str, ...] = DEFAULT_BY
-    """What run records are grouped into prompts by."""
-    profile: str | Profile = DEFAULT_PROFILE
-    """Where tau comes from."""
-    store: str | None = None
-    """Where canons are kept; None keeps them for this call only."""
-    unsafe: bool = False
-    """Run code with limits only where nothing can isolate it."""
-
-
-@dataclass
-class Repeatability:
-    """Prompts measured one by one as they are asked for, and what was set aside."""
-
-    results: Iterator[PromptResult]
-    rejected: list[Rejected] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    """What is to be said of the whole input: the records that were set aside, contracts that nothing used."""
-
-
-def repeat(inputs: RunsInput | Sequence[PathInput | Run], *, options: RepeatOptions | None = None) -> Repeatability:
+@verb(RepeatOptions)
+def repeat(outputs: RepeatInput, options: RepeatOptions, progress: Progress | None) -> Repeatability:
     """Measure how alike the outputs of each prompt are.
 
-    Inputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
+    Outputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
     """
-    chosen = options or RepeatOptions()
-    for key in chosen.by:
+    return repeat_telling(outputs, options, lambda prompt: progress(prompt.prompt, 1) if progress else None)
+
+
+def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[[PromptResult], None]) -> Repeatability:
+    """The same; `told` is given each prompt as soon as it is measured, so that rows can be written as they come."""
+    by = tuple([options.by] if isinstance(options.by, str) else options.by)
+    for key in by:
         if key not in KEYS:
             raise UnknownName("key to group by", key, KEYS)
-    if len(set(chosen.by)) != len(chosen.by):
+    if len(set(by)) != len(by):
         raise UsageError("a key to group by is named twice")
-    if chosen.language is not None:
-        language_named(chosen.language)
-    level = None if chosen.level is None else level_named(chosen.level)
-    profile = chosen.profile if isinstance(chosen.profile, Profile) else load_profile(chosen.profile)
-    tau = profile.constant("tau", 0.10) if chosen.tau is None else chosen.tau
+    if options.language is not None:
+        language_named(options.language)
+    level = None if options.normalize is None else level_named(options.normalize)
+    profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
+    tau = profile.constant("tau", 0.10) if options.tau is None else options.tau
     if profile.spec != "repeatability":
         raise UsageError(f"profile {profile.name!r} belongs to the {profile.spec} specification")
     if not 0 <= tau <= 1:
         raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
-    contracts = Contracts(chosen.contract)
+    contracts = Contracts(options.contract)
     prompts, rejected = read_prompts(
-        [given if isinstance(given, Path) else given.run for given in each_input(inputs)],
-        by=chosen.by,
+        [given if isinstance(given, Path) else given.run for given in each_input(outputs)],
+        by=by,
         contracts=contracts,
-        language=chosen.language,
-        needs_contract=chosen.repair,
+        language=options.language,
+        needs_contract=options.repair,
     )
     if not prompts:
         first = rejected[0] if rejected else None
         reason = first.reason if first else "the input holds no outputs"
         raise NothingUsable(f"nothing to compare: {reason}", where=first.where if first else None)
-    worker = _Worker(chosen, level=level, profile=profile.name, tau=tau)
+    worker = _Worker(options, level=level, profile=profile.name, tau=tau)
     findings = [*(rejection.as_finding() for rejection in rejected), *contracts.unused(prompts)]
-    return Repeatability(worker.run(prompts), rejected, findings)
+    measured: list[PromptResult] = []
+    for prompt in worker.run(prompts):
+        told(prompt)
+        measured.append(prompt)
+    return Repeatability(tuple(measured), tuple(rejected), tuple(findings))
 
 
 class _Worker:
@@ -167,7 +143,7 @@ class _Worker:
         samples = _samples(prompt, bench, canon, verdicts, repaired, oracle, repairs=self.options.repair)
         texts = [bench.form(code).text for code in codes]
         compared = _compared(samples, texts, has_canon=canon is not None)
-        metrics, reasons = plain(values := prompt_metrics(compared, tau=self.tau))
+        metrics, reasons = _without_missing(values := prompt_metrics(compared, tau=self.tau))
         return PromptResult(
             prompt=prompt.name,
             key=prompt.key,
@@ -219,7 +195,13 @@ class _Worker:
         goal = None if canon is None else canon.normalized
         d_post = [bench.distance(answer.repaired or answer.code, goal).value for answer in prompt.answers]
         compared = Compared(ours.signatures, ours.digests, ours.d_pre, d_post, ours.texts, ours.has_canon)
-        return plain(prompt_metrics(compared, tau=self.tau))[0]
+        return _without_missing(prompt_metrics(compared, tau=self.tau))[0]
+
+
+def _without_missing(values: dict[str, float | Missing]) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Numbers with null where there is none, and the reasons beside."""
+    numbers = {name: None if isinstance(value, Missing) else value for name, value in values.items()}
+    return numbers, {name: value.reason for name, value in values.items() if isinstance(value, Missing)}
 
 
 def _versions(bench: Workbench, *, repairs: bool) -> Versions:

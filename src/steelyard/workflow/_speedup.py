@@ -2,96 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from steelyard.errors import BadInput, MissingExtra, NothingUsable, UsageError
-from steelyard.prices import DEFAULT_BOOK, open_book
+from steelyard.errors import BadInput, NothingUsable, UsageError
+from steelyard.prices import open_book
 from steelyard.profiles import Profile, load_profile
-from steelyard.records import Finding
 from steelyard.settings import named_path
 from steelyard.speedups import TaskFiles
+from steelyard.workflow._opening_runs import Progress
+from steelyard.workflow._options import SpeedupOptions
+from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
+    from steelyard.results import SpeedupResult
+    from steelyard.speedups import SpeedupConstants, TimingReading
 
-    from steelyard.speedups import SpeedupConstants, Speedups, TimingReading
-
-DEFAULT_PROFILE = "speedup-1"
-
-__all__ = ["DEFAULT_PROFILE", "SpeedupResult", "TaskFiles", "agent_files", "speedup"]
+SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
+"""The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
 
 
-@dataclass(frozen=True)
-class SpeedupResult:
-    """Speedups with what reading found; `many` when the input was a folder or an FC-Eval file."""
-
-    speedups: Speedups
-    many: bool
-    rejected: int
-    """How many records or files were set aside."""
-
-    @property
-    def findings(self) -> list[Finding]:
-        """All findings."""
-        return self.speedups.findings
-
-    @property
-    def usable(self) -> bool:
-        """Whether any benchmark of any attempt could be compared."""
-        return bool(self.speedups.table.valid.any())
-
-    def trees(self) -> Iterator[tuple[str, dict[str, Any]]]:  # Any: JSON values
-        """The tree of benchmarks of each attempt, under its agent's key."""
-        for index, attempt in enumerate(self.speedups.table.attempts):
-            yield attempt.agent, self.speedups.tree(index).as_dict()
-
-    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
-        """The JSON shape."""
-        return self.speedups.as_dict(many=self.many)
-
-    def to_json(self) -> str:
-        """The same as JSON text, as `--json` prints it."""
-        return self.speedups.as_json(many=self.many).decode()
-
-    def to_dicts(self, *, benchmarks: bool = False) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row an attempt, or with `benchmarks` one a benchmark."""
-        from steelyard.reports import speedup_rows  # brings rich
-
-        return speedup_rows(self.to_dict(), benchmarks=benchmarks)
-
-    def to_polars(self, *, benchmarks: bool = False) -> pl.DataFrame:
-        """The same rows as a Polars frame."""
-        import polars as pl  # heavy: not every caller wants a frame
-
-        return pl.DataFrame(self.to_dicts(benchmarks=benchmarks), infer_schema_length=None)
-
-    def to_pandas(self, *, benchmarks: bool = False) -> pd.DataFrame:
-        """The same rows as a pandas frame."""
-        try:
-            import pandas as pd  # heavy and optional
-        except ImportError as error:
-            raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
-        return pd.DataFrame(self.to_dicts(benchmarks=benchmarks))
-
-
-def speedup(
-    inputs: TaskFiles | Path | str | Iterable[Path | str],
-    *,
-    profile: str | Profile = DEFAULT_PROFILE,
-    intervals: bool = True,
-    prices: str = DEFAULT_BOOK,
-    overrides: Mapping[str, Any] | None = None,  # Any: values of SpeedupConstants
-) -> SpeedupResult:
+@verb(SpeedupOptions)
+def speedup(inputs: SpeedupInput, options: SpeedupOptions, progress: Progress | None) -> SpeedupResult:  # noqa: ARG001
     """Speedups of one task's files, of a folder of tasks, or of FC-Eval's results.json or log.
 
-    `overrides` sets single constants of the profile; without `intervals` only the specification's figures are exact
-    work, and nothing says how sure they are.
+    With the interval `none` only the figures of the specification are computed, and nothing says how sure they are.
     """
     from steelyard.speedups import (
         TimingReading,
@@ -101,9 +39,9 @@ def speedup(
         speedups_of,  # brings numpy and SciPy
     )
 
-    chosen = profile if isinstance(profile, Profile) else load_profile(profile)
-    options = _options(chosen, overrides or {})
-    reading = TimingReading(book=open_book(prices))
+    profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
+    constants = _constants(profile, options)
+    reading = TimingReading(book=open_book(options.prices))
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:
@@ -113,15 +51,24 @@ def speedup(
     if not reading.attempts:
         raise _nothing(reading)
     speedups = speedups_of(
-        reading.attempts, options, profile=chosen.name, intervals=intervals, earlier=reading.findings
+        reading.attempts,
+        constants,
+        profile=profile.name,
+        intervals=options.interval != "none",
+        earlier=reading.findings,
     )
-    return SpeedupResult(speedups, not isinstance(inputs, TaskFiles), reading.rejected)
+    return speedups.result(many=not isinstance(inputs, TaskFiles), rejected_count=reading.rejected)
 
 
-def _options(profile: Profile, overrides: Mapping[str, Any]) -> SpeedupConstants:  # Any: values of SpeedupConstants
+def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
+    """The profile's constants, with those that the options set."""
     from steelyard.speedups import options_of  # brings nothing heavy, but its package does
 
-    known = {name: value for name, value in overrides.items() if value is not None}
+    if options.interval == "none" and options.verdict is not None:
+        raise UsageError("--verdict needs intervals, which --interval none leaves out")
+    method = None if options.interval == "none" else options.interval
+    asked = {"agent_only_failures": options.agent_only, "interval_method": method, "verdict": options.verdict}
+    known = {name: value for name, value in asked.items() if value is not None}
     return options_of(msgspec.structs.replace(profile, constants=profile.constants | known))
 
 

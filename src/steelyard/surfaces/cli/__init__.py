@@ -13,6 +13,7 @@ from steelyard._version import __version__
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.settings import STDIN
 from steelyard.surfaces.cli._print import print_error
+from steelyard.workflow import renamed_words
 
 HELP = """Weigh what AI coding agents deliver against what they cost.
 
@@ -41,6 +42,8 @@ def run(tokens: list[str]) -> int:
     as_json = "--json" in tokens
     tokens = [f"./{word}" if word == STDIN else word for word in tokens]  # a parser takes a bare dash for an option
     try:
+        if renamed := renamed_words(tokens):
+            raise renamed.error()
         status = build_app(only=tokens[0] if tokens else None)(
             tokens, exit_on_error=False, print_error=False, result_action="return_value"
         )

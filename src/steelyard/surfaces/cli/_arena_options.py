@@ -6,13 +6,18 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.surfaces.cli._options import FromOne
+from steelyard.surfaces.cli._options import FromOne, OnePath
 
 StoreOption = Annotated[str, Parameter(help="The store: sqlite:///file or postgresql://user@host/name.")]
+ArenaProfile = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]
 PolicyOption = Annotated[
     str, Parameter(help="current: all by one baseline; as-submitted: each keeps the score of its day.")
 ]
 AskedPolicy = Annotated[str | None, Parameter(help="current or as-submitted; the arena's by default.")]
 TaskName = Annotated[str, Parameter(help="The task's id.")]
-LevelOption = Annotated[float | None, Parameter(help="Level of intervals, 0.95 by default.")]
+ConfidenceOption = Annotated[float | None, Parameter(help="Confidence of the intervals, 0.95 by default.")]
+StandingsFile = Annotated[
+    OnePath | None,
+    Parameter(help="Write the standings of the task (of all tasks) to this file: .json, .csv or .parquet."),
+]
 TopOption = Annotated[FromOne | None, Parameter(help="Show only the first places.")]

@@ -50,15 +50,6 @@ def print_lines(lines: Iterable[str]) -> None:
         terminal.print(clean(line))
 
 
-def counted(count: int, noun: str) -> str:
-    """The count with its noun.
-
-    >>> counted(1, "submission"), counted(1000, "submission")
-    ('1 submission', '1,000 submissions')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def print_json(value: Any) -> None:  # Any: a JSON value
     """Strict JSON to stdout. The name of a file may hold bytes that are no text, and those are written as escapes."""
     text = _HALVES.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text(value))

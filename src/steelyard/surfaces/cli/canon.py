@@ -27,14 +27,14 @@ def canon(
 
     if history and action == "retire":
         raise UsageError("--history is for show", hint="steelyard canon show --history")
-    canons = [retire(store, prompt)] if action == "retire" else show(store, prompt, history=history)
+    result = retire(store, prompt) if action == "retire" else show(store, prompt, history=history)
     if json:
-        print_json(canons)
+        print_json(result.to_dict())
         return 0
     terminal = console()
-    if not canons:
+    if not result.canons:
         terminal.print(f"{store} holds no canon in force")
-    for row in canons:
+    for row in result.to_dicts():
         state = "in force" if row["retired_at"] is None else f"retired {row['retired_at']}"
         terminal.print(f"{row['prompt']}  {row['signature']}  {state}")
         for name in ("set_at", "origin", "normalization_version", "oracle_version", "distance_version"):

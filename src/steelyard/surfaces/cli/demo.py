@@ -4,12 +4,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.demo import EXPERIMENT, demo_runs
 from steelyard.records import encode_run
 from steelyard.reports import check_file, writing
 from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow import measure as weigh
+from steelyard.workflow import EXPERIMENT, demo_runs, measure as weigh
 
 NEXT = """These runs are synthetic: no agent ran. Where to go next:
   steelyard demo --write runs.jsonl                    keep the 210 records

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
-from steelyard.workflow import as_dicts, examine
+from steelyard.workflow import examine
 
 
 def doctor(*, json: Json = False) -> int:
@@ -10,10 +10,10 @@ def doctor(*, json: Json = False) -> int:
 
     Example: steelyard doctor
     """
-    checks = examine()
+    report = examine()
     if json:
-        print_json(as_dicts(checks))
+        print_json(report.to_dict())
     else:
-        for check in checks:
+        for check in report.checks:
             console().print(f"{check.status:<7} {check.what:<26} {check.detail}")
-    return 1 if any(check.status == "broken" for check in checks) else 0
+    return 1 if report.broken else 0

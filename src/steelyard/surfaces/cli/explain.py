@@ -1,23 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK
-from steelyard.profiles import DEFAULT
 from steelyard.records import Missing
 from steelyard.reports import clean
 from steelyard.surfaces.cli._arena_views import show
-from steelyard.surfaces.cli._options import SHOWING, PricesOption, ProfileOption, Showing, split_names
-from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines
+from steelyard.surfaces.cli._options import Typed, typed
+from steelyard.surfaces.cli._output import SHOWING, Showing
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, reading_progress
+from steelyard.workflow import ExplainOptions
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from steelyard.results import GroupsExplanation
-    from steelyard.workflow import Explanation, RunExplanation
+    from steelyard.results import Explanation, GroupsExplanation, RunExplanation
+
+DEFAULTS = typed(ExplainOptions)()
 
 
 def explain(
@@ -25,12 +27,7 @@ def explain(
     metric: Annotated[str, Parameter(help="The metric to explain (steelyard metrics).")],
     /,
     *,
-    run: Annotated[
-        str | None, Parameter(help="The run's id, or the beginning of it; in a store, the submission's.")
-    ] = None,
-    by: Annotated[str | None, Parameter(help="Explain a metric in each of these groups.")] = None,
-    profile: ProfileOption = DEFAULT,
-    prices: PricesOption = DEFAULT_BOOK,
+    options: Typed[ExplainOptions] = DEFAULTS,
     showing: Showing = SHOWING,
 ) -> int:
     """Tell how a number came: formula, values put in, constants, profile, and what was missing.
@@ -39,25 +36,34 @@ def explain(
     Example: steelyard explain runs.jsonl cost_of_pass --by tier
     Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
-    from steelyard.workflow import explain as explain_run, explain_groups, store_of  # brings the sources
+    from steelyard.results import RunExplanation  # with the next it brings the formats
+    from steelyard.workflow import explain as explain_metric, store_of
 
-    if (run is None) == (by is None):
-        raise UsageError("name one run with --run ID, or groups with --by tier")
+    asked = replace(options, metric=metric)
     store = file if "://" in file else store_of(file, metric)
     if store is not None:
-        if run is None:
-            raise UsageError("in a store, name a submission with --run ID")
-        if (profile, prices) != (DEFAULT, DEFAULT_BOOK):
-            raise UsageError("a store holds scores made under its own profile", hint="leave --profile and --prices out")
-        return show(run, metric, store=store, json=showing.json)
-    if run is not None:
-        _show_run(explain_run(file, metric, run=run, profile=profile, prices=prices), json=showing.json)
+        return _show_submission(asked, store, json=showing.json)
+    with reading_progress(shown=not showing.quiet) as progress:
+        explanation = explain_metric(file, options=asked, progress=progress)
+    if isinstance(explanation, RunExplanation):
+        _show_run(explanation, json=showing.json)
         return 0
-    explanation = explain_groups(file, metric, by=split_names(by or ""), profile=profile, prices=prices)
     _show_groups(explanation, json=showing.json)
     if not showing.quiet:
         print_findings(explanation.result.all_findings)
     return showing.status(explanation.result.rejected_count)
+
+
+def _show_submission(asked: ExplainOptions, store: str, *, json: bool) -> int:
+    """A store holds scores, made under its own profile."""
+    if asked.run is None or asked.by:
+        raise UsageError("in a store, name a submission with --run ID")
+    if asked != replace(DEFAULTS, metric=asked.metric, run=asked.run):
+        raise UsageError(
+            "a store holds scores made under its own profile",
+            hint="leave out all but --run: --profile, --prices, --where, --since, --until",
+        )
+    return show(asked.run, asked.metric, store=store, json=json)
 
 
 def _show_groups(explanation: GroupsExplanation, *, json: bool) -> None:

@@ -2,35 +2,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.surfaces.cli._options import SHOWING, Files, Level, ProfileOption, Showing
-from steelyard.surfaces.cli._print import console, print_findings, print_json, reading_progress
-from steelyard.workflow import judges as examine
+from steelyard.surfaces.cli._options import Files, Typed, typed
+from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.workflow import JudgesOptions, judges as examine
 
 if TYPE_CHECKING:
-    from steelyard.standings import Judges
+    from steelyard.results import Judges
+
+DEFAULTS = typed(JudgesOptions)()
 
 
-def judges(
-    files: Files,
-    /,
-    *,
-    level: Level = 0.95,
-    profile: ProfileOption = "outcome-1",
-    showing: Showing = SHOWING,
-) -> int:
+def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output: Output = OUTPUT) -> int:
     """Tell whether the judges agree, who is strict, whether their scores add up, and where they contradict themselves.
 
     Example: steelyard judges runs.jsonl
     """
-    with reading_progress(shown=not showing.quiet) as progress:
-        result = examine(list(files), profile=profile, level=level, progress=progress)
-    if showing.json:
-        print_json(result.to_dict())
-    else:
-        _show(result)
-    if not showing.quiet:
+    output.check()
+    with reading_progress(shown=not output.quiet) as progress:
+        result = examine(files, options=options, progress=progress)
+    output.give(result, lambda: _show(result))
+    if not output.quiet:
         print_findings([*result.contradictions, *result.findings])
-    return showing.status(result.rejected_count)
+    return output.status(result.rejected_count)
 
 
 def _show(result: Judges) -> None:

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UnknownName
 from steelyard.metrics import Metric, catalog
-from steelyard.results import json_number
+from steelyard.results import json_number, versioned
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
 
@@ -28,7 +28,7 @@ def metrics(
         raise UnknownName("specification", spec, specs)
     chosen = [known[name]] if name else [metric for metric in known.values() if spec in (None, metric.spec)]
     if json:
-        print_json([metric_dict(metric) for metric in chosen])
+        print_json(versioned({"metrics": [metric_dict(metric) for metric in chosen]}))
         return 0
     terminal = console()
     if name:

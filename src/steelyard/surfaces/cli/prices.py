@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK, ModelPrices, PriceBook, PriceLine, book_names, open_book, price_lines
 from steelyard.records import TOKEN_KINDS
+from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json, PricesOption
 from steelyard.surfaces.cli._print import console, print_json
 
@@ -40,7 +41,7 @@ def prices(
         raise UnknownName("model", model, book.nearest(model, limit=NAMES_SUGGESTED), where=f"price book {book.name}")
     lines = price_lines(model_prices, on=on)
     if json:
-        print_json(_as_json(book, model, model_prices, on, lines))
+        print_json(versioned(_as_json(book, model, model_prices, on, lines)))
         return 0
     _print_lines(book, model, model_prices, on, lines)
     return 0
@@ -53,7 +54,7 @@ def _list_books(*, json: bool) -> None:
             {"name": name, "version": book.version, "models": len(book.models()), "default": name == DEFAULT_BOOK}
             for name, book in books
         ]
-        print_json(listed)
+        print_json(versioned({"books": listed}))
         return
     table = _table("Price books")
     for heading in ("book", "version", "models", ""):

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile, profile_text, shipped_profiles
+from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
 
@@ -26,15 +27,14 @@ def profiles(
         if name is None:
             raise UsageError("name the profile to show", hint="steelyard profiles show outcome-1")
         if json:
-            print_json(msgspec.to_builtins(load_profile(name)))
+            print_json(versioned(msgspec.to_builtins(load_profile(name))))
         else:
             print(profile_text(name), end="")
         return 0
     loaded = [load_profile(shipped) for shipped in shipped_profiles()]
     if json:
-        print_json(
-            [{"name": profile.name, "specification": profile.spec, "title": profile.title} for profile in loaded]
-        )
+        listed = [{"name": profile.name, "specification": profile.spec, "title": profile.title} for profile in loaded]
+        print_json(versioned({"profiles": listed}))
         return 0
     for profile in loaded:
         console().print(f"{profile.name:<20} {profile.title}")

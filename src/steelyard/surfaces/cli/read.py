@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.prices import DEFAULT_BOOK
-from steelyard.reports import RUN_FILE_ENDINGS, check_file, write_runs
-from steelyard.surfaces.cli._options import SHOWING, OnePath, Paths, PricesOption, Showing
+from steelyard.reports import RUN_FILE_ENDINGS, check_file, csv_text, write_runs
+from steelyard.surfaces.cli._options import Csv, OnePath, Paths, Typed, typed
+from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow import RunReading, moment_of
+from steelyard.workflow import BytesProgress, ReadOptions, RunReading
 
 if TYPE_CHECKING:
     from steelyard.results import ReadSummary
-    from steelyard.tables import Progress
+
+DEFAULTS = typed(ReadOptions)()
 
 
 def read(
@@ -25,13 +26,9 @@ def read(
     ] = None,
     /,
     *,
+    options: Typed[ReadOptions] = DEFAULTS,
+    csv: Csv = False,
     out: Annotated[OnePath | None, Parameter(help="Write the runs to this file: .jsonl, .csv or .parquet.")] = None,
-    since: Annotated[
-        str | None, Parameter(help="Only runs that started on this day (or at this time) or later.")
-    ] = None,
-    until: Annotated[str | None, Parameter(help="Only runs that started before this day (or time).")] = None,
-    format: Annotated[str | None, Parameter(help="Only this format (steelyard formats lists them).")] = None,  # noqa: A002
-    prices: PricesOption = DEFAULT_BOOK,
     showing: Showing = SHOWING,
 ) -> int:
     """Read what agents, harnesses and test runners left behind, and say how sure each number is.
@@ -40,17 +37,11 @@ def read(
 
     Example: steelyard read logs/ --out runs.parquet
     """
+    check_printed(json=showing.json, csv=csv)
     if out is not None:
         check_file(out, endings=RUN_FILE_ENDINGS)
     with _bytes_progress(shown=not showing.quiet) as progress:
-        reading = RunReading(
-            paths or [],
-            since=None if since is None else moment_of(since, option="--since"),
-            until=None if until is None else moment_of(until, option="--until"),
-            format=format,
-            prices=prices,
-            progress=progress,
-        )
+        reading = RunReading(paths or [], options=options, progress=progress)
         if not showing.quiet:
             for place in reading.summary.looked_in:
                 sys.stderr.write(f"looking in {place}\n")
@@ -59,15 +50,18 @@ def read(
         else:
             deque(reading, maxlen=0)
     summary = reading.summary
-    _show(summary, json=showing.json)
+    _show(summary, json=showing.json, csv=csv)
     if not showing.quiet:
         print_findings(summary.findings)
-    return showing.status(summary.set_aside.count, useless=summary.total.runs == 0)
+    return showing.status(summary.rejected_count, useless=summary.total.runs == 0)
 
 
-def _show(summary: ReadSummary, *, json: bool) -> None:
+def _show(summary: ReadSummary, *, json: bool, csv: bool) -> None:
     if json:
         print_json(summary.to_dict())
+        return
+    if csv:
+        print(csv_text(summary.to_dicts()), end="")
         return
     from steelyard.reports import reading_tables  # brings rich
 
@@ -77,7 +71,7 @@ def _show(summary: ReadSummary, *, json: bool) -> None:
 
 
 @contextmanager
-def _bytes_progress(*, shown: bool) -> Iterator[Progress | None]:
+def _bytes_progress(*, shown: bool) -> Iterator[BytesProgress | None]:
     """A bar on stderr that counts bytes; nothing where stderr is no terminal."""
     if not shown or not sys.stderr.isatty():
         yield None

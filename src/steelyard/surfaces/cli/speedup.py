@@ -1,16 +1,20 @@
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, fields
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.prices import DEFAULT_BOOK
-from steelyard.surfaces.cli._options import SHOWING, Csv, OnePath, Paths, PricesOption, ProfileOption, Showing
+from steelyard.surfaces.cli._options import OnePath, Paths, Typed, typed
+from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings
-from steelyard.workflow import DEFAULT_PROFILE, SpeedupResult, TaskFiles, agent_files, speedup as weigh
+from steelyard.workflow import SpeedupOptions, TaskFiles, agent_files, speedup as weigh
+
+if TYPE_CHECKING:
+    from steelyard.results import SpeedupResult
+
+DEFAULTS = typed(SpeedupOptions)()
 
 
 @Parameter(name="*", negative="")
@@ -71,59 +75,33 @@ def speedup(
     /,
     *,
     one_task: OneTask = ONE_TASK,
-    profile: ProfileOption = DEFAULT_PROFILE,
-    agent_only: Annotated[
-        Literal["drop", "baseline", "worst"] | None,
-        Parameter(help="What a benchmark that fails only under the agent counts as."),
-    ] = None,
-    interval: Annotated[
-        Literal["order", "bootstrap"] | None, Parameter(help="How intervals of speedups are made.")
-    ] = None,
-    verdict: Annotated[
-        Literal["interval", "asv"] | None, Parameter(help="Who decides what is faster or slower.")
-    ] = None,
-    prices: PricesOption = DEFAULT_BOOK,
-    no_intervals: Annotated[bool, Parameter(help="Only the figures, not how sure they are.", negative="")] = False,
+    options: Typed[SpeedupOptions] = DEFAULTS,
     benchmarks: Annotated[bool, Parameter(help="With --csv, one line a benchmark.", negative="")] = False,
-    csv: Csv = False,
-    showing: Showing = SHOWING,
+    output: Output = OUTPUT,
 ) -> int:
     """Weigh code made faster: agents against no change and against an expert.
 
     Example: steelyard speedup --nop nop.json --oracle expert.json --agent openhands:gpt-5=agent.json
     """
-    if showing.json and csv:
-        raise UsageError("--json and --csv exclude each other")
-    if benchmarks and not csv:
+    output.check()
+    if benchmarks and not output.csv:
         raise UsageError("--benchmarks is for --csv: one line a benchmark", hint="--json always lists them")
-    if no_intervals and (interval or verdict):
-        unused = "interval" if interval else "verdict"
-        raise UsageError(f"--{unused} says how sure the figures are, which --no-intervals leaves out")
     if inputs:
         one_task.refuse_beside_inputs()
-    overrides = {"agent_only_failures": agent_only, "interval_method": interval, "verdict": verdict}
-    result = weigh(
-        inputs or one_task.files(), profile=profile, intervals=not no_intervals, prices=prices, overrides=overrides
+    result = weigh(inputs or one_task.files(), options=options)
+    output.give(
+        result, lambda: _show(result), rows=lambda: result.to_dicts(benchmarks=benchmarks), json_text=result.to_json
     )
-    _show(result, json=showing.json, csv=csv, benchmarks=benchmarks)
-    if not showing.quiet:
+    if not output.quiet:
         print_findings(result.findings)
-    return showing.status(result.rejected, useless=not result.usable)
+    return output.status(result.rejected_count, useless=not result.usable)
 
 
-def _show(result: SpeedupResult, *, json: bool, csv: bool, benchmarks: bool) -> None:
-    if json:
-        sys.stdout.write(result.to_json() + "\n")
-        return
-    shape = result.to_dict()
-    from steelyard.reports import benchmark_tree, speedup_csv, speedup_tables  # brings rich
+def _show(result: SpeedupResult) -> None:
+    from steelyard.reports import benchmark_tree, speedup_table  # brings rich
 
-    if csv:
-        print(speedup_csv(shape, benchmarks=benchmarks), end="")
-        return
     terminal = console()
-    for table in speedup_tables(shape):
-        terminal.print(table)
-    if not result.many:
-        for key, root in result.trees():
-            terminal.print(benchmark_tree(key, root))
+    terminal.print(speedup_table(result))
+    for attempt in result.attempts:
+        if attempt.tree is not None:
+            terminal.print(benchmark_tree(attempt.agent, attempt.tree))

@@ -1,0 +1,91 @@
+"""What comes out of a verb: tables for people, `--json`, `--csv`, or a file whose ending says how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+from steelyard.reports import RESULT_ENDINGS, check_file, csv_text, writing
+from steelyard.surfaces.cli._options import Csv, Json, OnePath, Quiet, SkipBad
+from steelyard.surfaces.cli._print import print_json
+
+if TYPE_CHECKING:
+    from steelyard.results import Result, Row
+
+MARKDOWN = ".md"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """How a command speaks and ends."""
+
+    json: Json = False
+    skip_bad: SkipBad = False
+    quiet: Quiet = False
+
+    def status(self, rejected: int, *, useless: bool = False) -> int:
+        """The exit status: 1 when nothing came of it, or when records were set aside and that was not allowed."""
+        return 1 if useless or (rejected and not self.skip_bad) else 0
+
+
+SHOWING = Showing()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Output(Showing):
+    """How a command with a result speaks and ends, and where its result goes."""
+
+    csv: Csv = False
+    out: Annotated[OnePath | None, Parameter(help=f"Write the result to this file: {', '.join(RESULT_ENDINGS)}.")] = (
+        None
+    )
+
+    def check(self, *, markdown: bool = False) -> None:
+        """Refuses what cannot go together or be written, before the work begins."""
+        check_printed(json=self.json, csv=self.csv)
+        if self.out is not None:
+            check_file(self.out, endings=(*RESULT_ENDINGS, *([MARKDOWN] if markdown else [])))
+
+    def give(
+        self,
+        result: Result,
+        show: Callable[[], None],
+        *,
+        always_show: bool = False,
+        markdown: Callable[[], str] | None = None,
+        rows: Callable[[], list[Row]] | None = None,
+        json_text: Callable[[], str] | None = None,
+    ) -> None:
+        """Write the file, and print what was asked for; tables where nothing else was.
+
+        `rows` are printed by `--csv` where they are others than the result's own, and `json_text` by `--json` where the
+        result writes itself faster.
+        """
+        if self.out is not None and markdown is not None and self.out.suffix.lower() == MARKDOWN:
+            with writing(self.out):
+                self.out.write_text(markdown(), "utf-8")
+        elif self.out is not None:
+            result.save(self.out)
+        if self.json and json_text is not None:
+            print(json_text())
+        elif self.json:
+            print_json(result.to_dict())
+        elif self.csv:
+            print(csv_text((rows or result.to_dicts)()), end="")
+        elif self.out is None or always_show:
+            show()
+
+
+OUTPUT = Output()
+
+
+def check_printed(*, json: bool, csv: bool) -> None:
+    """Refuses two forms at once."""
+    if json and csv:
+        raise UsageError("--json and --csv exclude each other")

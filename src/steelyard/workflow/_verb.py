@@ -1,0 +1,121 @@
+"""How a verb is called: with the fields of its options as keywords, or with an options object."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache, wraps
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.workflow._opening_runs import Progress
+from steelyard.workflow._renamed import renamed_keyword
+
+P = ParamSpec("P")
+Input = TypeVar("Input")
+Input_contra = TypeVar("Input_contra", contravariant=True)
+Options = TypeVar("Options")
+Options_contra = TypeVar("Options_contra", contravariant=True)
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Verb(Protocol[Input_contra, P, Options_contra, Result_co]):
+    """A verb: `verb(runs, by=["tier"])`, or `verb(runs, options=Options(by=["tier"]))`."""
+
+    @overload
+    def __call__(self, runs: Input_contra, /, *args: P.args, **kwargs: P.kwargs) -> Result_co: ...
+
+    @overload
+    def __call__(
+        self, runs: Input_contra, /, *, options: Options_contra, progress: Progress | None = None
+    ) -> Result_co: ...
+
+
+def verb(
+    options: Callable[P, Options],
+) -> Callable[[Callable[[Input, Options, Progress | None], Result]], Verb[Input, P, Options, Result]]:
+    """Makes a verb of a function that takes an options object: its fields become keywords of the call."""
+
+    def decorate(work: Callable[[Input, Options, Progress | None], Result]) -> Verb[Input, P, Options, Result]:
+        name, kind = work.__name__, cast("type[Options]", options)
+        first = next(iter(inspect.signature(work).parameters))
+
+        @wraps(work)
+        def call(*given: Any, **keywords: Any) -> Result:  # Any: the static types stand in `Verb`
+            progress = keywords.pop("progress", None)
+            chosen = keywords.pop("options", None)
+            runs = (keywords.pop(first),) if first in keywords else given[:1]
+            if not runs:
+                raise UsageError(f"{name} needs {first}")
+            if chosen is not None and (keywords or given[1:]):
+                raise UsageError(f"{name} takes options= or single options, not both")
+            return work(
+                runs[0], _made(kind, name, given[len(runs) :], keywords) if chosen is None else chosen, progress
+            )
+
+        call.__signature__ = _signature(first, kind)  # type: ignore[attr-defined] # inspect reads it from there
+        call.__doc__ = f"{inspect.cleandoc(work.__doc__ or '')}\n\n{_listed(kind)}"
+        return cast("Verb[Input, P, Options, Result]", call)
+
+    return decorate
+
+
+def _made(kind: type[Options], name: str, given: tuple[Any, ...], keywords: dict[str, Any]) -> Options:
+    """The options of a call; a keyword that is none is answered with the one of today, or the nearest."""
+    known = [field.name for field in fields(cast("Any", kind))]
+    for keyword in keywords:
+        if keyword not in known:
+            renamed = renamed_keyword(name, keyword)
+            raise renamed.error() if renamed else UnknownName(f"option of {name}", keyword, known)
+    try:
+        inspect.signature(kind).bind(*given, **keywords)
+    except TypeError as error:
+        raise UsageError(f"{name}: {error}") from error
+    return kind(*given, **keywords)
+
+
+def _signature(first: str, kind: type[Any]) -> inspect.Signature:
+    runs = inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    whole = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{kind.__name__}")
+    return inspect.Signature([runs, *inspect.signature(kind).parameters.values(), whole])
+
+
+def _listed(kind: type[Any]) -> str:
+    return "Options:\n" + "\n".join(f"    {name}: {sentence}" for name, sentence in field_sentences(kind).items())
+
+
+def field_sentences(options: type[Any]) -> dict[str, str]:
+    """The sentence under each field of an options class, in the order of its fields."""
+    found: dict[str, str] = {}
+    for base in options.__mro__:
+        found = _sentences(base) | found
+    return {field.name: found[field.name] for field in fields(options)}
+
+
+def _sentences(base: type[Any]) -> dict[str, str]:
+    """The sentences that stand under the fields of the class itself."""
+    return _sentences_by_class(base.__module__).get(base.__name__, {})
+
+
+@cache
+def _sentences_by_class(module: str) -> dict[str, dict[str, str]]:
+    if module == "builtins":
+        return {}
+    classes = ast.parse(inspect.getsource(sys.modules[module])).body
+    return {
+        node.name: {
+            field.target.id: " ".join(text.value.value.split())
+            for field, text in zip(node.body, node.body[1:], strict=False)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        }
+        for node in classes
+        if isinstance(node, ast.ClassDef)
+    }

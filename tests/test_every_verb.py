@@ -1,0 +1,280 @@
+"""Laws of every verb: one options class, and the same names and defaults in it, in Python and on the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cyclopts import App
+
+import steelyard as sy
+from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.results import GroupsExplanation
+from steelyard.surfaces.cli import build_app, run
+from steelyard.workflow import OWN_DEFAULT, RENAMED, RunReading, field_sentences
+
+VERBS: dict[str, type[Any]] = {
+    "read": sy.ReadOptions,
+    "measure": sy.MeasureOptions,
+    "compare": sy.CompareOptions,
+    "rank": sy.RankOptions,
+    "gate": sy.GateOptions,
+    "judges": sy.JudgesOptions,
+    "explain": sy.ExplainOptions,
+    "repeat": sy.RepeatOptions,
+    "speedup": sy.SpeedupOptions,
+}
+OVER_RUNS = [name for name in VERBS if name not in ("repeat", "speedup")]
+WITH_TABLES = [name for name in VERBS if name != "explain"]
+SURFACE = {"json", "csv", "out", "skip_bad", "quiet"}
+"""How a command prints and ends: no options of the verb."""
+COMMAND_ONLY = {
+    "measure": {"all"},
+    "gate": {"summary"},
+    "repeat": {"samples", "no_store"},
+    "speedup": {"benchmarks", *(field.name for field in dataclasses.fields(sy.TaskFiles)), "agent", "log"},
+}
+"""What else only a command takes: how much it shows, and inputs that Python is handed as values."""
+APP = build_app()
+
+
+def declared(options: type[Any]) -> dict[str, object]:
+    """The fields of an options class with their defaults."""
+    return {field.name: field.default for field in dataclasses.fields(options)}
+
+
+def in_python(verb: str) -> dict[str, object]:
+    """The keywords of the Python function with their defaults."""
+    _, *others, whole = inspect.signature(getattr(sy, verb)).parameters.values()
+    assert whole.name == "options"
+    missing = dataclasses.MISSING
+    return {one.name: missing if one.default is inspect.Parameter.empty else one.default for one in others}
+
+
+def on_command_line(app: App, verb: str) -> dict[str, object]:
+    """The options of the command with their defaults, those of printing left out; positional arguments too."""
+    found: dict[str, object] = {}
+    for argument in app[verb].assemble_argument_collection(parse_docstring=False):
+        name = argument.name.removeprefix("--").replace("-", "_").lower()
+        if (
+            name != "*"
+            and argument.parameter.parse is not False
+            and name not in SURFACE | COMMAND_ONLY.get(verb, set())
+        ):
+            missing = argument.field_info.default is argument.field_info.empty
+            found[name] = dataclasses.MISSING if missing else argument.field_info.default
+    return found
+
+
+def breaches(verb: str, options: type[Any], app: App = APP) -> Iterator[str]:
+    """Where the three differ."""
+    fields = declared(options)
+    if in_python(verb) != fields:
+        yield f"the Python function takes {in_python(verb)}"
+    own = {field.name for field in dataclasses.fields(options) if OWN_DEFAULT in field.metadata}
+    typed = on_command_line(app, verb)
+    inputs = [name for name in typed if name in ("files", "paths", "file", "inputs")]
+    typed = {name: default for name, default in typed.items() if name not in inputs}
+    if len(inputs) != 1:
+        yield f"the command takes its input as {inputs}"
+    if set(typed) != set(fields):
+        yield f"the command has {sorted(set(typed) ^ set(fields))} more or less"
+    for name in (set(typed) & set(fields)) - own:
+        if typed[name] != fields[name]:
+            yield f"the command's default of {name} is {typed[name]!r}"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_options_python_and_command_line_say_the_same(verb: str) -> None:
+    assert not list(breaches(verb, VERBS[verb]))
+
+
+def test_the_law_can_fail() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Longer(sy.JudgesOptions):
+        weight_by: str = "runs"
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Surer(sy.JudgesOptions):
+        confidence: float = 0.99
+
+    assert [told[:19] for told in breaches("judges", Longer)] == ["the Python function", "the command has ['w"]
+    assert [told[-29:] for told in breaches("judges", Surer)][1:] == ["default of confidence is 0.95"]
+
+
+@pytest.mark.parametrize("verb", OVER_RUNS)
+def test_runs_are_chosen_with_the_same_words(verb: str) -> None:
+    assert {"where", "since", "until"} <= set(declared(VERBS[verb]))
+
+
+@pytest.mark.parametrize("verb", WITH_TABLES)
+def test_every_result_with_tables_comes_out_in_the_same_ways(verb: str) -> None:
+    names = {argument.name for argument in APP[verb].assemble_argument_collection(parse_docstring=False)}
+    assert {"--json", "--csv", "--out"} <= names
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_field_has_its_sentence_in_help_and_on_the_command_line(verb: str) -> None:
+    sentences = field_sentences(VERBS[verb])
+    assert all(sentence.endswith((".", "...")) for sentence in sentences.values())
+    assert all(f"{name}: {sentence}" in getattr(sy, verb).__doc__ for name, sentence in sentences.items())
+    helps = {
+        argument.name: argument.parameter.help
+        for argument in APP[verb].assemble_argument_collection(parse_docstring=False)
+    }
+    for field in dataclasses.fields(VERBS[verb]):
+        if field.kw_only and OWN_DEFAULT not in field.metadata:
+            assert helps[f"--{field.name.replace('_', '-')}"] == sentences[field.name]
+
+
+def _commands(app: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
+    for name in app:
+        if not name.startswith("-"):
+            yield from _commands(app[name], (*words, name))
+    if words and app.default_command is not None:
+        yield words, app
+
+
+@pytest.mark.parametrize(("words", "app"), [pytest.param(*each, id=" ".join(each[0])) for each in _commands(APP)])
+def test_every_command_shows_an_example_of_itself(words: tuple[str, ...], app: App) -> None:
+    assert f"Example: steelyard {' '.join(words)}" in (app.default_command.__doc__ or "")
+
+
+def test_options_can_be_handed_over_whole_but_not_beside_single_ones() -> None:
+    runs = list(sy.demo_runs())
+    options = sy.MeasureOptions(by=["tier"], confidence=0.9, interval="auto")
+    whole = sy.measure(runs, options=options)
+    assert whole.to_dict() == sy.measure(runs, by=["tier"], confidence=0.9, interval="auto").to_dict()
+    with pytest.raises(UsageError, match="not both"):
+        sy.measure(runs, options=options, by=["tier"])  # type: ignore[call-overload]
+
+
+def test_an_unknown_keyword_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match=r"option of measure.*confidense") as told:
+        sy.measure(sy.demo_runs(), confidense=0.9)
+    assert told.value.nearest == "confidence"
+    with pytest.raises(UsageError, match="'b'"):
+        sy.compare(sy.demo_runs(), a="tier=T0")
+
+
+KEYWORDS = [renamed for renamed in RENAMED if renamed.old.endswith("=")]
+WORDS = [renamed for renamed in RENAMED if not renamed.old.endswith("=")]
+
+
+@pytest.mark.parametrize("renamed", KEYWORDS, ids=lambda renamed: renamed.before)
+def test_an_old_keyword_names_the_new_one(renamed: Any) -> None:
+    with pytest.raises(UsageError) as told:
+        getattr(sy, renamed.verb)(sy.demo_runs(), **{renamed.old[:-1]: 0.9})
+    assert renamed.new in told.value.message
+    assert renamed.old[:-1] not in declared(VERBS[renamed.verb])
+
+
+@pytest.mark.parametrize("renamed", WORDS, ids=lambda renamed: renamed.before)
+def test_an_old_word_names_the_new_one(renamed: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    old = [renamed.old] if renamed.old else []
+    for value in (["0.9"], []) if old and not renamed.takes_value else (["logs"],):
+        assert run([*renamed.verb.split(), "runs.jsonl", *old, *value]) == 2
+        assert f"{renamed.before} is now {renamed.new}" in capsys.readouterr().err
+    if old:
+        assert run([*renamed.verb.split(), "runs.jsonl", f"{renamed.old}=0.9"]) == 2
+        assert renamed.new in capsys.readouterr().err
+
+
+def test_a_flag_of_today_is_not_taken_for_the_option_of_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    experiment = str(Path(__file__).parent / "samples" / "repeatability" / "clamp_experiment.json")
+    for words in (["--csv", experiment], [experiment, "--csv"], [experiment, "--csv", "--quiet"]):
+        assert run(["repeat", *words, "--no-store", "--no-repair"]) == 0
+        assert capsys.readouterr().out.startswith("prompt,")
+
+
+def test_upgrading_lists_every_word_that_changed() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "upgrading.md").read_text(encoding="utf-8")
+    for renamed in RENAMED:
+        assert f"| `{renamed.before}` | `{renamed.new}` |" in page
+
+
+def _runs() -> list[dict[str, Any]]:
+    day = "2026-01-31"
+    times = [f"{day}T00:00:00Z", f"{day}T12:00:00Z", f"{day}T23:59:59.999999Z", "2026-02-01T00:00:00Z", None]
+    keys = [("a", "T0"), ("a", "T1"), ("b", "T0"), ("b", "T1"), (None, "T0")]
+    return [
+        {"id": f"r{place}", "task": "t", "tier": tier, "passed": True}
+        | ({"agent": agent} if agent else {})
+        | ({"started_at": time} if time else {})
+        for place, ((agent, tier), time) in enumerate(zip(keys, times, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count"),
+    [
+        ({}, 5),
+        ({"where": "agent=a"}, 2),
+        ({"where": "agent!=a"}, 3),  # nothing says that the run without an agent is a's
+        ({"where": ["agent=a", "tier!=T0"]}, 1),
+        ({"where": {"agent": "b", "tier": "T1"}}, 1),
+        ({"where": "agent=b,tier=T1"}, 1),
+        ({"until": "2026-01-31"}, 3),  # the whole day
+        ({"until": "2026-01-31T12:00:00Z"}, 1),  # before noon
+        ({"since": "2026-02-01"}, 1),
+        ({"since": "2026-01-31", "until": "2026-01-31", "where": "agent=b"}, 1),
+    ],
+)
+def test_the_same_runs_are_chosen_everywhere(chosen: dict[str, Any], count: int, tmp_path: Path) -> None:
+    records = _runs()
+    assert sy.read(records, **chosen).n == count
+    assert sy.read(sy.read(records), **chosen).n == count
+    assert sy.measure(records, **chosen).n == count
+    explained = sy.explain(records, "pass_rate", by=["tier"], **chosen)
+    assert isinstance(explained, GroupsExplanation)
+    assert explained.result.n == count
+    file = tmp_path / "runs.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    assert len(list(RunReading([file], options=sy.ReadOptions(**chosen)))) == count
+
+
+@pytest.mark.parametrize("verb", ["read", "measure", "judges"])
+def test_a_value_that_no_run_has_is_answered_with_the_nearest(verb: str) -> None:
+    with pytest.raises(UnknownName) as told:
+        getattr(sy, verb)(sy.demo_runs(), where="tier=T9")
+    assert told.value.nearest is not None
+    with pytest.raises(UsageError, match="together"):
+        getattr(sy, verb)(sy.demo_runs(), where="tier=T0,tier!=T0")
+    left_out = getattr(sy, verb)(sy.demo_runs(), where="tier!=T9")
+    findings = left_out.all_findings if verb == "measure" else left_out.findings
+    assert "where_unmatched" in [finding.code for finding in findings]
+
+
+def test_limits_of_time_that_leave_no_run_are_an_error() -> None:
+    for verb in (sy.measure, sy.judges):
+        with pytest.raises(NothingUsable, match="outside the asked-for time"):
+            verb(_runs(), since="2027-01-01")  # type: ignore[operator]
+    with pytest.raises(UsageError, match="before --since"):
+        sy.measure(_runs(), since="2026-02-02", until="2026-02-01")
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv", ".parquet"])
+@pytest.mark.parametrize("verb", ["measure", "rank", "judges"])
+def test_a_result_is_written_as_the_ending_says(verb: str, ending: str, tmp_path: Path) -> None:
+    file, out = tmp_path / "runs.jsonl", tmp_path / f"result{ending}"
+    assert run(["demo", "--write", str(file)]) == 0
+    words = [verb, str(file), "--quiet", *(["--by", "tier"] if verb != "judges" else [])]
+    assert run([*words, "--out", str(out)]) == 0
+    assert out.stat().st_size > 0
+    assert run([*words, "--out", str(tmp_path / "result.txt")]) == 2
+
+
+def test_a_gate_is_written_as_markdown_too(tmp_path: Path) -> None:
+    file, out = tmp_path / "runs.jsonl", tmp_path / "gate.md"
+    assert run(["demo", "--write", str(file)]) == 0
+    rule = ["--rule", "pass_rate >= -1"]
+    assert run(["gate", str(file), "--baseline", str(file), *rule, "--out", str(out), "--quiet"]) == 0
+    assert "Steelyard gate: holds" in out.read_text(encoding="utf-8")
