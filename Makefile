@@ -1,17 +1,25 @@
-# Every target makes the virtual environment it needs. PYTHON chooses the interpreter (3.11 or newer).
+# Every target makes the virtual environment it needs. PYTHON chooses the interpreter (3.11 or newer), VENV the folder.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= auto
+PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres check docs bench long lock clean
+.PHONY: help same-python demo test test-postgres test-pythons check docs bench long lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(STAMP): requirements/dev.lock pyproject.toml
+# Whoever names an interpreter must not get the results of another that the environment was made with.
+same-python:
+ifneq ($(origin PYTHON),file)
+	@test ! -x $(BIN)/python || test "$$($(BIN)/python -c '$(PYTHON_VERSION)')" = "$$($(PYTHON) -c '$(PYTHON_VERSION)')" || { \
+		echo "$(VENV) was not made with $(PYTHON): run make clean first, or keep both with VENV=.venv-3.X" >&2; exit 1; }
+endif
+
+$(STAMP): requirements/dev.lock pyproject.toml | same-python
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "steelyard needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
@@ -26,6 +34,9 @@ test: $(STAMP) ## set everything up and run the tests
 
 test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL that is installed, started and removed again
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/arena
+
+test-pythons: $(STAMP) ## the tests on every other supported Python that is found, each in an environment of its own
+	MAKE="$(MAKE)" scripts/pythons.sh $$($(BIN)/python -c '$(PYTHON_VERSION)')
 
 check: $(STAMP) ## lint, types, and generated documentation up to date
 	$(BIN)/ruff check .
@@ -46,5 +57,5 @@ long: $(STAMP) ## what takes longer than a contributor waits: simulations, fuzzi
 lock: ## resolve the dependencies again into requirements/dev.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock
 
-clean: ## remove the virtual environment and what the tools left
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+clean: ## remove the virtual environments and what the tools left
+	rm -rf $(VENV) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,10 +11,24 @@ from processes import alive
 from steelyard import sandbox
 from steelyard.errors import NoIsolation, UsageError
 from steelyard.sandbox import Isolation, Limits, SandboxResult
+from steelyard.sandbox._isolation import LAUNCHER, base_python
 from steelyard.sandbox._resource_watch import ResourceUsage, measured
 
 # The clock is generous: a busy machine must not be taken for a lazy command.
 TIGHT = Limits(wall_seconds=30, cpu_seconds=1, memory_bytes=200 << 20, output_bytes=64 << 10)
+
+BECOMING = """
+import sys
+
+def refuse(event, arguments):
+    if event == "import":
+        raise ImportError(arguments[0])
+
+launcher = {"__name__": "launcher"}
+exec(open(sys.argv[1]).read(), launcher)
+sys.addaudithook(refuse)
+launcher["_execute"](["echo", "done"], {"PATH": "/nowhere:/usr/bin:/bin"})
+"""
 
 
 def python(code: str, isolation: Isolation, limits: Limits = TIGHT) -> SandboxResult:
@@ -65,6 +80,18 @@ def test_a_command_that_does_not_exist_did_not_start(isolation: Isolation) -> No
     result = sandbox.run(["/no/such/program"], isolation=isolation)
     assert result.start_error is not None
     assert not result.ok
+
+
+def test_a_command_is_found_by_its_name(isolation: Isolation) -> None:
+    assert sandbox.run(["echo", "found"], isolation=isolation).stdout == b"found\n"
+    assert sandbox.run(["no-such-program"], isolation=isolation).ending.endswith(
+        "No such file or directory: 'no-such-program'"
+    )
+
+
+def test_becoming_the_command_imports_nothing() -> None:
+    done = subprocess.run([base_python(), "-I", "-S", "-c", BECOMING, LAUNCHER], capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (b"done\n", b"")
 
 
 def test_an_endless_loop_ends_at_the_processor_limit(isolation: Isolation) -> None:

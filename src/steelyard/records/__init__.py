@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING
 from steelyard._doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.records._allowed_values import (
+        MOST as MOST,
+        MOST_NAME_BYTES as MOST_NAME_BYTES,
+        endless_number as endless_number,
+        is_storable as is_storable,
+        is_too_long as is_too_long,
+    )
     from steelyard.records._canon_record import (
         Canon as Canon,
     )
@@ -40,10 +47,6 @@ if TYPE_CHECKING:
         finding_dict as finding_dict,
         set_aside_findings as set_aside_findings,
     )
-    from steelyard.records._finite_numbers import (
-        MOST as MOST,
-        endless_number as endless_number,
-    )
     from steelyard.records._identity import (
         RunIds as RunIds,
         id_conflict as id_conflict,
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
         as_utc as as_utc,
         iso as iso,
         microseconds_of as microseconds_of,
+        now_microseconds as now_microseconds,
     )
     from steelyard.records._own_keys import (
         own_cell as own_cell,
@@ -94,10 +98,15 @@ if TYPE_CHECKING:
         Usage as Usage,
         add_usage as add_usage,
     )
-    from steelyard.records._storable_text import (
-        MOST_NAME_BYTES as MOST_NAME_BYTES,
-        is_storable as is_storable,
-        is_too_long as is_too_long,
+    from steelyard.records._run_choice import (
+        Chosen as Chosen,
+        KeyCondition as KeyCondition,
+        RunChoice as RunChoice,
+        RunChooser as RunChooser,
+        conditions_of as conditions_of,
+        none_together as none_together,
+        outside_findings as outside_findings,
+        unmet as unmet,
     )
     from steelyard.records._submission import (
         Submission as Submission,
@@ -106,6 +115,9 @@ if TYPE_CHECKING:
         decode_submission as decode_submission,
         submission_digest as submission_digest,
         submission_from_run as submission_from_run,
+    )
+    from steelyard.records._sums import (
+        sum_in_order as sum_in_order,
     )
     from steelyard.records._task import (
         WEIGHTS_TOLERANCE as WEIGHTS_TOLERANCE,

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from steelyard.errors import nearest
-from steelyard.records._finite_numbers import endless_number
+from steelyard.records._allowed_values import endless_number
 from steelyard.records._known_fields import fields_at
 from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run
 

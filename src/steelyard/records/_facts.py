@@ -26,6 +26,7 @@ from steelyard.records._run import (
     Usage,
     add_usage,
 )
+from steelyard.records._sums import sum_in_order
 
 Kind = Literal["text", "flag", "count", "amount"]
 
@@ -81,13 +82,13 @@ def _judgments(judgments: tuple[Judgment, ...]) -> tuple[Any, ...]:
     ]
     costs = [judgment.cost_usd for judgment in judgments if judgment.cost_usd is not None]
     return (
-        sum(sorted(scores)) / len(scores) if scores else None,
+        sum_in_order(sorted(scores)) / len(scores) if scores else None,
         len(votes),
         sum(1 for passed, _ in votes if passed),
         min((score for passed, score in votes if passed), default=None),
         max((score for passed, score in votes if not passed), default=None),
         max(errors, default=None),
-        sum(sorted(costs)) if costs else None,
+        sum_in_order(sorted(costs)) if costs else None,
     )
 
 
@@ -137,15 +138,20 @@ def _steps(steps: Steps) -> tuple[Any, ...]:
         return (None,) * 4
     achieved = set(steps.achieved)
     reached = [step.weight for step in steps.expected if step.id in achieved]
-    return sum(reached), sum(step.weight for step in steps.expected), len(reached), len(steps.expected)
+    return (
+        sum_in_order(reached),
+        sum_in_order(step.weight for step in steps.expected),
+        len(reached),
+        len(steps.expected),
+    )
 
 
 def _actions(actions: tuple[Action, ...]) -> tuple[Any, ...]:
     if not actions:
         return (None,) * 4
     return (
-        sum(action.goal_alignment * action.weight for action in actions),
-        sum(action.weight for action in actions),
+        sum_in_order(action.goal_alignment * action.weight for action in actions),
+        sum_in_order(action.weight for action in actions),
         sum(1 for action in actions if action.goal_alignment >= ALIGNED_FROM),
         len(actions),
     )

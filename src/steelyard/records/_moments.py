@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 DAY = 86_400_000_000
 """Microseconds."""
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def now_microseconds() -> int:
+    """The present moment as stores keep it."""
+    return time.time_ns() // 1000
 
 
 def as_utc(moment: datetime) -> datetime:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from steelyard.records._moments import as_utc
+from steelyard.records._sums import sum_in_order
 from steelyard.records._tier_schemes import DEFAULT_SCHEME, tier_problem
 
 FORMAT_VERSION = 1
@@ -119,7 +120,7 @@ class Judgment(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.weighted_score is None and not self.criteria:
             raise ValueError("a judgment needs weighted_score or criteria")
-        if self.criteria and sum(line.weight for line in self.criteria) <= 0:
+        if self.criteria and sum_in_order(line.weight for line in self.criteria) <= 0:
             raise ValueError("the weights of a judgment's criteria add up to 0")
 
     @property
@@ -127,8 +128,8 @@ class Judgment(Record, frozen=True, kw_only=True):
         """The weighted mean of achieved / max over the criteria; None without criteria."""
         if not self.criteria:
             return None
-        weight = sum(line.weight for line in self.criteria)
-        return sum(line.weight * (line.achieved / line.max) for line in self.criteria) / weight
+        weight = sum_in_order(line.weight for line in self.criteria)
+        return sum_in_order(line.weight * (line.achieved / line.max) for line in self.criteria) / weight
 
     @property
     def score(self) -> float:

@@ -11,12 +11,11 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
+from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, is_storable, is_too_long
 from steelyard.records._decoding import Refused
-from steelyard.records._finite_numbers import MOST
 from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
 from steelyard.records._run import Judgment, Name, Record, Run
-from steelyard.records._storable_text import MOST_NAME_BYTES, is_storable, is_too_long
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -111,7 +112,25 @@ def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
-    os.execvpe(command[0], command, spec["env"])  # noqa: S606 - a command line, never a shell string
+    _execute(command, spec["env"])
+
+
+def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
+    """Become the command, looked for along PATH as a shell would; the first error that says more than "not there".
+
+    os.execvpe may import a module as it looks (3.13 does), and the standard library may be closed to the command's uid.
+    """
+    name = command[0]
+    places = [name] if "/" in name else [f"{folder}/{name}" for folder in environment["PATH"].split(":")]
+    problem: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    for place in places:
+        try:
+            os.execve(place, command, environment)  # noqa: S606 - a command line, never a shell string
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            problem = error if isinstance(problem, FileNotFoundError) else problem
+    raise problem
 
 
 def _descendants(root: int) -> Iterator[int]:

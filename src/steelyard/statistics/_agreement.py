@@ -179,7 +179,9 @@ def cohens_kappa(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
     if not len(a):
         return None
     seen = float(np.mean(a == b))
-    chance = sum(float(np.mean(a == value)) * float(np.mean(b == value)) for value in np.unique([a, b]))
+    chance = 0.0
+    for value in np.unique([a, b]):  # not `sum`, whose last digits depend on the Python
+        chance += float(np.mean(a == value)) * float(np.mean(b == value))
     return (seen - chance) / (1 - chance) if chance < 1 else None
 
 

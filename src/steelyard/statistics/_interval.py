@@ -54,7 +54,7 @@ class Interval:
 
     def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
         """The shape of `--json`; draws are left out where there were none."""
-        shape = {name: getattr(self, name) for name in self.__slots__}
+        shape = {"confidence" if name == "level" else name: getattr(self, name) for name in self.__slots__}
         optional = ("seed", "resamples", "reason")
         return {name: value for name, value in shape.items() if value is not None or name not in optional}
 
@@ -91,7 +91,8 @@ def check_level(level: float) -> float:
     """The level itself; refused unless it lies between 0 and 1."""
     if not 0 < level < 1:
         share = level / 100 if 1 < level < 100 else LEVEL
-        raise UsageError(f"a level of {level:g} is not a share between 0 and 1", hint=f"--level {share:g}")
+        message = f"a confidence level of {level:g} is not a share between 0 and 1"
+        raise UsageError(message, hint=f"--confidence {share:g}")
     return level
 
 

@@ -1,0 +1,186 @@
+"""The choice of runs by key, value and time: what `--where`, `--since` and `--until` say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
+from steelyard.records._findings import Finding
+from steelyard.records._moments import as_utc
+
+if TYPE_CHECKING:
+    from steelyard.records._run import Run
+
+Chosen: TypeAlias = str | Mapping[str, str]
+"""What chooses runs: `agent=X,model=Y`, or a dict of the same."""
+
+_PAIR = re.compile(r",(?=\s*\w+\s*!?=)")
+"""The comma before another `key=value`."""
+VALUES_LOOKED_AT = 2_000
+"""Among so many the nearest is looked for when no run has the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCondition:
+    """A value that a key of the run has, or does not have."""
+
+    key: str
+    value: str
+    equal: bool = True
+
+    def holds(self, run: Run) -> bool:
+        """Whether it holds of the run; a run without a value has no value that it could equal."""
+        return (key_of(run, self.key) == self.value) is self.equal
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """Which runs count: those of which every condition holds and whose time lies within the limits."""
+
+    conditions: tuple[KeyCondition, ...] = ()
+    since: datetime | None = None
+    """The earliest time."""
+    until: datetime | None = None
+    """The first time that is too late."""
+
+    def __bool__(self) -> bool:
+        return bool(self.conditions) or self.timed
+
+    @property
+    def timed(self) -> bool:
+        """Whether the time of a run matters."""
+        return self.since is not None or self.until is not None
+
+    def within(self, run: Run) -> bool:
+        """Whether the run's time lies within the limits; where there are some, a run without a time does not count."""
+        if not self.timed:
+            return True
+        moment = run.started_at or run.ended_at
+        if moment is None:
+            return False
+        at = as_utc(moment)
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+
+class RunChooser:
+    """Chooses among runs that come one after another, and tells in the end what the choice met with."""
+
+    def __init__(self, choice: RunChoice, *, where: str = "--where") -> None:
+        self._choice = choice
+        self._where = where
+        self._values: list[set[str]] = [set() for _ in choice.conditions]
+        self._matched = [False] * len(choice.conditions)
+        self._together = False
+        self.seen = 0
+        """How many runs came."""
+        self.outside = 0
+        """How many runs have the values but lie outside the limits of time."""
+
+    def keeps(self, run: Run) -> bool:
+        """Whether the run counts."""
+        self.seen += 1
+        held = True
+        for place, condition in enumerate(self._choice.conditions):
+            holds = condition.holds(run)
+            held &= holds
+            if holds is condition.equal:
+                self._matched[place] = True
+            elif len(self._values[place]) < VALUES_LOOKED_AT and (value := key_of(run, condition.key)) is not None:
+                self._values[place].add(value)
+        if not held:
+            return False
+        self._together = True
+        if self._choice.within(run):
+            return True
+        self.outside += 1
+        return False
+
+    def findings(self) -> list[Finding]:
+        """What is to be said when all runs have come; a value that no run has is refused with the nearest."""
+        if not self.seen:
+            return []
+        findings = [
+            unmet(condition, values, where=self._where)
+            for condition, values, matched in zip(self._choice.conditions, self._values, self._matched, strict=True)
+            if not matched
+        ]
+        if not self._together:
+            raise none_together(self._choice, where=self._where)
+        return findings + outside_findings(self.outside)
+
+
+def unmet(condition: KeyCondition, values: Iterable[str], *, where: str) -> Finding:
+    """The finding that no run has the value to leave out; a value to look for that no run has is an error."""
+    error = UnknownName(condition.key, condition.value, values, where=where)
+    if condition.equal:
+        raise error
+    message = f"{error.message}, so it leaves nothing out; {error.hint}"
+    return Finding(code="where_unmatched", message=message, where=where)
+
+
+def none_together(choice: RunChoice, *, where: str) -> UsageError:
+    """The error of conditions that hold, each of some run, but all of none."""
+    asked = ", ".join(
+        f"{'' if condition.equal else 'not '}{condition.key} {condition.value}" for condition in choice.conditions
+    )
+    together = " together" if len(choice.conditions) > 1 else ""
+    return UsageError(f"no run has {asked}{together}", where=where)
+
+
+def outside_findings(count: int) -> list[Finding]:
+    """How many runs the limits of time left out."""
+    if not count:
+        return []
+    runs = "1 run lies" if count == 1 else f"{count:,} runs lie"
+    message = f"{runs} outside the asked-for time, or without a time, and did not count"
+    return [Finding(code="outside_time", severity="info", message=message)]
+
+
+def key_of(run: Run, key: str) -> str | None:
+    """The run's value of a key to group by, as text."""
+    value = FACT_PARTS[key].get(run)
+    return None if value is None else str(value)
+
+
+def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[KeyCondition, ...]:
+    """`agent=X,model!=Y`, several of them, or mappings; every key is known, and a comma may stand in a value.
+
+    >>> conditions_of("agent=Smith, John,model!=Y", option="--where")
+    (KeyCondition(key='agent', value='Smith, John', equal=True), KeyCondition(key='model', value='Y', equal=False))
+    """
+    several = [given] if isinstance(given, (str, Mapping)) else given
+    conditions: list[KeyCondition] = []
+    for condition in (condition for chosen in several for condition in _each(chosen, option)):
+        if condition.key not in GROUP_KEYS:
+            raise UnknownName("key", condition.key, GROUP_KEYS, where=option)
+        if condition.equal and any(earlier.equal and earlier.key == condition.key for earlier in conditions):
+            raise UsageError(f"{option} names {condition.key!r} twice")
+        conditions.append(condition)
+    return tuple(conditions)
+
+
+def _each(chosen: Chosen, option: str) -> Iterator[KeyCondition]:
+    conditions = (
+        [KeyCondition(str(key), str(value)) for key, value in chosen.items()]
+        if isinstance(chosen, Mapping)
+        else [_condition(part, option) for part in _parts(chosen)]
+    )
+    if not conditions:
+        raise UsageError(f"{option} chooses nothing", hint=f"{option} agent=NAME,model=NAME")
+    yield from conditions
+
+
+def _parts(text: str) -> Iterable[str]:
+    return filter(None, (piece.strip(" ,") for piece in _PAIR.split(text)))
+
+
+def _condition(part: str, option: str) -> KeyCondition:
+    key, equals, value = part.partition("=")
+    if not equals or not value:
+        raise UsageError(f"{option} {part!r} is not KEY=VALUE", hint=f"{option} agent=NAME,model=NAME")
+    return KeyCondition(key.removesuffix("!").strip(), value.strip(), equal=not key.endswith("!"))
