@@ -1,0 +1,74 @@
+"""The files whose functions run on the way from a log to a measurement, and from a submission to its receipt.
+
+python scripts/walk.py            counts and lists both walks
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from inspect import CO_OPTIMIZED
+from io import StringIO
+from pathlib import Path
+from types import CodeType, FrameType
+
+import steelyard
+from steelyard.surfaces.cli import run
+
+ROOT = Path(steelyard.__file__).parent
+SAMPLES = Path(__file__).parent.parent / "tests" / "samples"
+
+
+def files_run(work: Callable[[], object]) -> list[str]:
+    """The project's files of which a function runs, in the order of their first call; no `__init__`, no import."""
+    seen: dict[str, None] = {}
+    codes: set[CodeType] = set()
+
+    def profile(frame: FrameType, event: str, _argument: object) -> None:
+        code = frame.f_code
+        if event == "call" and code not in codes:
+            codes.add(code)
+            is_function = code.co_flags & CO_OPTIMIZED  # the body of a module or a class is none
+            if is_function and code.co_filename.startswith(str(ROOT)):
+                seen.setdefault(Path(code.co_filename).relative_to(ROOT).as_posix())
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return [name for name in seen if not name.endswith("__init__.py")]
+
+
+def _quietly(*arguments: str) -> None:
+    with redirect_stdout(StringIO()):
+        status = run(list(arguments))
+    assert status == 0, f"steelyard {' '.join(arguments)} ended with {status}"
+
+
+def walks() -> dict[str, list[str]]:
+    """Both walks by name."""
+    log = next(path for path in SAMPLES.glob("*/claude-code/session.jsonl"))
+    arena = SAMPLES / "arena"
+    measured = files_run(lambda: _quietly("measure", str(log), "--json", "--quiet"))
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        _quietly("arena", "init")
+        _quietly("arena", "task", "add", str(arena / "tasks.toml"))
+        first = Path(folder, "first.jsonl")
+        first.write_text(
+            (arena / "submissions.jsonl").read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8"
+        )
+        submitted = files_run(lambda: _quietly("arena", "submit", str(first), "--json", "--quiet"))
+        os.chdir(ROOT)
+    return {"a Claude log to measure": measured, "an arena submission to its receipt": submitted}
+
+
+if __name__ == "__main__":
+    for title, files in walks().items():
+        print(f"{title}: {len(files)} files")
+        for name in files:
+            print(f"  {name}")
