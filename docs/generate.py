@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 
 from steelyard.demo import demo_runs
-from steelyard.formats import log_formats
+from steelyard.formats import all_formats
 from steelyard.metrics import Metric, catalog
 from steelyard.profiles import load_profile, shipped_profiles
 from steelyard.records import FACTS, Run
@@ -118,13 +118,16 @@ def formats_page() -> str:
         NOTE,
         "# Formats",
         "",
-        "What `steelyard read` recognizes, by content and not by name. [Reading logs](sources.md) says",
+        "What Steelyard recognizes, by content and not by name. [Reading logs](reading.md) explains how",
+        "`steelyard read` assembles runs and how sure each number is; formats that tell of timings are read by",
+        "`steelyard speedup` ([Speedup](speedup.md)). Formats of one family tell of the same sessions.",
         "",
+        "| format | tells of | family | what it is | what a run gets from it |",
+        "|---|---|---|---|---|",
     ]
-    lines[3] += " how runs are put together and how sure each number is."
-    lines += ["| format | what it is | what a run gets from it |", "|---|---|---|"]
-    for source in sorted(log_formats().values(), key=lambda one: one.name):
-        lines.append(f"| `{source.name}` | {source.title} | {', '.join(source.yields)} |")
+    for declared in sorted(all_formats().values(), key=lambda declared: declared.name):
+        names = f"| `{declared.name}` | {declared.tells} | {declared.family} "
+        lines.append(f"{names}| {declared.title} | {', '.join(declared.yields)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -15,11 +15,10 @@ from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import BadInput, NothingUsable, UnknownName, UsageError
 from steelyard.records import Judgment, Run
-from steelyard.workflow import DifferenceOptions
 
 
 def judged(result, metric="pass_rate", pair=0):
-    return next(one for one in result.pairs[pair].metrics if one.found.metric == metric)
+    return next(one for one in result.pairs[pair].metrics if one.difference.metric == metric)
 
 
 def singles(a: list[int], b: list[int]) -> list[Run]:
@@ -40,9 +39,9 @@ def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
         "y passes 5.0 points more than x on the same 80 tasks (67.5 % against 62.5 %), "
         "95 % interval -7.3 to 17.0: not shown; 948 tasks would be needed."
     )
-    assert (found.found.interval.method, found.found.test.method) == ("bonett-price", "mcnemar-exact")
-    assert len(found.found.gained) == 14
-    assert len(found.found.lost) == 10
+    assert (found.difference.interval.method, found.difference.test.method) == ("bonett-price", "mcnemar-exact")
+    assert len(found.difference.gained) == 14
+    assert len(found.difference.lost) == 10
 
 
 def test_a_clear_difference_is_called_better_and_worse_from_the_other_side() -> None:
@@ -51,8 +50,8 @@ def test_a_clear_difference_is_called_better_and_worse_from_the_other_side() -> 
     back = judged(sy.compare(runs, a="agent=good", b="agent=bad"))
     assert (forth.verdict, back.verdict) == ("better", "worse")
     assert forth.sentence.endswith("good is better.")
-    assert forth.found.value == pytest.approx(-back.found.value, abs=1e-12)
-    assert forth.found.interval.low == pytest.approx(-back.found.interval.high, abs=1e-12)
+    assert forth.difference.value == pytest.approx(-back.difference.value, abs=1e-12)
+    assert forth.difference.interval.low == pytest.approx(-back.difference.interval.high, abs=1e-12)
 
 
 def test_lower_cost_is_better() -> None:
@@ -69,20 +68,19 @@ def test_a_data_set_against_itself_is_never_better(attempts: int) -> None:
     result = sy.compare([*runs, *copies], a="agent=one", b="agent=two")
     assert len(result.pairs[0].metrics) == 5  # no durations
     for one in result.pairs[0].metrics:
-        assert one.found.value == 0
+        assert one.difference.value == 0
         assert one.verdict in ("no difference", "cannot be told")
-        assert one.found.test.p_value in (1.0, None)
+        assert one.difference.test.p_value in (1.0, None)
     itself = sy.compare(runs, a="agent=one", b="agent=one")
-    assert {one.found.value for one in itself.pairs[0].metrics} == {0.0}
+    assert {one.difference.value for one in itself.pairs[0].metrics} == {0.0}
     assert not any(one.verdict in ("better", "worse", "differs") for one in itself.pairs[0].metrics)
 
 
 def test_noise_is_seldom_called_a_difference() -> None:
     called = 0
-    quick = DifferenceOptions(resamples=500)
     for seed in range(60):
         runs = made_runs({"one": 0.5, "two": 0.5}, tasks=30, attempts=2, seed=seed)
-        found = judged(sy.compare(runs, a="agent=one", b="agent=two", metrics=["pass_rate"], options=quick))
+        found = judged(sy.compare(runs, a="agent=one", b="agent=two", metrics=["pass_rate"], resamples=500))
         called += found.verdict in ("better", "worse")
     assert called <= 9  # 3 expected of 60; more than 9 has a chance below one in a thousand
 
@@ -93,22 +91,21 @@ def test_only_common_tasks_count_and_the_others_are_told() -> None:
     result = sy.compare([*runs, extra], a="agent=x", b="agent=y", metrics=["pass_rate"])
     pair = result.pairs[0]
     assert (pair.coverage.common, pair.coverage.only_a, pair.coverage.only_b) == (2, ("t2", "t3"), ("t9",))
-    assert judged(result).found.tasks == 2
+    assert judged(result).difference.tasks == 2
 
 
 def test_tasks_count_the_same_however_often_they_were_tried() -> None:
     runs = singles([1, 0], [1, 1])
     runs += [Run(id=f"x-{i}", task="t0", agent="x", passed=True) for i in range(8)]
     # x: task means 1 and 0, so 0.5, although 9 of its 10 runs passed
-    assert judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"])).found.a == 0.5
+    assert judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"])).difference.a == 0.5
 
 
 def test_duplicated_attempts_do_not_make_it_surer() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=30)
     tenfold = [msgspec.structs.replace(run, id=f"{run.id}-{i}", attempt=i) for run in runs for i in range(10)]
-    asked = {"a": "agent=one", "b": "agent=two", "metrics": ["pass_rate"]}
-    student = DifferenceOptions(interval="paired-t")
-    once, often = (judged(sy.compare(some, options=student, **asked)).found.interval for some in (runs, tenfold))
+    asked = {"a": "agent=one", "b": "agent=two", "metrics": ["pass_rate"], "interval": "paired-t"}
+    once, often = (judged(sy.compare(some, **asked)).difference.interval for some in (runs, tenfold))
     assert (often.low, often.high) == pytest.approx((once.low, once.high), abs=1e-12)
 
 
@@ -145,21 +142,21 @@ def test_several_comparisons_share_the_error() -> None:
     alone = sy.compare(runs, a="agent=base", b="agent=b1", metrics=["pass_rate"])
     several = sy.compare(runs, a="agent=base", b=["agent=b1", "agent=b2", "agent=b3"], metrics=["pass_rate"])
     assert several.comparisons == 3
-    assert judged(several).found == judged(alone).found
+    assert judged(several).difference == judged(alone).difference
     assert judged(several).adjusted_p >= judged(alone).adjusted_p
     assert judged(several).needed > judged(alone).needed
     plain = sy.compare(runs, a="agent=base", b=["agent=b1", "agent=b2"], metrics=["pass_rate"], correction="none")
-    assert judged(plain).adjusted_p == judged(plain).found.test.p_value
+    assert judged(plain).adjusted_p == judged(plain).difference.test.p_value
 
 
 def test_missing_outcomes_are_not_failures_and_their_reach_is_told() -> None:
     runs = singles([0] * 30, [1] * 28 + [1, 1])
     runs = [msgspec.structs.replace(run, passed=None) if run.id in {"x0", "x1", "y0"} else run for run in runs]
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
-    assert found.found.tasks == 28
-    assert found.found.missing == (2, 1)
+    assert found.difference.tasks == 28
+    assert found.difference.missing == (2, 1)
     # of 30 tasks 28 differ by 1; the two open ones by -1 (y fails, x passes) or 0 (y passes, x too), or up to 1
-    assert (found.found.bounds.low, found.found.bounds.high) == (pytest.approx(27 / 30), 1.0)
+    assert (found.difference.bounds.low, found.difference.bounds.high) == (pytest.approx(27 / 30), 1.0)
     assert found.sentence.endswith("3 runs have no value (x 2, y 1): whatever it was, the difference is 90.0 to 100.0.")
 
 
@@ -176,8 +173,8 @@ def test_cost_of_pass_is_compared_as_a_ratio_of_means() -> None:
     found = judged(sy.compare(runs, a="agent=one", b="agent=two"), "cost_of_pass")
     one = [run for run in runs if run.agent == "one"]
     ratio = sum(run.cost_usd for run in one) / sum(run.passed for run in one)
-    assert found.found.a == pytest.approx(ratio)
-    assert (found.verdict, found.found.test.method) == ("better", "swap")
+    assert found.difference.a == pytest.approx(ratio)
+    assert (found.verdict, found.difference.test.method) == ("better", "swap")
 
 
 def test_infinite_values_are_refused_with_the_metric_to_take_instead() -> None:
@@ -250,11 +247,11 @@ def test_pooled_configurations_are_a_finding() -> None:
         ({"b": ["agent=two", "agent=two"]}, UsageError, "given twice"),
         ({"metrics": ["pas_rate"]}, UnknownName, "pass_rate"),
         ({"metrics": ["schema_overhead"]}, UsageError, "schema_overhead_per_run"),
-        ({"options": DifferenceOptions(interval="bcaa")}, UnknownName, "bca"),
-        ({"options": DifferenceOptions(level=95)}, UsageError, "between 0 and 1"),
-        ({"options": DifferenceOptions(resamples=5)}, UsageError, "between 100"),
-        ({"options": DifferenceOptions(seed=-1)}, UsageError, "from 0 on"),
-        ({"options": DifferenceOptions(profile="speedup-1")}, UsageError, "belongs to the speedup"),
+        ({"interval": "bcaa"}, UnknownName, "bca"),
+        ({"confidence": 95}, UsageError, "between 0 and 1"),
+        ({"resamples": 5}, UsageError, "between 100"),
+        ({"seed": -1}, UsageError, "from 0 on"),
+        ({"profile": "speedup-1"}, UsageError, "belongs to the speedup"),
     ],
 )
 def test_wrong_usage_is_answered_with_what_to_do(options, error, message) -> None:
@@ -271,10 +268,9 @@ def test_nothing_to_read_is_an_error() -> None:
 @pytest.mark.parametrize("method", ["paired-t", "percentile", "bca"])
 def test_the_asked_for_method_is_used_and_named(method: str) -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=40, attempts=2)
-    options = DifferenceOptions(interval=method)
-    found = judged(sy.compare(runs, a="agent=one", b="agent=two", options=options, metrics=["pass_rate"]))
-    assert found.found.interval.method == method
-    assert np.isfinite([found.found.interval.low, found.found.interval.high]).all()
+    found = judged(sy.compare(runs, a="agent=one", b="agent=two", interval=method, metrics=["pass_rate"]))
+    assert found.difference.interval.method == method
+    assert np.isfinite([found.difference.interval.low, found.difference.interval.high]).all()
 
 
 def test_the_command_prints_sentences_tables_and_flips(tmp_path: Path) -> None:
@@ -293,10 +289,10 @@ def test_costs_that_are_all_0_or_1_are_still_costs(amount: float) -> None:
         for agent in ("x", "y")
         for task in range(20)
     ]
-    cost = judged(sy.compare(runs, a="agent=x", b="agent=y"), "cost_usd").found
+    cost = judged(sy.compare(runs, a="agent=x", b="agent=y"), "cost_usd").difference
     assert cost.value == 0
     assert (cost.interval.low, cost.interval.high) == (None, None)  # nothing says how much a cost could differ
-    gate = sy.gate(runs[20:], baseline=runs[:20], rules=["cost_usd <= 0.01"])
+    gate = sy.gate(runs[20:], baseline=runs[:20], rule=["cost_usd <= 0.01"])
     assert gate.result == "holds"  # the same on every one of 20 tasks
     measured = sy.measure(runs, metrics=["cost_usd", "pass_rate"], interval="auto").groups[0].metrics
     assert measured["cost_usd"].intervals["mean"].method == "clustered"
@@ -305,8 +301,8 @@ def test_costs_that_are_all_0_or_1_are_still_costs(amount: float) -> None:
 
 def test_a_scaled_pass_rate_is_no_longer_a_count_of_successes() -> None:
     base = singles([1] * 40, [1] * 40)
-    gate = sy.gate(base[40:], baseline=base[:40], rules=["pass_rate >= -10%"])
-    assert gate.checks[0].found.value == pytest.approx(0.1)  # 1 - 1 x 0.9
+    gate = sy.gate(base[40:], baseline=base[:40], rule=["pass_rate >= -10%"])
+    assert gate.checks[0].difference.value == pytest.approx(0.1)  # 1 - 1 x 0.9
 
 
 def test_values_too_large_to_compute_with_are_named_and_next_to_nothing_is_nothing() -> None:
@@ -315,7 +311,7 @@ def test_values_too_large_to_compute_with_are_named_and_next_to_nothing_is_nothi
     with pytest.raises(BadInput, match=r"cost_usd is above 1e\+100 in 24 runs"):
         sy.compare(huge, a="agent=x", b="agent=y")
     tiny = [msgspec.structs.replace(run, cost_usd=5e-324 * place) for place, run in enumerate(runs)]
-    assert judged(sy.compare(tiny, a="agent=x", b="agent=y"), "cost_usd").found.value == 0
+    assert judged(sy.compare(tiny, a="agent=x", b="agent=y"), "cost_usd").difference.value == 0
     cost = sy.measure(huge, metrics=["cost_usd"], interval="auto").groups[0].metrics["cost_usd"]
     assert (cost.mean, cost.std_dev) == (1e308, 0.0)
     assert cost.intervals["mean"].reason == "a value is too large to compute with"
@@ -326,8 +322,8 @@ def test_no_value_on_one_side_is_not_told_as_no_task_in_common() -> None:
     runs += [Run(id=f"y{i}", task=f"t{i}", agent="y") for i in range(12)]
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
     assert found.sentence == "Pass rate: y and x cannot be compared: no task has a value on both sides."
-    assert (found.found.test.p_value, found.adjusted_p) == (None, None)  # no test was made, so none is counted
-    assert found.found.missing == (0, 12)
+    assert (found.difference.test.p_value, found.adjusted_p) == (None, None)  # no test was made, so none is counted
+    assert found.difference.missing == (0, 12)
     apart = [msgspec.structs.replace(run, task=run.id) for run in runs]
     assert "no task in common" in judged(sy.compare(apart, a="agent=x", b="agent=y", metrics=["pass_rate"])).sentence
 
@@ -342,7 +338,7 @@ def test_a_name_with_a_line_end_makes_no_line_of_its_own(tmp_path: Path) -> None
     other = write(tmp_path / "judged.jsonl", judged_runs)
     shown = [
         steelyard("compare", file, "--a", "agent=x", "--b", "agent=y"),
-        steelyard("rank", other, "--by", "agent", "--on", "pass_rate"),
+        steelyard("rank", other, "--by", "agent", "--metrics", "pass_rate"),
         steelyard("judges", other),
         steelyard("measure", other, "--by", "agent"),
     ]

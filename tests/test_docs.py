@@ -39,7 +39,7 @@ def test_the_readme_shows_what_the_demonstration_prints() -> None:
 
 
 def test_the_page_about_reading_shows_what_read_prints() -> None:
-    text = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
     command, *shown = next(part for part in text.split("```") if part.startswith("console")).splitlines()[1:]
     paths = [word for word in command.split() if "/" in word]
     printed = steelyard("read", *paths, cwd=ROOT).stdout

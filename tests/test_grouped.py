@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.engines import Grouping, _grouped_values as _grouped
-from steelyard.engines._grouped_values import grouped_statistics
+from steelyard.engines import Grouping, _grouping as _grouped
+from steelyard.engines._grouping import grouped_statistics
 
 values = st.sampled_from([0.0, 0.5, 0.7, 1.0]) | st.floats(-1e6, 1e6) | st.just(math.inf) | st.just(math.nan)
 rows = st.lists(st.tuples(st.integers(0, 4), values), max_size=60)

@@ -13,7 +13,7 @@ from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
 from steelyard.records import microseconds_of
-from steelyard.standings import Rule, read_filter
+from steelyard.standings import read_filter, read_rule
 from steelyard.surfaces.cli import build_app, run
 from steelyard.workflow import moment_of
 
@@ -23,20 +23,20 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["measure", "RUNS", "--level", "0.9"], "--interval auto --level 0.9"),
-        (["measure", "RUNS", "--level", "95"], "--level 0.95"),
-        (["measure", "RUNS", "--interval", "auto", "--level", "95"], "--level 0.95"),
-        (["measure", "RUNS", "--interval", "auto", "--level", "-1"], "--level 0.95"),
-        (["measure", "RUNS", "--interval", "auto", "--level", "nan"], "not a share between 0 and 1"),
+        (["measure", "RUNS", "--confidence", "0.9"], "--interval auto --confidence 0.9"),
+        (["measure", "RUNS", "--confidence", "95"], "--confidence 0.95"),
+        (["measure", "RUNS", "--interval", "auto", "--confidence", "95"], "--confidence 0.95"),
+        (["measure", "RUNS", "--interval", "auto", "--confidence", "-1"], "--confidence 0.95"),
+        (["measure", "RUNS", "--interval", "auto", "--confidence", "nan"], "not a share between 0 and 1"),
         (["measure", "RUNS", "--by", "tier", "--base-tier", "T9"], "no tier named 'T9'"),
         (["measure", "RUNS", "--by", "agent", "--base-tier", "T0"], "--by tier"),
         (["measure", "RUNS", "--by", "tier", "--base-tier", "T0", "--metrics", "pass_rate"], "tier_uplift"),
         (["measure", "RUNS", "--metrics", "tier_uplift"], "--by tier"),
         (["measure", "RUNS", "--metrics", ","], "names nothing"),
         (["judges", "RUNS", "--profile", "speedup-1"], "belongs to the speedup specification"),
-        (["judges", "RUNS", "--level", "90"], "--level 0.9"),
-        (["compare", "RUNS", "--a", "tier=T0", "--b", "tier=T1", "--level", "95"], "--level 0.95"),
-        (["rank", "RUNS", "--level", "99.5"], "--level 0.995"),
+        (["judges", "RUNS", "--confidence", "90"], "--confidence 0.9"),
+        (["compare", "RUNS", "--a", "tier=T0", "--b", "tier=T1", "--confidence", "95"], "--confidence 0.95"),
+        (["rank", "RUNS", "--confidence", "99.5"], "--confidence 0.995"),
         (["gate", "RUNS", "--baseline", "RUNS", "--rule", "pass_rate >= -2"], "points are hundredths: -0.02"),
         (["gate", "RUNS", "--baseline", "RUNS", "--rule", "cost_usd <= -150%"], "by more than 100 %"),
         (["explain", "RUNS", "task_speedup", "--by", "tier"], "not made from runs alone"),
@@ -73,13 +73,13 @@ def test_an_option_that_would_do_nothing_is_refused(
         (["arena", "notify", "--targets", "t.toml"], "--every", ("-1", "0", "nan", "inf")),
         (["arena", "compare-profiles", "arena-1", "arena-1"], "--movers", ("-1", "0.5")),
         (["arena", "standings"], "--top", ("-1", "0")),
-        (["arena", "standings"], "--level", ("-1", "0", "nan")),
-        (["arena", "bias"], "--level", ("-1", "0", "nan")),
+        (["arena", "standings"], "--confidence", ("-1", "0", "nan")),
+        (["arena", "bias"], "--confidence", ("-1", "0", "nan")),
         (["rank", "RUNS"], "--min-coverage", ("-1", "1.5", "nan")),
         (["rank", "RUNS"], "--resamples", ("-1", "0")),
         (["rank", "RUNS"], "--seed", ("-1", "1.5")),
-        (["rank", "RUNS"], "--level", ("-1", "0", "nan")),
-        (["judges", "RUNS"], "--level", ("-1", "0", "nan")),
+        (["rank", "RUNS"], "--confidence", ("-1", "0", "nan")),
+        (["judges", "RUNS"], "--confidence", ("-1", "0", "nan")),
         (["repeat", "OUTPUTS"], "--tau", ("-1", "nan", "inf")),
     ],
 )
@@ -168,8 +168,7 @@ def test_a_folder_without_a_contract_is_refused_and_an_unused_contract_named(tmp
         text = (SAMPLES / "clamp.toml").read_text(encoding="utf-8").replace('id = "clamp"', f'id = "{name}"')
         (empty / f"{name}.toml").write_text(text, encoding="utf-8")
     found = steelyard("repeat", outputs, "--contract", str(empty), "--no-store", "--json", "--quiet")
-    findings = [one for prompt in json.loads(found.stdout) for one in prompt["findings"]]
-    unused = [one["message"] for one in findings if one["code"] == "contract_unused"]
+    unused = [one["message"] for one in json.loads(found.stdout)["findings"] if one["code"] == "contract_unused"]
     assert len(unused) == 1
     assert "is 'clamps' meant for 'clamp'?" in unused[0]
 
@@ -180,7 +179,7 @@ def test_json_of_repeat_tells_what_was_set_aside(tmp_path: Path) -> None:
     file.write_text((SAMPLES / "clamp_runs.jsonl").read_text(encoding="utf-8") + bad, encoding="utf-8")
     done = steelyard("repeat", str(file), "--no-store", "--json", "--quiet")
     assert done.status == 1
-    told = json.loads(done.stdout)[0]["findings"]
+    told = json.loads(done.stdout)["findings"]
     errors = [one for one in told if one["severity"] == "error"]
     assert [one["where"] for one in errors] == [f"{file}:6", f"{file}:7"]
     assert "no output.text" in errors[0]["message"]
@@ -196,8 +195,7 @@ def test_a_method_that_suits_no_figure_is_a_finding() -> None:
 
 def test_compare_says_where_another_method_was_used_than_the_one_asked_for() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=12)
-    asked = sy.DifferenceOptions(interval="paired-t")
-    found = sy.compare(runs, a="agent=one", b="agent=two", options=asked).findings
+    found = sy.compare(runs, a="agent=one", b="agent=two", interval="paired-t").findings
     assert ["cost_of_pass is made by percentile" in one.message for one in found if one.code == "interval_method"] == [
         True
     ]
@@ -205,7 +203,7 @@ def test_compare_says_where_another_method_was_used_than_the_one_asked_for() -> 
 
 @pytest.mark.parametrize("rule", ["pass_rate >= -1", "pass_rate <= 1", "cost_usd <= 500", "cost_usd <= -100%"])
 def test_a_limit_that_can_be_reached_is_a_rule(rule: str) -> None:
-    assert Rule.read(rule).text == rule
+    assert read_rule(rule).text == rule
 
 
 def test_names_with_commas_can_be_chosen() -> None:

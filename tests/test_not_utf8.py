@@ -28,7 +28,7 @@ REFUSED = (
     ("arena", "history", "--since", BAD),
     ("arena", "rescore", BAD),
     ("arena", "outliers", BAD),
-    ("arena", "export", "out.csv", BAD),
+    ("arena", "standings", BAD, "--out", "out.csv"),
     ("arena", "task", "show", BAD),
     ("arena", "compare-profiles", "arena-1", "arena-1", "--task", BAD),
     ("explain", "steelyard.db", "speed_score", "--run", BAD),
@@ -37,13 +37,13 @@ REFUSED = (
     ("explain", "runs.jsonl", BAD, "--run", "r1"),
     ("measure", "runs.jsonl", "--by", BAD),
     ("compare", "runs.jsonl", "--a", f"agent={BAD}", "--b", "agent=ant"),
-    ("rank", "runs.jsonl", "--on", BAD),
+    ("rank", "runs.jsonl", "--metrics", BAD),
     ("metrics", BAD),
     ("profiles", "show", BAD),
     ("canon", "retire", BAD),
 )
 WRITTEN = (
-    ("arena", "export"),
+    ("arena", "standings", "--out"),
     ("measure", "runs.jsonl", "--by", "agent", "--skip-bad", "--out"),
     ("read", "runs.jsonl", "--out"),
 )

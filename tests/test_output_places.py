@@ -17,9 +17,9 @@ FILES = [
     (["measure", "NOTHING", "--out"], "result.json"),
     (["demo", "--write"], "runs.jsonl"),
     (["gate", "NOTHING", "--baseline", "NOTHING", "--rule", "pass_rate >= 0", "--summary"], "summary.md"),
-    (["arena", "export"], "standings.csv"),
+    (["arena", "standings", "--out"], "standings.csv"),
 ]
-FOLDERS = [(["repeat", "NOTHING", "--no-store", "--csv"], "logs")]
+FOLDERS = [(["repeat", "NOTHING", "--no-store", "--out"], "logs")]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_file_is_no_folder_to_write_into(
 
 
 @pytest.mark.parametrize(
-    "command", [["read", "NOTHING", "--out"], ["measure", "NOTHING", "--out"], ["arena", "export"]]
+    "command", [["read", "NOTHING", "--out"], ["measure", "NOTHING", "--out"], ["arena", "standings", "--out"]]
 )
 @pytest.mark.parametrize("name", ["out.txt", "out"])
 def test_an_ending_that_says_nothing_is_refused_before_anything_is_read(
@@ -79,7 +79,7 @@ def test_an_output_folder_is_made_and_a_summary_added_to_what_is_there(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outputs = Path(__file__).parent / "samples" / "repeatability" / "clamp_runs.jsonl"
-    assert run(["repeat", str(outputs), "--no-store", "--csv", "logs"]) == 0
+    assert run(["repeat", str(outputs), "--no-store", "--out", "logs"]) == 0
     assert (here / "logs" / "metrics_summary.csv").is_file()
     runs = write(here / "runs.jsonl", made_runs({"a": 0.5}, tasks=12))
     (here / "summary.md").write_text("before\n", encoding="utf-8")

@@ -36,8 +36,8 @@ def test_sides_may_be_chosen_by_dicts() -> None:
     with pytest.raises(UnknownName, match="agnet"):
         sy.compare(RECORDS, a={"agnet": "a"}, b={"agent": "b"})
     rule = ["pass_rate >= -0.5"]
-    gate = sy.gate(RECORDS, baseline=RECORDS, rules=rule, where={"agent": "a"})
-    assert gate.checks == sy.gate(RECORDS, baseline=RECORDS, rules=rule, where="agent=a").checks
+    gate = sy.gate(RECORDS, baseline=RECORDS, rule=rule, where={"agent": "a"})
+    assert gate.checks == sy.gate(RECORDS, baseline=RECORDS, rule=rule, where="agent=a").checks
 
 
 BAD: list[tuple[Any, str]] = [
@@ -79,7 +79,7 @@ def test_a_record_made_in_python_is_checked_as_one_that_is_read(record: Any, sai
         sy.judges,
         sy.repeat,
         lambda runs: sy.compare(runs, a="agent=a", b="agent=b"),
-        lambda runs: sy.gate(runs, baseline=RECORDS, rules=["pass_rate >= 0"]),
+        lambda runs: sy.gate(runs, baseline=RECORDS, rule=["pass_rate >= 0"]),
     ],
 )
 def test_every_verb_checks_at_the_door(verb: Callable[[Any], object]) -> None:

@@ -26,7 +26,7 @@ def bands_of(result):
 
 def test_clear_differences_get_a_place_and_equals_a_band() -> None:
     runs = made_runs({"top": 0.95, "mid-1": 0.5, "mid-2": 0.5, "low": 0.05}, tasks=80, attempts=3)
-    result = sy.rank(runs, by=["agent"], on="pass_rate")
+    result = sy.rank(runs, by=["agent"], metrics=["pass_rate"])
     assert bands_of(result) == {"top": (1, 1), "mid-1": (2, 3), "mid-2": (2, 3), "low": (4, 4)}
     assert result.places[0].key["agent"] == "top"
     assert result.test == "sign-flip"
@@ -34,7 +34,7 @@ def test_clear_differences_get_a_place_and_equals_a_band() -> None:
 
 def test_noise_is_one_band() -> None:
     runs = made_runs({f"agent-{i}": 0.5 for i in range(6)}, tasks=30)
-    assert set(bands_of(sy.rank(runs, by=["agent"], on="pass_rate")).values()) == {(1, 6)}
+    assert set(bands_of(sy.rank(runs, by=["agent"], metrics=["pass_rate"])).values()) == {(1, 6)}
 
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])
@@ -43,8 +43,8 @@ def test_names_and_order_of_rows_change_no_band(order) -> None:
     turned = {"a": "d", "b": "c", "c": "b", "d": "a"}
     renamed = [msgspec.structs.replace(run, agent=turned[run.agent or ""]) for run in runs]
     random.Random(1).shuffle(renamed)
-    first = sy.rank(runs, by=["agent"], on="pass_rate", order=order)
-    second = sy.rank(renamed, by=["agent"], on="pass_rate", order=order)
+    first = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order=order)
+    second = sy.rank(renamed, by=["agent"], metrics=["pass_rate"], order=order)
     assert {turned[name]: band for name, band in bands_of(first).items()} == bands_of(second)
     shares = {turned[str(place.key["agent"])]: (place.front_share, place.score) for place in first.places}
     assert shares == {place.key["agent"]: (place.front_share, place.score) for place in second.places}
@@ -53,19 +53,19 @@ def test_names_and_order_of_rows_change_no_band(order) -> None:
 def test_all_orders_agree_on_what_is_clear() -> None:
     runs = made_runs({"top": 0.9, "mid": 0.5, "low": 0.1}, tasks=60, attempts=3)
     for order in ("mean", "bradley-terry", "ranked-pairs"):
-        result = sy.rank(runs, by=["agent"], on="pass_rate", order=order)
+        result = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order=order)
         assert bands_of(result) == {"top": (1, 1), "mid": (2, 2), "low": (3, 3)}
 
 
 def test_lower_is_better_for_cost() -> None:
     runs = made_runs({"dear": 0.5}, cost=1.0) + made_runs({"cheap": 0.5}, cost=0.1)
-    assert sy.rank(runs, by=["agent"], on="cost_usd").places[0].key["agent"] == "cheap"
+    assert sy.rank(runs, by=["agent"], metrics=["cost_usd"]).places[0].key["agent"] == "cheap"
 
 
 def test_who_is_beaten_on_score_and_cost_is_not_on_the_front() -> None:
     runs = made_runs({"good": 0.9}, cost=1.0) + made_runs({"bad": 0.2}, cost=0.1)
     runs += made_runs({"worse": 0.2}, cost=2.0, seed=2)
-    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], on="pass_rate").places}
+    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places}
     assert {name: place.on_front for name, place in places.items()} == {"good": True, "bad": True, "worse": False}
     assert places["good"].front_share == 1.0
     assert places["worse"].front_share < 0.01
@@ -74,7 +74,7 @@ def test_who_is_beaten_on_score_and_cost_is_not_on_the_front() -> None:
 def test_unknown_cost_is_no_place_on_the_front() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6})
     runs = [msgspec.structs.replace(run, cost_usd=None) if run.agent == "two" else run for run in runs]
-    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], on="pass_rate").places}
+    places = {place.key["agent"]: place for place in sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places}
     assert (places["two"].cost_usd, places["two"].on_front) == (None, None)
     assert places["one"].on_front is True
 
@@ -82,19 +82,19 @@ def test_unknown_cost_is_no_place_on_the_front() -> None:
 def test_who_tried_few_tasks_is_left_out_and_named() -> None:
     runs = made_runs({"one": 0.5, "two": 0.6}, tasks=20)
     short = [run for run in made_runs({"short": 1.0}, tasks=3) if run.task < "task-002"]
-    result = sy.rank([*runs, *short], by=["agent"], on="pass_rate")
+    result = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"])
     assert set(bands_of(result)) == {"one", "two"}
     assert [(one.where, one.message) for one in result.findings if one.code == "coverage"] == [
         ("agent short", "left out: it has a pass_rate on 2 of 20 tasks")
     ]
-    both = sy.rank([*runs, *short], by=["agent"], on="pass_rate", min_coverage=0)
+    both = sy.rank([*runs, *short], by=["agent"], metrics=["pass_rate"], min_coverage=0)
     assert both.tasks == 2
     assert "without agent short it would be 20" in both.findings[-1].message
 
 
 def test_pass_at_k_stands_beside_and_k_one_is_the_pass_rate() -> None:
     runs = made_runs({"one": 0.4, "two": 0.6}, tasks=15, attempts=4)
-    place = sy.rank(runs, by=["agent"], on="pass_rate").places[0]
+    place = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places[0]
     own = [run for run in runs if run.agent == place.key["agent"]]
     by_task = {task: sum(run.passed for run in own if run.task == task) for task in {run.task for run in own}}
     for k in (1, 2, 4):
@@ -118,14 +118,14 @@ def test_one_task_with_a_single_attempt_hides_no_pass_at_k(tmp_path: Path) -> No
 
 
 def test_single_attempts_have_no_pass_at_k_beyond_the_pass_rate() -> None:
-    assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], on="pass_rate").places[0].passes == {}
+    assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], metrics=["pass_rate"]).places[0].passes == {}
 
 
 def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> None:
     runs = made_runs({"one": 0.5, "two": 0.5}, tasks=12)
     again = [Run(id=f"again-{i}", task="task-000", agent="one", passed=True) for i in range(50)]
     place = next(
-        one for one in sy.rank([*runs, *again], by=["agent"], on="pass_rate").places if one.key["agent"] == "one"
+        one for one in sy.rank([*runs, *again], by=["agent"], metrics=["pass_rate"]).places if one.key["agent"] == "one"
     )
     own = [run for run in runs if run.agent == "one"]
     first = sum(run.passed for run in own if run.task == "task-000")
@@ -136,7 +136,7 @@ def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> No
 
 def test_many_agents_are_told_apart_without_a_limit_of_draws() -> None:
     skills = {f"agent-{i:02}": 0.2 + 0.6 * (i >= 12) for i in range(24)}  # 276 pairs
-    result = sy.rank(made_runs(skills, tasks=60, attempts=3), by=["agent"], on="pass_rate")
+    result = sy.rank(made_runs(skills, tasks=60, attempts=3), by=["agent"], metrics=["pass_rate"])
     assert result.test == "paired-t"
     assert all(band[1] <= 12 for name, band in bands_of(result).items() if name >= "agent-12")
 
@@ -144,7 +144,7 @@ def test_many_agents_are_told_apart_without_a_limit_of_draws() -> None:
 def test_more_than_can_be_ranked_are_refused() -> None:
     runs = [Run(id=str(i), task="t", agent=f"a{i}", passed=True) for i in range(2_001)]
     with pytest.raises(UsageError, match="at most 2,000"):
-        sy.rank(runs, by=["agent"], on="pass_rate")
+        sy.rank(runs, by=["agent"], metrics=["pass_rate"])
 
 
 def test_t_tests_of_all_pairs_agree_with_scipy() -> None:
@@ -162,35 +162,36 @@ def test_t_tests_of_all_pairs_agree_with_scipy() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"on": "composit_score"}, UnknownName, "composite_score"),
-        ({"on": "cost_of_pass"}, UsageError, "not a metric of single runs"),
+        ({"metrics": ["composit_score"]}, UnknownName, "composite_score"),
+        ({"metrics": ["cost_of_pass"]}, UsageError, "not a metric of single runs"),
         ({"by": ["agnt"]}, UnknownName, "agent"),
         ({"by": []}, UsageError, "nothing to rank"),
         ({"by": ["agent", "task"]}, UsageError, "ranked by task"),
         ({"min_coverage": 2.0}, UsageError, "not a share"),
-        ({"on": "r_prog"}, NothingUsable, "cannot|no "),
+        ({"metrics": ["pass_rate", "cost_usd"]}, UsageError, "needs one metric and was given 2"),
+        ({"metrics": ["r_prog"]}, NothingUsable, "cannot|no "),
     ],
 )
 def test_wrong_usage_is_answered(options, error, message) -> None:
     with pytest.raises(error, match=message):
-        sy.rank(made_runs({"one": 0.5}, tasks=4), **({"by": ["agent"], "on": "pass_rate"} | options))
+        sy.rank(made_runs({"one": 0.5}, tasks=4), **({"by": ["agent"], "metrics": ["pass_rate"]} | options))
 
 
 def test_no_task_that_all_tried_is_an_error_that_counts_them() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
     with pytest.raises(NothingUsable, match="agent x 1, agent y 1"):
-        sy.rank(runs, by=["agent"], on="pass_rate")
+        sy.rank(runs, by=["agent"], metrics=["pass_rate"])
 
 
 def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     file = write(tmp_path / "runs.jsonl", made_runs({"one": 0.9, "two": 0.2}, tasks=30, attempts=2))
-    done = steelyard("rank", file, "--by", "agent", "--on", "pass_rate")
+    done = steelyard("rank", file, "--by", "agent", "--metrics", "pass_rate")
     assert done.status == 0
     assert "one leads on pass_rate, surely." in done.stdout
     shown = json.loads(steelyard("rank", file, "--by", "agent", "--json", PYTHONHASHSEED="3").stdout)
     assert shown == json.loads(steelyard("rank", file, "--by", "agent", "--json", PYTHONHASHSEED="4").stdout)
     assert shown["places"][0]["band"] == [1, 1]
-    assert {"estimate", "low", "high", "method", "n", "clusters", "level"} <= set(shown["places"][0]["score"])
+    assert {"estimate", "low", "high", "method", "n", "clusters", "confidence"} <= set(shown["places"][0]["score"])
 
 
 def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
@@ -208,13 +209,13 @@ def test_a_leader_without_a_model_is_named_without_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["mean", "bradley-terry", "ranked-pairs"])
 def test_one_agent_alone_is_first_by_every_order(order) -> None:
-    (place,) = sy.rank(made_runs({"one": 0.5}, tasks=12), by=["agent"], on="pass_rate", order=order).places
+    (place,) = sy.rank(made_runs({"one": 0.5}, tasks=12), by=["agent"], metrics=["pass_rate"], order=order).places
     assert (place.rank, place.best, place.worst) == (1, 1, 1)
 
 
 def test_two_agents_are_told_apart_by_strengths() -> None:
     runs = [Run(id=f"{a}{t}", task=f"t{t:02}", agent=a, passed=a == "good") for a in ("bad", "good") for t in range(12)]
-    first, second = sy.rank(runs, by=["agent"], on="pass_rate", order="bradley-terry").places
+    first, second = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order="bradley-terry").places
     assert (first.key["agent"], second.key["agent"]) == ("good", "bad")
     assert first.strength == pytest.approx(-second.strength)
     assert first.strength > 1
@@ -224,7 +225,8 @@ def test_two_agents_are_told_apart_by_strengths() -> None:
 def test_a_mean_cost_over_some_of_the_runs_says_over_how_many(tmp_path: Path) -> None:
     runs = made_runs({"a": 0.8, "b": 0.2}, tasks=10, attempts=2)
     path = write(tmp_path / "runs.jsonl", [msgspec.structs.replace(runs[0], cost_usd=None), *runs[1:]])
-    found = json.loads(steelyard("rank", str(path), "--by", "agent", "--on", "pass_rate", "--json").stdout)["places"]
+    words = ("rank", str(path), "--by", "agent", "--metrics", "pass_rate")
+    found = json.loads(steelyard(*words, "--json").stdout)["places"]
     assert sorted((place["cost_runs"], place["runs"]) for place in found) == [(19, 20), (20, 20)]
-    shown = steelyard("rank", str(path), "--by", "agent", "--on", "pass_rate").stdout
+    shown = steelyard(*words).stdout
     assert shown.count("(19 of 20)") == 1

@@ -1,4 +1,4 @@
-"""`steelyard read` and `steelyard sources` as a user runs them."""
+"""`steelyard read` and `steelyard formats` as a user runs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import steelyard
-from steelyard.formats import PlacedRun, log_formats
+from steelyard.formats import PlacedRun, all_formats
 from steelyard.records import decode_run
 from steelyard.reports import write_runs
 from steelyard.tables import gather
@@ -136,7 +136,7 @@ def test_a_sum_over_calls_does_not_say_how_many_there_were() -> None:
 
 def test_since_and_until_keep_what_started_between() -> None:
     folder = str(SAMPLES / "claude-code")
-    first = json.loads(steelyard("read", folder, "--until", "2026-03-02", "--json").stdout)
+    first = json.loads(steelyard("read", folder, "--until", "2026-03-01", "--json").stdout)
     second = json.loads(steelyard("read", folder, "--since", "2026-03-02", "--json").stdout)
     assert (first["total"]["runs"], second["total"]["runs"]) == (1, 1)
     assert first["left_out_by_time"] == 1
@@ -175,9 +175,17 @@ def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     assert steelyard("read", str(tmp_path / "nowhere")).status == 1
 
 
-def test_sources_lists_every_format_with_what_it_yields() -> None:
-    listed = json.loads(steelyard("sources", "--json").stdout)
-    assert {one["name"] for one in listed} == set(log_formats())
-    assert all(one["yields"] and one["title"] for one in listed)
-    shown = steelyard("sources").stdout
-    assert all(name in shown for name in log_formats())
+def test_formats_lists_every_format_with_what_it_tells_and_yields() -> None:
+    answer = json.loads(steelyard("formats", "--json").stdout)
+    assert answer["schema_version"] == 1
+    listed = {declared["name"]: declared for declared in answer["formats"]}
+    assert set(listed) == set(all_formats())
+    assert all(declared["yields"] and declared["title"] for declared in listed.values())
+    assert listed["claude-json"]["family"] == listed["claude-code"]["family"] == "claude"
+    assert (listed["codex"]["tells"], listed["junit"]["tells"], listed["asv"]["tells"]) == (
+        "sessions",
+        "tests",
+        "timings",
+    )
+    shown = steelyard("formats").stdout
+    assert all(name in shown for name in all_formats())

@@ -33,7 +33,7 @@ def by_read(paths: Sequence[Path]) -> tuple[list[str], list[str], list[str]]:
     """Ids of the runs, places set aside, and the codes of findings."""
     reading = RunReading(paths)
     ids = sorted(run.id or "" for run in reading)
-    refused = [f"{one.where} {one.reason} {one.hint}" for one in reading.summary.set_aside.listed]
+    refused = [f"{one.where} {one.reason} {one.hint}" for one in reading.summary.rejected]
     return ids, sorted(refused), sorted(finding.code for finding in reading.summary.findings)
 
 
@@ -63,7 +63,9 @@ records = st.lists(
 
 
 @given(files=st.lists(records, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_read_and_measure_agree_on_what_is_a_run(tmp_path: Path, files: list[list[dict[str, Any]]]) -> None:
     paths = [write(tmp_path / f"{number}.jsonl", *file) for number, file in enumerate(files) if file]
     if not paths:

@@ -37,7 +37,7 @@ def measured(*attempts: Attempt, intervals: bool = True, **options: Any) -> Spee
 
 
 def payload_of(found: Speedups, agent: str = "tool:model") -> dict[str, Any]:
-    fields: dict[str, Any] = found.as_dict(many=False)["agents"][agent]
+    fields: dict[str, Any] = found.result(many=False).to_dict()["agents"][agent]
     return fields
 
 

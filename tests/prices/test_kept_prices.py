@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.prices._maintained import MaintainedBook
-from steelyard.prices._price_cache import KeptPrices
+from steelyard.prices._maintained import KeptPrices, MaintainedBook
 from steelyard.settings import CACHE_FOLDER
 
 

@@ -14,7 +14,7 @@ from steelyard.surfaces.cli import run
 
 def test_without_a_model_the_books_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["prices", "--json"]) == 0
-    books = json.loads(capsys.readouterr().out)
+    books = json.loads(capsys.readouterr().out)["books"]
     assert [(book["name"], book["default"]) for book in books] == [("maintained", True), ("seed", False)]
     assert books[0]["version"].startswith("genai-prices ")
     assert books[0]["models"] > 2_000

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from arena_makers import make_arena
-from steelyard.arena import FromRuns, PlacedSubmission, submissions_from_runs, task_standings
+from steelyard.arena import PlacedSubmission, task_standings
 from steelyard.prices import open_book
 from steelyard.records import Task
 from steelyard.results import Receipt
 from steelyard.store import open_store
+from steelyard.workflow._arena_runs import FromRuns, submissions_from_runs
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
 LOGS = ("claude-code", "codex", "gemini-cli")

@@ -50,7 +50,7 @@ def test_pass_at_k_is_as_published(published: dict) -> None:
 
 
 def test_the_ranking_shows_the_same_pass_at_k(published: dict) -> None:
-    place = sy.rank(as_runs(published, unscored_fail=True), on="pass_rate").places[0]
+    place = sy.rank(as_runs(published, unscored_fail=True), metrics=["pass_rate"]).places[0]
     for k, value in published["pass_at_k"].items():
         assert place.passes[int(k)][0].estimate == pytest.approx(value, abs=1e-9)
     assert place.score.estimate == pytest.approx(published["accuracy"], abs=1e-9)

@@ -13,7 +13,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.engines import Grouping
-from steelyard.engines._grouped_values import grouped_statistics
+from steelyard.engines._grouping import grouped_statistics
 from steelyard.errors import UsageError
 from steelyard.statistics import (
     auto_means,
