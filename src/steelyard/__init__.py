@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard._doors import open_door
-from steelyard._version import __version__ as __version__
+from steelyard.doors import open_door
+from steelyard.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from steelyard.arena import (

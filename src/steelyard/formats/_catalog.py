@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import steelyard.formats
-from steelyard._plugins import PlugIn, plug_ins
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.formats._log_format import LogFormat
 from steelyard.formats._timing_format import TimingFormat
+from steelyard.plugins import PlugIn, plug_ins
 from steelyard.settings import FORMATS_PATH
 
 Format: TypeAlias = LogFormat | TimingFormat

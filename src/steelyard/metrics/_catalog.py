@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any
 
 import steelyard.metrics
-from steelyard._plugins import plug_ins
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics._declare import Metric, limits_of, per_run_twin
 from steelyard.metrics._words import Value, as_column, library_of
+from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile
 from steelyard.records import FACTS, Missing
 from steelyard.settings import METRICS_PATH

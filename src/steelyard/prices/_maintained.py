@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard._version import __version__
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
 from steelyard.records import TOKEN_KINDS
 from steelyard.settings import CACHE_FOLDER
+from steelyard.version import __version__
 
 if TYPE_CHECKING:
     from genai_prices import types as genai

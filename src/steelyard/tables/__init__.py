@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard._doors import open_door
+from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.tables._gathering import (

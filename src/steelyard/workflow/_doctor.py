@@ -8,13 +8,13 @@ import platform
 import sqlite3
 import sys
 
-from steelyard._version import __version__
 from steelyard.metrics import catalog
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.profiles import shipped_profiles
 from steelyard.results import DoctorCheck, DoctorReport
 from steelyard.sandbox import active_isolation
 from steelyard.settings import FORMATS_PATH, METRICS_PATH
+from steelyard.version import __version__
 
 REQUIRED = (
     "msgspec",

@@ -15,9 +15,9 @@ from http.client import HTTPException
 from threading import Thread
 from typing import Any
 
-from steelyard._version import __version__
 from steelyard.arena.notifying._targets import Target, environment
 from steelyard.errors import MissingExtra
+from steelyard.version import __version__
 
 ID_HEADER = "Steelyard-Event-Id"
 KIND_HEADER = "Steelyard-Event-Kind"

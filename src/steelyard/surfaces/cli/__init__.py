@@ -9,10 +9,10 @@ import sys
 
 from cyclopts import App, CycloptsError
 
-from steelyard._version import __version__
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.settings import STDIN
 from steelyard.surfaces.cli._print import print_error
+from steelyard.version import __version__
 from steelyard.workflow import renamed_words
 
 HELP = """Weigh what AI coding agents deliver against what they cost.
