@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.surfaces.cli._options import Files, Typed
+from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.surfaces.cli._typed import Typed
 from steelyard.workflow import CompareOptions, compare as contrast
 
 if TYPE_CHECKING:

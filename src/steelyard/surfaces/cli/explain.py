@@ -9,9 +9,9 @@ from steelyard.errors import UsageError
 from steelyard.records import Missing
 from steelyard.reports import clean
 from steelyard.surfaces.cli._arena_views import show
-from steelyard.surfaces.cli._options import Typed, typed
 from steelyard.surfaces.cli._output import SHOWING, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, reading_progress
+from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import ExplainOptions
 
 if TYPE_CHECKING:

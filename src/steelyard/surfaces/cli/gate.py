@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.reports import check_file, clean, writing
-from steelyard.surfaces.cli._options import Files, OnePath, Typed
+from steelyard.surfaces.cli._options import Files, OnePath
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.surfaces.cli._typed import Typed
 from steelyard.workflow import GateOptions, gate as hold
 
 if TYPE_CHECKING:

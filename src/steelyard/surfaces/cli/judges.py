@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.surfaces.cli._options import Files, Typed, typed
+from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import JudgesOptions, judges as examine
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.surfaces.cli._options import Files, Typed, typed
+from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import MeasureOptions, measure as weigh
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.reports import RUN_FILE_ENDINGS, check_file, csv_text, write_runs
-from steelyard.surfaces.cli._options import Csv, OnePath, Paths, Typed, typed
+from steelyard.surfaces.cli._options import Csv, OnePath, Paths
 from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json
+from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import BytesProgress, ReadOptions, RunReading
 
 if TYPE_CHECKING:

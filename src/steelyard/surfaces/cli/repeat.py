@@ -11,9 +11,10 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.reports import RESULT_ENDINGS, RepeatabilityFiles, check_folder, csv_text
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._options import OnePath, Paths, Typed, typed
+from steelyard.surfaces.cli._options import OnePath, Paths
 from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json, progress_bar
+from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import RepeatOptions
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.surfaces.cli._options import OnePath, Paths, Typed, typed
+from steelyard.surfaces.cli._options import OnePath, Paths
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings
+from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import SpeedupOptions, TaskFiles, agent_files, speedup as weigh
 
 if TYPE_CHECKING:
