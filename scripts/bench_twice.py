@@ -63,18 +63,18 @@ class Job:
     line: str
     """A command of the old version's words; `python ...` for the interpreter, `work NAME` for the Python API."""
     times: int = 1
-    """How often in one measurement: what is short is measured together."""
+    """How often in one measurement: what is short is added up, or chance decides."""
     store: str = ""
     """The store it begins with, a fresh copy each time."""
 
 
 JOBS = (
-    Job("import steelyard", "python -c 'import steelyard'", times=10),
-    Job("steelyard --help", "--help", times=5),
-    Job("steelyard metrics", "metrics --json", times=5),
-    Job("read, a small folder", "read {samples} --json --quiet", times=3),
+    Job("import steelyard", "python -c 'import steelyard'", times=40),
+    Job("steelyard --help", "--help", times=8),
+    Job("steelyard metrics", "metrics --json", times=10),
+    Job("read, a small folder", "read {samples} --json --quiet", times=8),
     Job("read, Claude Code logs", "read {data}/logs --json --quiet"),
-    Job("measure, a small file", "measure {data}/one-run.jsonl --json --quiet", times=3),
+    Job("measure, a small file", "measure {data}/one-run.jsonl --json --quiet", times=5),
     Job("measure, Parquet", f"measure {{data}}/runs.parquet --by agent,tier --metrics {RATES} --json --quiet"),
     Job("measure, intervals", "measure {data}/runs.parquet --by agent --interval auto --json --quiet"),
     Job("measure, in memory", "work measure_in_memory"),
@@ -90,7 +90,7 @@ JOBS = (
     Job("rank, mean", "rank {data}/agents.parquet --by agent --on pass_rate --json --quiet"),
     Job("rank, Bradley-Terry", "rank {data}/agents.parquet --by agent --order bradley-terry --on pass_rate --json"),
     Job("arena submit, a batch", "arena submit {data}/batch.jsonl --store {store} --json --quiet", store="tasks"),
-    Job("arena submit, one more", "arena submit {data}/one.jsonl --store {store} --json --quiet", store="large"),
+    Job("arena submit, one more", "arena submit {data}/one.jsonl --store {store} --json", times=5, store="large"),
     Job("arena submit, 200 in turn", "work arena_one_by_one", store="large"),
     Job("arena standings, a large task", "arena standings task-0 --top 20 --store {store} --json", store="large"),
     Job("arena standings, across tasks", "arena standings --store {store} --json", store="large"),
@@ -149,9 +149,8 @@ class Side:
             shutil.copy2(path, self.folder / path.name.replace(job.store, "work"))
         command = self.command(job)
         before = _children()
-        printed = [self.run(command) for _ in range(job.times)]
-        spent = float(printed[-1]) if job.line.startswith("work ") else _children() - before
-        return spent / job.times
+        printed = self.run(command)
+        return float(printed) if job.line.startswith("work ") else _children() - before
 
     def run(self, command: list[str]) -> str:
         """What the command prints; one that fails ends everything."""
@@ -179,11 +178,19 @@ def main() -> int:
         seconds_of: dict[str, tuple[list[float], list[float]]] = {job.name: ([], []) for job in jobs}
         for number in range(given.rounds):
             for job in jobs:
-                turns = [(old, seconds_of[job.name][0]), (new, seconds_of[job.name][1])]
-                for side, seconds in turns if number % 2 == 0 else reversed(turns):
-                    seconds.append(side.cpu_seconds(job))
+                for seconds, mean in zip(seconds_of[job.name], _in_turn(job, old, new, number), strict=True):
+                    seconds.append(mean)
             print(f"round {number + 1} of {given.rounds}", file=sys.stderr, flush=True)
     return _table(seconds_of, given.limit)
+
+
+def _in_turn(job: Job, old: Side, new: Side, number: int) -> tuple[float, float]:
+    """Mean CPU seconds of a job under both, run by run in turn; who begins changes each time."""
+    spent = {old.folder: 0.0, new.folder: 0.0}
+    for turn in range(number, number + job.times):
+        for side in (old, new) if turn % 2 == 0 else (new, old):
+            spent[side.folder] += side.cpu_seconds(job)
+    return spent[old.folder] / job.times, spent[new.folder] / job.times
 
 
 def _arguments() -> argparse.Namespace:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -13,6 +13,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 from steelyard.errors import UnknownName, UsageError
 from steelyard.workflow._opening_runs import Progress
 from steelyard.workflow._renamed import renamed_keyword
+
+_CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)+)", re.MULTILINE)
+_SENTENCE = re.compile(r'^    (\w+): .*\n    """((?:[^"]|"(?!""))*)"""', re.MULTILINE)
 
 P = ParamSpec("P")
 Input = TypeVar("Input")
@@ -103,19 +106,10 @@ def _sentences(base: type[Any]) -> dict[str, str]:
 
 @cache
 def _sentences_by_class(module: str) -> dict[str, dict[str, str]]:
+    """Found as text: taking the source apart as Python would cost each start some milliseconds."""
     if module == "builtins":
         return {}
-    classes = ast.parse(inspect.getsource(sys.modules[module])).body
     return {
-        node.name: {
-            field.target.id: " ".join(text.value.value.split())
-            for field, text in zip(node.body, node.body[1:], strict=False)
-            if isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-            and isinstance(text.value.value, str)
-        }
-        for node in classes
-        if isinstance(node, ast.ClassDef)
+        name: {field: " ".join(sentence.split()) for field, sentence in _SENTENCE.findall(body)}
+        for name, body in _CLASS.findall(inspect.getsource(sys.modules[module]))
     }

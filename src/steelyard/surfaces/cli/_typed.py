@@ -67,4 +67,4 @@ def typed(options: type[Any]) -> type[Any]:  # Any: the options of any verb
         parameter = Parameter(parse=False) if own else Parameter(help=sentences[option.name], show_default=shown)
         body["__annotations__"][option.name] = Annotated[TYPED.get(hints[option.name], hints[option.name]), parameter]
         body[option.name] = field(default="" if own and option.kw_only is False else option.default)
-    return dataclass(frozen=True, kw_only=True)(type(options.__name__, (options,), body))
+    return dataclass(frozen=True, kw_only=True, eq=False, repr=False)(type(options.__name__, (options,), body))
