@@ -7,7 +7,7 @@ WORKERS ?= auto
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test test-postgres test-pythons check docs bench long lock clean
+.PHONY: help same-python demo test test-postgres test-pythons check docs bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,9 +50,12 @@ docs: $(STAMP) ## write the generated documentation tables again
 bench: $(STAMP) ## every benchmark, each against a named alternative in the same run
 	$(BIN)/python -m benchmarks
 
-long: $(STAMP) ## what takes longer than a contributor waits: simulations, fuzzing, crash series
+long: $(STAMP) mutants ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m long
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena
+
+mutants: $(STAMP) ## make small changes to a copy of the package, one at a time: every one must be caught by a test
+	$(BIN)/python scripts/mutants.py
 
 lock: ## resolve the dependencies again into requirements/dev.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock

@@ -108,11 +108,16 @@ def test_an_answer_that_differs_in_form_reaches_the_canon() -> None:
     assert all(after < before for before, after in zip(befores, afters, strict=True))
 
 
-def test_every_kept_step_passes_the_oracle() -> None:
-    oracle = Oracle(CONTRACT)
-    repaired = repair(STRAY, canon=CANON, oracle=oracle, level="ast")
-    assert repaired.steps
-    assert oracle.check(repaired.code).passed
+def test_a_step_that_the_oracle_refuses_is_not_kept() -> None:
+    required = Contract(
+        id="find", entry_point="find", cases=CONTRACT.cases, constraints=Constraints(required=("center",))
+    )
+    renamed = CANON.replace("middle", "center")
+    # the canon's name would bring it to distance 0, and the contract asks for the other one
+    assert repair(renamed, canon=CANON, oracle=Oracle(CONTRACT), level="ast").after == 0
+    repaired = repair(renamed, canon=CANON, oracle=Oracle(required), level="ast")
+    assert (repaired.code, repaired.steps) == (renamed, ())
+    assert repaired.after == repaired.before > 0
 
 
 def test_a_wrong_answer_is_not_repaired_into_a_right_one() -> None:
