@@ -30,6 +30,7 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", "
 FAILED, INTERRUPTED = 1, 2
 """pytest's statuses of failed tests, and of files that could not even be imported."""
 SECONDS = 600
+"""How long the tests of one change may take; a change that makes them endless is noticed too."""
 
 
 class DoesNotApply(Exception):
@@ -75,7 +76,7 @@ def main() -> int:
         first = copies.queue[0]
         tests = sorted({test for mutant in mutants for test in mutant.tests})
         print(f"{len(tests)} sets of tests on the unchanged package", flush=True)
-        status, told = _run(first, tests)
+        status, told = _run(first, ["-n", str(given.jobs), *tests], seconds=10 * SECONDS)
         if status != 0:
             print(told, "The tests do not pass as they are; no change can be judged by them.", sep="\n")
             return 1
@@ -110,8 +111,8 @@ def _copy(place: Path) -> Path:
     return place / "checkout"
 
 
-def _run(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+def _run(copy: Path, tests: Sequence[str], *, seconds: int = SECONDS) -> tuple[int, str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long", "-p", "no:cacheprovider", *tests]
     environment = os.environ | {
         "PYTHONPATH": str(copy / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -119,10 +120,10 @@ def _run(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
     }
     try:
         done = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
+            command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=seconds
         )
     except subprocess.TimeoutExpired:
-        return FAILED, f"no end after {SECONDS} s"
+        return FAILED, f"no end after {seconds} s"
     return done.returncode, done.stdout[-3000:] + done.stderr[-1000:]
 
 

@@ -65,10 +65,13 @@ def _declared(module: str) -> Format:
 @cache
 def _plugged_in() -> tuple[Format, ...]:
     """The formats of plug-ins; a name that is taken is refused, so none of them can stand in for one of ours."""
+    plugged_in = list(plug_ins(ENTRY_POINTS, FORMATS_PATH))
+    if not plugged_in:
+        return ()  # before all of ours are imported to know their names
     kinds: tuple[Kind, ...] = ("logs", "own records", "timings")
     homes = {declared.name: "steelyard" for kind in kinds for declared in _ours(kind)}
     declared: list[Format] = []
-    for plug_in in plug_ins(ENTRY_POINTS, FORMATS_PATH):
+    for plug_in in plugged_in:
         format_ = _declared_in(plug_in)
         if format_.name in homes:
             message = f"the format name {format_.name!r} is taken twice"
