@@ -9,6 +9,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 ├── BadInput                   the input is wrong (exit 1)
 │   ├── BadRecord              one record, with file and line
 │   ├── UnreadableFile         a whole file
+│   │   └── OverLimit          one that is larger, holds more or is nested deeper than is read
 │   ├── BadContract            a contract that cannot be used
 │   ├── CanonExists            a prompt whose canon is set already
 │   ├── CanonPrompt            a canon that was set for another question than the one that is asked now
@@ -155,6 +156,14 @@ class UnreadableFile(BadInput):
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None) -> None:
         super().__init__(reason, where=path, hint=hint)
+
+
+NESTED_TOO_DEEPLY = "the values are nested too deeply"
+"""What is said of JSON, TOML or XML that no parser can go down; how deep that is, the parser decides."""
+
+
+class OverLimit(UnreadableFile):
+    """A file that is larger, holds more or is nested deeper than is read of one input (`settings.Limit`)."""
 
 
 class BadContract(BadInput):

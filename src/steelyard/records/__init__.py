@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Canon as Canon,
     )
     from steelyard.records._decoding import (
+        JSON_ERRORS as JSON_ERRORS,
         Refused as Refused,
         checked_run as checked_run,
         content_digest as content_digest,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         convert_run as convert_run,
         decode_run as decode_run,
         encode_run as encode_run,
+        json_problem as json_problem,
     )
     from steelyard.records._facts import (
         FACT_PARTS as FACT_PARTS,

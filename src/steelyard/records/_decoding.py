@@ -9,12 +9,16 @@ from typing import Any, get_args
 
 import msgspec
 
-from steelyard.errors import nearest
+from steelyard.errors import NESTED_TOO_DEEPLY, nearest
 from steelyard.records._allowed_values import endless_number
 from steelyard.records._known_fields import fields_at
 from steelyard.records._run import ComponentType, FailureCause, Outcome, Provenance, Run
 
+JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""What is raised for a text that is not JSON, or not the JSON that is expected."""
+ONE_OBJECT = "each line must be one JSON object"
 _DECODER = msgspec.json.Decoder(Run)
+_OBJECT = msgspec.json.Decoder(dict[str, Any])  # Any: JSON values
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
 _MISSING_FIELD = re.compile(r"missing required field `(?P<name>.*?)`(?: - at `(?P<path>\$.*)`)?")
 _AT_PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
@@ -46,12 +50,19 @@ def decode_run(line: bytes) -> Run:
     except msgspec.ValidationError as error:
         if "`x_" not in str(error):
             raise _explained(error) from error
-        return convert_run(msgspec.json.decode(line))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Refused(_json_problem(error), "each line must be one JSON object") from error
+        return convert_run(_plain_values(line))
+    except JSON_ERRORS as error:
+        raise Refused(json_problem(error), ONE_OBJECT) from error
     if run.extra is not None:
         raise _nameless_key()
     return run
+
+
+def _plain_values(line: bytes) -> dict[str, Any]:  # Any: JSON values
+    try:
+        return _OBJECT.decode(line)
+    except JSON_ERRORS as error:
+        raise Refused(json_problem(error), ONE_OBJECT) from error
 
 
 def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # Any: JSON values
@@ -120,12 +131,13 @@ def _nameless_key() -> Refused:
     return Refused("key 'x_' has no name after the underscore", "write x_name")
 
 
-def _json_problem(error: Exception) -> str:
+def json_problem(error: Exception) -> str:
+    """What is wrong with the JSON, as a sentence."""
     if isinstance(error, RecursionError):
-        return "the JSON is nested too deeply"
+        return NESTED_TOO_DEEPLY
     if isinstance(error, UnicodeDecodeError):
         return "not JSON: the text is not UTF-8"
-    text = str(error)
+    text = str(error).replace("`", "'")
     return f"not JSON: {text.removeprefix('JSON is malformed: ')}"
 
 

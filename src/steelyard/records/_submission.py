@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
+from steelyard.errors import NESTED_TOO_DEEPLY
 from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, is_storable, is_too_long
-from steelyard.records._decoding import Refused
+from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, Refused, json_problem
 from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
 from steelyard.records._run import Judgment, Name, Record, Run
@@ -87,7 +88,6 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
         return tuple(unknown + [name for name in ("iterations", "success") if getattr(self, name) is None])
 
 
-ONE_OBJECT = "each line must be one JSON object"
 _NAMELESS = "-"
 """What stands for the id while the content of a submission without one is read."""
 _COUNTS = get_args(Countable)
@@ -116,7 +116,7 @@ def decode_submission(line: bytes) -> Submission:
         try:
             return convert_submission(msgspec.json.decode(line))
         except RecursionError as error:
-            raise Refused("not JSON: nested too deeply", ONE_OBJECT) from error
+            raise Refused(NESTED_TOO_DEEPLY, ONE_OBJECT) from error
 
 
 def _decoded(line: bytes) -> Submission:
@@ -127,9 +127,8 @@ def _decoded(line: bytes) -> Submission:
         if str(error) in _TO_COMPLETE and not refusal.reason.startswith("not JSON"):
             raise _Incomplete(refusal.reason, refusal.hint) from error
         raise refusal from error
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Refused(f"not JSON: {problem}", ONE_OBJECT) from error
+    except JSON_ERRORS as error:
+        raise Refused(json_problem(error), ONE_OBJECT) from error
     # JSON has NUL only as an escape, and ASCII as many bytes as characters: most records need no second look.
     if b"\\u" in line:
         return _checked(submission)
@@ -143,7 +142,7 @@ def _not_json(line: bytes) -> Refused | None:
     except RecursionError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Refused(f"not JSON: {error}", ONE_OBJECT)
+        return Refused(json_problem(error), ONE_OBJECT)
     return None
 
 
@@ -161,7 +160,7 @@ def convert_submission(values: Any, *, from_text: bool = False) -> Submission:  
     except msgspec.ValidationError as error:
         raise _explained(error) from error
     except RecursionError as error:
-        raise Refused("the values are nested too deeply") from error
+        raise Refused(NESTED_TOO_DEEPLY) from error
 
 
 def _states_no_id(values: Any) -> bool:  # Any: JSON or CSV values
