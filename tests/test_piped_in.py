@@ -142,7 +142,7 @@ def test_tasks_in_toml_and_json_can_be_piped_in(piped: Piped, content: bytes, id
 
 def test_a_task_that_cannot_be_read_is_told_of_by_name(piped: Piped) -> None:
     assert piped(b"", "arena", "init")[0] == 0
-    assert "stdin: it cannot be read" in piped(b'{"id": ', "arena", "task", "add", "-")[2]
+    assert "stdin: not JSON" in piped(b'{"id": ', "arena", "task", "add", "-")[2]
 
 
 def test_python_reads_what_is_piped_in_too(piped: Piped) -> None:

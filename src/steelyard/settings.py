@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from os import PathLike, fspath
 from pathlib import Path
+from typing import NamedTuple
 
-from steelyard.errors import UsageError
+from steelyard.errors import OverLimit, UsageError
 
 METRICS_PATH = "STEELYARD_METRICS"
 """Folders (separated as in PATH) whose Python files declare metrics of the user's own."""
@@ -13,6 +15,62 @@ FORMATS_PATH = "STEELYARD_FORMATS"
 """Folders (separated as in PATH) whose Python files each declare a format of the user's own."""
 CACHE_FOLDER = "STEELYARD_CACHE"
 """Where answers that can be worked out again are kept, by default the user's cache folder; empty keeps none."""
+
+
+class Limit(NamedTuple):
+    """How much of an input is read; what goes past it is refused with one sentence, whoever reads it."""
+
+    excess: str
+    """What is said of such an input."""
+    default: int
+    setting: str = ""
+    """The environment variable that sets another number; empty where no larger one would be safe."""
+
+    @property
+    def most(self) -> int:
+        """The number that holds."""
+        given = os.environ.get(self.setting, "") if self.setting else ""
+        if not given:
+            return self.default
+        if not given.isdecimal() or len(given) > 18:
+            raise UsageError(f"{self.setting} is {given[:40]!r}", hint="set it to a whole number")
+        return int(given)
+
+    @property
+    def reason(self) -> str:
+        """The sentence."""
+        return self.excess.format(self.most)
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about it."""
+        return f"if you trust it, set {self.setting} to a larger number" if self.setting else None
+
+    def passed(self, where: str) -> OverLimit:
+        """The error that names the input."""
+        return OverLimit(where, self.reason, hint=self.hint)
+
+
+INPUT_BYTES = Limit("the input comes to more than {:,} bytes", 8 << 30, "STEELYARD_MAX_INPUT_BYTES")
+"""Bytes that are unpacked from one input, archives within archives included, or piped in."""
+INPUT_ENTRIES = Limit("the input holds more than {:,} files and folders", 200_000, "STEELYARD_MAX_INPUT_ENTRIES")
+"""Entries of all archives of one input, and the folders that they make."""
+ARCHIVES_DEEP = Limit("it lies in more than {} other archives", 2, "STEELYARD_MAX_ARCHIVES_DEEP")
+FOLDERS_DEEP = Limit("files lie more than {} folders deep", 100)
+"""What removes a tree goes down it step by step, and Python's steps are bounded."""
+EXPANSION = Limit("it expands to more than {} times its size", 100, "STEELYARD_MAX_EXPANSION")
+"""Bytes out for each byte in, once `FREE_BYTES` are out: logs compress 5 to 30 times, bombs 1,000 times."""
+FREE_BYTES = 16 << 20
+FILE_BYTES = Limit("the file is larger than {:,} bytes", 1 << 30, "STEELYARD_MAX_FILE_BYTES")
+"""A document that is read whole: a log, a report, timings, a list of tasks or submissions."""
+TEXT_BYTES = FILE_BYTES._replace(default=16 << 20, setting="STEELYARD_MAX_TEXT_BYTES")
+"""A text that people or models write: a profile, a contract, targets, a price book, an answer."""
+LINE_BYTES = Limit("the line is longer than {:,} bytes", 64 << 20, "STEELYARD_MAX_LINE_BYTES")
+"""A line of JSON, a row of a table, a value in another tool's store."""
+ARTIFACT_BYTES = Limit("the artifacts come to more than {:,} bytes", 512 << 20, "STEELYARD_MAX_ARTIFACT_BYTES")
+ARTIFACT_FILES = Limit("the artifacts hold more than {:,} files and folders", 20_000, "STEELYARD_MAX_ARTIFACT_FILES")
+TASK_BYTES = Limit("the task's own files come to more than {:,} bytes", 64 << 20, "STEELYARD_MAX_TASK_BYTES")
+TASK_FILES = Limit("the task has more than {:,} files of its own", 2_000, "STEELYARD_MAX_TASK_FILES")
 
 DEFAULT_STORE = "sqlite:///steelyard.db"
 """Where an arena and canons are kept unless another store is named."""

@@ -554,7 +554,7 @@ def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
     assert run(["arena", "task", "add", *files, *at]) == 1
     shown = capsys.readouterr()
     assert [line.split()[0] for line in shown.out.splitlines()] == ["one", "two"]
-    assert f"error: {files[1]}: it cannot be read" in shown.err
+    assert f"error: {files[1]}: not TOML" in shown.err
     assert f"error: {files[2]}: it cannot be read" in shown.err
     found = output(capsys, "task", "add", *files, "--skip-bad", *at)
     assert [task["id"] for task in found["tasks"]] == ["one", "two"]

@@ -483,14 +483,14 @@ def test_artifacts_are_refused_beyond_a_depth_that_everything_can_handle(tmp_pat
 
 
 def test_a_name_counts_each_time_an_archive_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.arena.checking._artifacts.MOST_FILES", 10)
+    monkeypatch.setenv("STEELYARD_MAX_ARTIFACT_FILES", "10")
     for count in (10, 11):
         with tarfile.open(tmp_path / f"{count}.tar", "w") as archive:
             for _ in range(count):
                 archive.addfile(tarfile.TarInfo("same"), io.BytesIO(b""))
     with staged(tmp_path / "10.tar"):
         pass
-    with pytest.raises(BadArtifacts, match="more than 10 entries"), staged(tmp_path / "11.tar"):
+    with pytest.raises(BadArtifacts, match="more than 10 files and folders"), staged(tmp_path / "11.tar"):
         pass
 
 

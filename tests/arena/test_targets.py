@@ -27,7 +27,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
         ('[[targets]]\nname = "a"\nurl = "http://x/"\nkinds = []\n', "length >= 1"),
         ('[[targets]]\nname = "a"\nurl = "http://:80/"\n', "'a' cannot be sent to.*not an http"),
         ("targets = []", "need names"),
-        ("not toml", "cannot be read"),
+        ("not toml", "not TOML"),
     ],
 )
 def test_wrong_targets_are_refused_before_anything_is_sent(tmp_path: Path, text: str, problem: str) -> None:

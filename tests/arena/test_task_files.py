@@ -195,7 +195,7 @@ def test_files_are_bounded_in_number_and_size_before_they_are_read(
     store: Store, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arena = make_arena(store)
-    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_FILES", 3)
+    monkeypatch.setenv("STEELYARD_MAX_TASK_FILES", "3")
     for number in range(3):
         put(beside / f"checker/{number}.txt", "")
     with pytest.raises(UsageError, match="more than 3"):
@@ -203,7 +203,7 @@ def test_files_are_bounded_in_number_and_size_before_they_are_read(
     (beside / "checker/0.txt").unlink()
     with (beside / "checker/1.txt").open("wb") as huge:
         huge.truncate(1 << 40)  # a hole: whoever reads it runs out of memory
-    with pytest.raises(UsageError, match="larger than 67108864 bytes"):
+    with pytest.raises(UsageError, match="more than 67,108,864 bytes"):
         arena.add_task(TASK, beside=beside)
     (beside / "checker/1.txt").unlink()
     assert arena.add_task(TASK, beside=beside)
@@ -213,9 +213,9 @@ def test_folders_of_several_criteria_are_bounded_together(
     store: Store, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(beside / "other/a.py", "x" * 60)
-    monkeypatch.setattr("steelyard.arena.checking._task_files.MOST_BYTES", 100)
+    monkeypatch.setenv("STEELYARD_MAX_TASK_BYTES", "100")
     two = {"id": "t", "success_criteria": [CRITERION, {**CRITERION, "files": "other"}]}
-    with pytest.raises(UsageError, match="larger than 100 bytes together"):
+    with pytest.raises(UsageError, match="more than 100 bytes"):
         make_arena(store).add_task(two, beside=beside)
 
 

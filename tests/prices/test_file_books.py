@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from steelyard.errors import BadPriceBook, SteelyardError, UnknownName
+from steelyard.errors import BadPriceBook, OverLimit, SteelyardError, UnknownName
 from steelyard.prices import PriceBook, book_names, open_book
 from steelyard.records import Missing, Usage
 
@@ -190,7 +190,7 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "huge.toml"
     with path.open("wb") as file:
         file.truncate(1 << 33)
-    with pytest.raises(BadPriceBook, match="at most 1,000,000 bytes"):
+    with pytest.raises(OverLimit, match="larger than 16,777,216 bytes"):
         open_book(str(path))
 
 

@@ -158,7 +158,7 @@ def test_a_gzip_file_of_several_parts_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.files._whole_texts.MAX_BYTES", 10_000)
+    monkeypatch.setenv("STEELYARD_MAX_FILE_BYTES", "10000")
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 1_000_000))
     with pytest.raises(UnreadableFile, match="larger than"):
         read_timings(tmp_path / "bomb.json.gz")

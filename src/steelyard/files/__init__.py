@@ -1,4 +1,7 @@
-"""Bytes to documents and rows, bounded: folders, archives, packed files, JSON, CSV, standard input."""
+"""Bytes to documents and rows, bounded: folders, archives, packed files, JSON, TOML, CSV, Parquet, standard input.
+
+Nothing else opens what a user hands in (`tests/test_bounded_reading.py`). One input has one `Budget`.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,22 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.files._archives import (
-        LIMITS as LIMITS,
-        ONE_FILE as ONE_FILE,
-        ArchiveLimits as ArchiveLimits,
-        archive_kind as archive_kind,
-        bounded_member as bounded_member,
-        bounded_zip as bounded_zip,
+        ZipLog as ZipLog,
         packing as packing,
         unpack as unpack,
     )
+    from steelyard.files._budget import Budget as Budget
     from steelyard.files._csv_rows import (
         SHORT_OR_LONG as SHORT_OR_LONG,
         Row as Row,
         csv_rows as csv_rows,
+        ends_with_line_end as ends_with_line_end,
         separator_of as separator_of,
     )
     from steelyard.files._json_documents import (
         CUT as CUT,
-        HEAD_BYTES as HEAD_BYTES,
-        JSON_ERRORS as JSON_ERRORS,
-        MAX_DOCUMENT_BYTES as MAX_DOCUMENT_BYTES,
-        MAX_LINE_BYTES as MAX_LINE_BYTES,
         Records as Records,
         amount as amount,
-        beginning_of as beginning_of,
         count as count,
         decoded as decoded,
         document as document,
@@ -45,19 +40,33 @@ if TYPE_CHECKING:
         rejected_line as rejected_line,
         shape_of as shape_of,
         text_or_none as text_or_none,
-        whole_file as whole_file,
+        too_long as too_long,
+        unreadable as unreadable,
     )
+    from steelyard.files._packed_streams import (
+        ONE_FILE as ONE_FILE,
+        archive_kind as archive_kind,
+    )
+    from steelyard.files._parquet_rows import parquet_rows as parquet_rows
     from steelyard.files._walking import (
         Found as Found,
         SeenFiles as SeenFiles,
         file_repeated as file_repeated,
         files_below as files_below,
-        files_unpacked as files_unpacked,
+        files_in as files_in,
         piped as piped,
+        rejected_file as rejected_file,
     )
-    from steelyard.files._whole_texts import (
+    from steelyard.files._whole_files import (
+        HEAD_BYTES as HEAD_BYTES,
+        beginning_of as beginning_of,
+        file_chunks as file_chunks,
         parse_json as parse_json,
+        parse_toml as parse_toml,
         read_text as read_text,
+        refused_as as refused_as,
+        toml_or_json as toml_or_json,
+        whole_file as whole_file,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import stat
 import struct
 import tarfile
@@ -10,14 +11,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from threading import Event
 from typing import IO, Self
 
-from steelyard.errors import Interrupted, SteelyardError, UnreadableFile, said_by
-from steelyard.files._packed_streams import CHUNK, BrokenOff, bz2_chunks, gz_chunks, xz_chunks, zst_chunks
+from steelyard.errors import Interrupted, OverLimit, SteelyardError, UnreadableFile, said_by
+from steelyard.files._budget import Budget
+from steelyard.files._packed_streams import CHUNK, BrokenOff, archive_kind, packed_chunks, zst_chunks
 from steelyard.records import Rejected
+from steelyard.settings import FILE_BYTES, FOLDERS_DEEP, INPUT_ENTRIES
 
 ENCRYPTED = 0x1
 """The bit of an entry's flags that says so."""
@@ -33,103 +35,54 @@ ZSTANDARD = 93
 """The number of this packing in zips; Inspect packs its logs so, and Python before 3.14 does not know it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveLimits:
-    """How much an archive may expand to before it is refused."""
+class Unpacking:
+    """One archive as it is unpacked: what came out of it so far, on the budget of the input that it came with."""
 
-    entries: int = 200_000
-    bytes_in_all: int = 8 << 30
-    ratio: int = 100
-    """Bytes out for each byte in, once `free_bytes` are out: logs compress 5 to 30 times, bombs 1,000 times."""
-    free_bytes: int = 16 << 20
-    depth: int = 2
-    """Archives within archives."""
-    folders: int = 100
-    """Folders within folders: what removes a tree goes down it step by step, and Python's steps are bounded."""
-
-
-LIMITS = ArchiveLimits()
-
-
-def archive_kind(start: bytes) -> str | None:
-    r"""Which packing the first bytes tell of; None when the file is not packed.
-
-    >>> archive_kind(b"PK\x03\x04...")
-    'zip'
-    """
-    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "zip"
-    if start.startswith(b"\x1f\x8b"):
-        return "gz"
-    if start.startswith(b"\x28\xb5\x2f\xfd"):
-        return "zst"
-    if start.startswith(b"BZh"):
-        return "bz2"
-    if start.startswith(b"\xfd7zXZ\0"):
-        return "xz"
-    if start[257:262] == b"ustar":
-        return "tar"
-    return None
-
-
-class Meter:
-    """Counts what comes out of an archive and refuses it when it is too much."""
-
-    def __init__(self, path: str, packed: int, limits: ArchiveLimits, stop: Event | None) -> None:
-        self.path = path
-        self.limits = limits
-        self.stop = stop
-        self.out = 0
-        self.entries = 0
-        self.folders: set[PurePosixPath] = set()
-        self.allowed = min(limits.bytes_in_all, max(limits.free_bytes, packed * limits.ratio))
+    def __init__(self, shown: str, budget: Budget, stop: Event | None) -> None:
+        self.shown = shown
+        self._budget = budget
+        self._stop = stop
+        self._bytes = 0
+        self._entries = 0
+        self._folders: set[PurePosixPath] = set()
 
     def entry(self, name: str) -> PurePosixPath:
         """One more entry; its safe relative path."""
-        self._count(1)
+        self.take(entries=1)
         place = PurePosixPath(name.replace("\\", "/"))
         leads_out = place.is_absolute() or ".." in place.parts or PureWindowsPath(name).drive
         if leads_out or "\0" in name:
             raise self.refused(f"the entry {name[:200]!r} points outside the archive")
-        if len(place.parts) > self.limits.folders:
-            raise self.refused(f"the entry {name[:200]!r} lies more than {self.limits.folders} folders deep")
+        if len(place.parts) > FOLDERS_DEEP.most:
+            raise FOLDERS_DEEP.passed(self.shown)
         return place
 
     def makes_folders_of(self, place: PurePosixPath) -> None:
         """Counts the folders that the entry needs and no earlier one did: a name of many folders costs no bytes."""
-        fresh = [parent for parent in place.parents[:-1] if parent not in self.folders]
-        self.folders.update(fresh)
-        self._count(len(fresh))
-
-    def _count(self, entries: int) -> None:
-        self._go_on()
-        self.entries += entries
-        if self.entries > self.limits.entries:
-            raise self.refused(f"more than {self.limits.entries:,} entries and folders")
-
-    def _go_on(self) -> None:
-        if self.stop is not None and self.stop.is_set():
-            raise Interrupted("unpacking was stopped")
+        fresh = [parent for parent in place.parents[:-1] if parent not in self._folders]
+        self._folders.update(fresh)
+        self.take(entries=len(fresh))
 
     def expects(self, size: int) -> None:
         """Refuses before unpacking what an entry's own header says is too much."""
-        if self.out + size > self.allowed:
-            raise self.refused(f"it expands to more than {self.allowed:,} bytes")
+        self._budget.expect(self.shown, size=size)
 
-    def took(self, size: int) -> None:
-        """Bytes that came out."""
-        self._go_on()
-        self.out += size
-        if self.out > self.allowed:
-            raise self.refused(f"it expands to more than {self.allowed:,} bytes")
+    def take(self, *, size: int = 0, entries: int = 0) -> None:
+        """Bytes or entries that came out."""
+        if self._stop is not None and self._stop.is_set():
+            raise Interrupted("unpacking was stopped")
+        self._budget.take(self.shown, size=size, entries=entries)
+        self._bytes += size
+        self._entries += entries
+
+    def undo(self, into: Path) -> None:
+        """Nothing is kept of an archive that is refused."""
+        shutil.rmtree(into, ignore_errors=True)
+        self._budget.give_back(size=self._bytes, entries=self._entries)
 
     def refused(self, reason: str) -> UnreadableFile:
         """The error that names the archive."""
-        return UnreadableFile(self.path, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
-
-
-ONE_FILE = ("gz", "zst", "bz2", "xz")
-"""Packings of a single file, which is then the one that the user speaks of."""
+        return UnreadableFile(self.shown, f"archive refused: {reason}", hint="unpack it yourself if you trust it")
 
 
 def packing(path: Path) -> str | None:
@@ -138,19 +91,20 @@ def packing(path: Path) -> str | None:
         return archive_kind(file.read(512))
 
 
-def unpack(
-    path: Path, shown: str, into: Path, *, limits: ArchiveLimits = LIMITS, stop: Event | None = None
-) -> Rejected | None:
+def unpack(path: Path, shown: str, into: Path, *, budget: Budget, stop: Event | None = None) -> Rejected | None:
     """Writes what the archive holds under `into`; refuses the whole archive when a bound is passed.
 
     `shown` is how the archive is named to the user. Of an archive that breaks off, what stands before the break is
     written and the place of the break given back. `stop`, once set, ends the work (Interrupted).
     """
-    kind = packing(path)
-    meter = Meter(shown, path.stat().st_size, limits, stop)
-    unpackers: dict[str, Callable[[Path, Path, Meter], Rejected | None]] = {"zip": _zip, "tar": _tar}
-    with _whatever_it_raises(shown, "the archive is broken or cannot be unpacked"):
-        return unpackers.get(str(kind), _stream)(path, into, meter)
+    unpacking = Unpacking(shown, budget, stop)
+    unpackers: dict[str, Callable[[Path, Path, Unpacking], Rejected | None]] = {"zip": _zip, "tar": _tar}
+    try:
+        with _whatever_it_raises(shown, "the archive is broken or cannot be unpacked"):
+            return unpackers.get(str(packing(path)), _stream)(path, into, unpacking)
+    except SteelyardError:
+        unpacking.undo(into)
+        raise
 
 
 @contextmanager
@@ -164,30 +118,51 @@ def _whatever_it_raises(shown: str, reason: str) -> Iterator[None]:
         raise UnreadableFile(shown, f"{reason}: {said_by(error)}") from error
 
 
-def bounded_zip(path: Path, *, limits: ArchiveLimits = LIMITS) -> zipfile.ZipFile:
+class ZipLog:
+    """A log that is a zip, read entry by entry without being unpacked on the disk; all entries share one budget."""
+
+    def __init__(self, path: Path) -> None:
+        self._archive = _open_zip(path)
+        self._shown = str(path)
+        self._budget = Budget()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._archive.close()
+
+    @property
+    def names(self) -> list[str]:
+        """The entries' names, sorted."""
+        return sorted(self._archive.namelist())
+
+    def read(self, name: str) -> bytes:
+        """One entry's bytes; refused past the limit, whatever its header says."""
+        shown = f"{self._shown}!/{name}"
+        info = self._archive.getinfo(name)
+        budget = self._budget.for_packed(info.compress_size)
+        content = bytearray()
+        most = FILE_BYTES.most
+        with _whatever_it_raises(shown, "the entry cannot be unpacked"):
+            for chunk in _entry(self._archive, info, shown):
+                content += chunk
+                budget.take(shown, size=len(chunk))
+                if len(content) > most:
+                    raise FILE_BYTES.passed(shown)
+        if zlib.crc32(content) != info.CRC:  # our own unpacking does not look, as the library's does
+            raise UnreadableFile(shown, "the entry cannot be unpacked: its checksum is wrong")
+        return bytes(content)
+
+
+def _open_zip(path: Path) -> zipfile.ZipFile:
     """The zip, once its list of entries is known to be short enough to hold in memory."""
     size = _directory_bytes(path)
-    if size > limits.entries * 128:
-        raise UnreadableFile(str(path), f"archive refused: its list of entries takes {size:,} bytes")
+    if size > INPUT_ENTRIES.most * 128:
+        reason = f"archive refused: its list of entries takes {size:,} bytes"
+        raise OverLimit(str(path), reason, hint=INPUT_ENTRIES.hint)
     with _whatever_it_raises(str(path), "not a readable zip"):
         return zipfile.ZipFile(path)
-
-
-def bounded_member(archive: zipfile.ZipFile, name: str, *, limit: int) -> bytes:
-    """One entry's bytes; refused past the limit, whatever its header says."""
-    shown = f"{archive.filename}!/{name}"
-    allowed = min(limit, max(LIMITS.free_bytes, archive.getinfo(name).compress_size * LIMITS.ratio))
-    content = bytearray()
-    with _whatever_it_raises(shown, "the entry cannot be unpacked"):
-        for chunk in _entry(archive, archive.getinfo(name), shown):
-            content += chunk
-            if len(content) > allowed:
-                break
-    if len(content) > allowed:
-        raise UnreadableFile(shown, f"archive refused: the entry expands to more than {allowed:,} bytes")
-    if zlib.crc32(content) != archive.getinfo(name).CRC:  # our own unpacking does not look, as the library's does
-        raise UnreadableFile(shown, "the entry cannot be unpacked: its checksum is wrong")
-    return bytes(content)
 
 
 def _directory_bytes(path: Path) -> int:
@@ -203,16 +178,16 @@ def _directory_bytes(path: Path) -> int:
     return size if stated == 0xFFFFFFFF else int(stated)  # zip64 keeps the length elsewhere; the file's size bounds it
 
 
-def _zip(path: Path, into: Path, meter: Meter) -> Rejected | None:
-    with bounded_zip(path, limits=meter.limits) as archive:
+def _zip(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
+    with _open_zip(path) as archive:
         # A link would lead outside.
         infos = [
             info for info in archive.infolist() if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16)
         ]
-        places = [(info, meter.entry(info.filename)) for info in infos]
-        meter.expects(sum(info.file_size for info in infos))
+        places = [(info, unpacking.entry(info.filename)) for info in infos]
+        unpacking.expects(sum(info.file_size for info in infos))
         for info, place in places:
-            _write(_entry(archive, info, f"{meter.path}!/{place}"), into, place, meter)
+            _write(_entry(archive, info, f"{unpacking.shown}!/{place}"), into, place, unpacking)
     return None
 
 
@@ -249,25 +224,25 @@ class _Header(tarfile.TarInfo):
         return member
 
 
-def _tar(path: Path, into: Path, meter: Meter) -> Rejected | None:
+def _tar(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
     with tarfile.open(path, "r:", tarinfo=_Header) as archive:
         place: PurePosixPath | None = None
         try:
             for member in archive:
-                place = meter.entry(member.name)
+                place = unpacking.entry(member.name)
                 if member.isreg():  # links and devices lead outside; folders are made as files need them
-                    meter.expects(member.size)
+                    unpacking.expects(member.size)
                     file = archive.extractfile(member)
                     if file is not None:
-                        _write(_chunks(file), into, place, meter)
+                        _write(_chunks(file), into, place, unpacking)
         except tarfile.ReadError:
             if place is None:
                 raise
             (into / place).unlink(missing_ok=True)
-            return _broken_off(f"{meter.path}!/{place}", None, "the archive breaks off in this entry")
+            return _broken_off(f"{unpacking.shown}!/{place}", None, "the archive breaks off in this entry")
         if not _has_end_mark(path, archive.offset):
             after = f"after the entry {str(place)[:200]!r}" if place else "at its start"
-            return _broken_off(meter.path, None, f"the archive breaks off {after}")
+            return _broken_off(unpacking.shown, None, f"the archive breaks off {after}")
     return None
 
 
@@ -278,21 +253,18 @@ def _has_end_mark(path: Path, offset: int) -> bool:
         return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
-def _stream(path: Path, into: Path, meter: Meter) -> Rejected | None:
+def _stream(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
     """One packed file. A tar inside is unpacked by the next step, which sees it as a file of its own."""
     name = path.name
     for ending in (".gz", ".zst", ".bz2", ".xz", ".tgz"):
         name = name.removesuffix(ending) or name
-    place = meter.entry(name)
+    place = unpacking.entry(name)
     with path.open("rb") as packed:
-        kind = archive_kind(packed.read(512))
-        packed.seek(0)
-        unpacked = {"gz": gz_chunks, "bz2": bz2_chunks, "xz": xz_chunks}
-        chunks = unpacked[kind](packed) if kind in unpacked else zst_chunks(packed, meter.path)
+        chunks = packed_chunks(packed, unpacking.shown)
         try:
-            _write(chunks, into, place, meter)
+            _write(chunks, into, place, unpacking)
         except BrokenOff:
-            return _cut_to_lines(into / place, f"{meter.path}!/{place}")
+            return _cut_to_lines(into / place, f"{unpacking.shown}!/{place}")
     return None
 
 
@@ -323,17 +295,17 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, meter: Meter) -> None:
+def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, unpacking: Unpacking) -> None:
     target = into / place
-    meter.makes_folders_of(place)
+    unpacking.makes_folders_of(place)
     try:
         if not target.resolve().is_relative_to(into.resolve()):
-            raise meter.refused(f"the entry {str(place)[:200]!r} points outside the archive")
+            raise unpacking.refused(f"the entry {str(place)[:200]!r} points outside the archive")
         target.parent.mkdir(parents=True, exist_ok=True)
         out = target.open("wb")
     except OSError as error:
-        raise meter.refused(f"the entry {str(place)[:200]!r} cannot be kept: {error.strerror}") from error
+        raise unpacking.refused(f"the entry {str(place)[:200]!r} cannot be kept: {error.strerror}") from error
     with out:
         for chunk in chunks:
-            meter.took(len(chunk))
+            unpacking.take(size=len(chunk))
             out.write(chunk)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
-from steelyard.errors import UnreadableFile
-from steelyard.files._json_documents import beginning_of
+from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.files._whole_files import beginning_of
 from steelyard.records import Rejected
+from steelyard.settings import LINE_BYTES
 
-MAX_CELL_CHARACTERS = 16 * 1024 * 1024
 SEPARATORS = (",", ";", "\t")
 """What stands between cells: spreadsheets write semicolons where the comma is the decimal mark."""
 
@@ -44,22 +44,49 @@ def separator_of(start: bytes, column: str) -> str | None:
 
 def csv_rows(path: Path, *, column: str) -> Iterator[Row | Rejected]:
     """The header, which has that column, and the rows that are not empty; where it is no CSV any more, why."""
-    csv.field_size_limit(MAX_CELL_CHARACTERS)
+    most = LINE_BYTES.most
+    csv.field_size_limit(most)
     separator = separator_of(beginning_of(path), column) or ","
     with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
-        rows = csv.reader(file, strict=True, delimiter=separator)
+        rows = csv.reader(_lines(file, most), strict=True, delimiter=separator)
         try:
             yield Row(1, next(rows, []))
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise UnreadableFile(str(path), f"not CSV: {error}") from error
+        except _NOT_CSV as error:
+            raise _unreadable(path, error) from error
         while True:
             try:
                 cells = next(rows, None)
-            except (csv.Error, UnicodeDecodeError) as error:
-                reason = f"not CSV: {error}; the rest was not read"
-                yield Rejected(path=str(path), line=rows.line_num + 1, reason=reason)
+            except _NOT_CSV as error:
+                wrong = _unreadable(path, error)
+                reason = f"{wrong.message}; the rest was not read"
+                yield Rejected(path=str(path), line=rows.line_num + 1, reason=reason, hint=wrong.hint)
                 return
             if cells is None:
                 return
             if cells:
                 yield Row(rows.line_num, cells)
+
+
+_NOT_CSV = (csv.Error, UnicodeDecodeError, OverLimit)
+
+
+def _unreadable(path: Path, error: Exception) -> UnreadableFile:
+    if isinstance(error, OverLimit) or "field limit" in str(error):  # a cell in quotes may go over many lines
+        return LINE_BYTES.passed(str(path))
+    return UnreadableFile(str(path), f"not CSV: {error}")
+
+
+def _lines(file: IO[str], most: int) -> Iterator[str]:
+    while line := file.readline(most + 1):
+        if len(line) > most:
+            raise LINE_BYTES.passed(file.name)
+        yield line
+
+
+def ends_with_line_end(path: Path) -> bool:
+    """Whether the last row is whole for sure: of a file that was cut off, the last cell may be short."""
+    with path.open("rb") as file:
+        if file.seek(0, 2) == 0:
+            return True
+        file.seek(-1, 2)
+        return file.read() in (b"\n", b"\r")

@@ -11,8 +11,10 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
-from steelyard.records import Rejected
+from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.files._whole_files import whole_file
+from steelyard.records import JSON_ERRORS, Rejected, json_problem
+from steelyard.settings import LINE_BYTES
 
 MAX_DEPTH = 4
 """Keys nested deeper than this tell no formats apart."""
@@ -90,7 +92,7 @@ class Records(Sequence[dict[str, Any]]):  # Any: JSON values
             if line.lstrip().startswith(b"{"):
                 try:
                     value = msgspec.json.decode(line)
-                except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                except JSON_ERRORS:
                     continue
                 if isinstance(value, dict):
                     yield value
@@ -188,38 +190,22 @@ def text_or_none(value: object) -> str | None:
 
 T = TypeVar("T")
 
-HEAD_BYTES = 65_536
-"""How much of a file is looked at to recognize it."""
-MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
-MAX_LINE_BYTES = 64 * 1024 * 1024
 CUT = "the record breaks off in the middle"
-JSON_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _NOT_FINITE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 
 
 def problem(error: Exception) -> str:
-    """What is wrong with the JSON, as a sentence."""
-    if isinstance(error, RecursionError):
-        return "the JSON is nested too deeply"
-    if isinstance(error, UnicodeDecodeError):
-        return "not JSON: the text is not UTF-8"
-    text = str(error).replace("`", "'")
+    """What is wrong with the JSON, or with a value in it, as a sentence."""
     if isinstance(error, msgspec.ValidationError):
+        text = str(error).replace("`", "'")
         return f"unexpected value: {text[:1].lower()}{text[1:]}"
-    return f"not JSON: {text.removeprefix('JSON is malformed: ')}"
+    return json_problem(error)
 
 
-def beginning_of(path: Path) -> bytes:
-    """The first bytes of the file, by which it is recognized."""
-    with path.open("rb", buffering=0) as file:
-        return file.read(HEAD_BYTES)
-
-
-def whole_file(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
-    """The file's bytes; one past the limit is refused before it is read."""
-    if path.stat().st_size > limit:
-        raise UnreadableFile(str(path), f"the document is larger than {limit:,} bytes")
-    return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+def unreadable(where: str, error: Exception, *, hint: str | None = None) -> UnreadableFile:
+    """The error of a document that one of `JSON_ERRORS` was raised for."""
+    refusal = OverLimit if isinstance(error, RecursionError) else UnreadableFile
+    return refusal(where, problem(error), hint=hint)
 
 
 def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
@@ -244,18 +230,19 @@ def document(path: Path, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoded(whole_file(path), decoder)
     except JSON_ERRORS as error:
-        raise UnreadableFile(str(path), problem(error)) from error
+        raise unreadable(str(path), error) from error
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Lines that hold something, numbered; of one past the limit only the beginning is kept in memory."""
+    most = LINE_BYTES.most
     with path.open("rb") as file:
         number = 0
-        while line := file.readline(MAX_LINE_BYTES + 1):
+        while line := file.readline(most + 1):
             number += 1
             rest = line
-            while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
-                rest = file.readline(MAX_LINE_BYTES + 1)
+            while len(rest) > most and not rest.endswith(b"\n"):
+                rest = file.readline(most + 1)
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if not line.isspace():
@@ -275,9 +262,6 @@ def recovered(
     path: Path, number: int, line: bytes, decoder: msgspec.json.Decoder[T], error: Exception
 ) -> Iterator[tuple[int, T] | Rejected]:
     """The objects that stand one after another on a broken line, and what is left of it as rejected."""
-    if len(line) > MAX_LINE_BYTES:
-        yield Rejected(path=str(path), line=number, reason=f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-        return
     if "trailing characters" not in str(error):
         yield rejected_line(path, number, line, error)
         return
@@ -298,8 +282,17 @@ def recovered(
 _ANY = json.JSONDecoder()
 
 
+def too_long(path: Path, number: int, line: bytes) -> Rejected | None:
+    """The line as set aside when it is past the limit, so that only its beginning is there; None when it is not."""
+    if len(line) <= LINE_BYTES.most:
+        return None
+    return Rejected(path=str(path), line=number, reason=LINE_BYTES.reason, hint=LINE_BYTES.hint)
+
+
 def rejected_line(path: Path, number: int, line: bytes, error: Exception) -> Rejected:
-    """The line as set aside; one that was cut off is told apart from one that is wrong."""
+    """The line as set aside; one that was cut off or is too long is told apart from one that is wrong."""
+    if (rejected := too_long(path, number, line)) is not None:
+        return rejected
     unended = not line.endswith(b"\n") and not line.rstrip().endswith(b"}")
     if "truncated" in str(error) or (unended and not isinstance(error, msgspec.ValidationError)):
         return Rejected(path=str(path), line=number, reason=CUT, code="cut_off")

@@ -19,11 +19,44 @@ _XZ_MEMORY = 1 << 28
 """Bytes that unpacking xz may take: what its strongest setting asks for is a quarter of this."""
 
 
+ONE_FILE = ("gz", "zst", "bz2", "xz")
+"""Packings of a single file, which is then the one that the user speaks of."""
+
+
 class BrokenOff(Exception):  # no error of ours: it ends the chunks, and what came before is used
     """The packed file ends before its own end mark."""
 
 
-def gz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
+def archive_kind(start: bytes) -> str | None:
+    r"""Which packing the first bytes tell of; None when the file is not packed.
+
+    >>> archive_kind(b"PK\x03\x04...")
+    'zip'
+    """
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "zip"
+    if start.startswith(b"\x1f\x8b"):
+        return "gz"
+    if start.startswith(b"\x28\xb5\x2f\xfd"):
+        return "zst"
+    if start.startswith(b"BZh"):
+        return "bz2"
+    if start.startswith(b"\xfd7zXZ\0"):
+        return "xz"
+    if start[257:262] == b"ustar":
+        return "tar"
+    return None
+
+
+def packed_chunks(packed: IO[bytes], shown: str) -> Iterator[bytes]:
+    """What a single packed file holds."""
+    kind = archive_kind(packed.read(512))
+    packed.seek(0)
+    unpackers = {"gz": _gz_chunks, "bz2": _bz2_chunks, "xz": _xz_chunks}
+    return unpackers[kind](packed) if kind in unpackers else zst_chunks(packed, shown)
+
+
+def _gz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
     """What the file holds, at most `CHUNK` bytes at a time; several packed parts in a row are one."""
     unpacker = zlib.decompressobj(_GZIP)
     fresh = True
@@ -45,12 +78,12 @@ def gz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
         raise BrokenOff
 
 
-def bz2_chunks(packed: IO[bytes]) -> Iterator[bytes]:
+def _bz2_chunks(packed: IO[bytes]) -> Iterator[bytes]:
     """The same for bzip2."""
     return _unpacked(packed, bz2.BZ2Decompressor)
 
 
-def xz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
+def _xz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
     """The same for xz."""
     return _unpacked(packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
 

@@ -7,11 +7,15 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from steelyard.errors import OverLimit, UnreadableFile
+from steelyard.files._archives import packing, unpack
+from steelyard.files._budget import Budget
+from steelyard.files._packed_streams import CHUNK, ONE_FILE
 from steelyard.records import Finding, Rejected
-from steelyard.settings import PIPED, STDIN, is_stdin
+from steelyard.settings import ARCHIVES_DEEP, PIPED, STDIN, is_stdin
 
 
 class SeenFiles:
@@ -34,8 +38,6 @@ def file_repeated(shown: str) -> Finding:
     return Finding(code="file_repeated", severity="info", message=message, where=shown)
 
 
-MOST_STDIN_BYTES = 8 << 30
-
 SKIPPED_FOLDERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"})
 
 
@@ -52,56 +54,88 @@ class Found:
     """How many archives it lies in."""
     alone: bool = False
     """Whether it was packed alone (gz, zst): a tar and its packing are one archive to the user."""
+    budget: Budget = field(default_factory=Budget, repr=False, compare=False)
+    """What the input that it came with may still come to."""
 
 
 def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Rejected]:
     """The files, in a fixed order, each once; what is piped in is kept in the scratch folder."""
     seen: set[str] = set()
     for path in given:
-        if is_stdin(path):
-            if STDIN not in seen:
-                seen.add(STDIN)
-                yield piped(scratch / PIPED)
-        elif path.is_dir():
-            for item in _below(path):
-                shown = item.path if isinstance(item, Rejected) else item.shown
-                if shown not in seen:
-                    seen.add(shown)
-                    yield item
-        elif path.is_file():
-            shown = path.as_posix()
+        if is_stdin(path) and STDIN in seen:
+            continue
+        for item in _of_input(path, scratch):
+            shown = STDIN if is_stdin(path) else item.path if isinstance(item, Rejected) else item.shown
             if shown not in seen:
                 seen.add(shown)
-                yield Found(path, shown, path.stat().st_size, named=True)
-        else:
-            reason = "not a file or folder" if path.exists() else "there is no such file or folder"
-            yield Rejected(path=str(path), reason=reason, code="unreadable_file")
+                yield item
 
 
-def piped(kept: Path) -> Found | Rejected:
+def _of_input(path: Path, scratch: Path) -> Iterator[Found | Rejected]:
+    budget = Budget()
+    if is_stdin(path):
+        yield piped(scratch / PIPED, budget)
+    elif path.is_dir():
+        yield from _below(path, budget)
+    elif path.is_file():
+        yield Found(path, path.as_posix(), path.stat().st_size, named=True, budget=budget)
+    else:
+        reason = "not a file or folder" if path.exists() else "there is no such file or folder"
+        yield Rejected(path=str(path), reason=reason, code="unreadable_file")
+
+
+def piped(kept: Path, budget: Budget) -> Found | Rejected:
     """What is piped in, as a file."""
     size = 0
     with kept.open("wb") as file:
-        while chunk := sys.stdin.buffer.read(1 << 20):
+        while chunk := sys.stdin.buffer.read(CHUNK):
+            try:
+                budget.take(PIPED, size=len(chunk))
+            except OverLimit as error:
+                return rejected_file(error, PIPED)
             size += len(chunk)
-            if size > MOST_STDIN_BYTES:
-                reason = f"more than {MOST_STDIN_BYTES:,} bytes were piped in"
-                return Rejected(path=PIPED, reason=reason, hint="write them to a file", code="unreadable_file")
             file.write(chunk)
-    return Found(kept, PIPED, size, named=True, depth=1)  # like an archive's: it is shown under another name
+    # Like an archive's: it is shown under another name.
+    return Found(kept, PIPED, size, named=True, depth=1, budget=budget)
 
 
-def files_unpacked(folder: Path, archive: Found, *, depth: int, alone: bool) -> Iterator[Found]:
-    """The files that were unpacked from an archive; one that was packed alone is what the user meant by its name."""
-    for item in _below(folder):
+def rejected_file(error: UnreadableFile, shown: str) -> Rejected:
+    """A file that cannot be read, as it is listed beside others that can."""
+    return Rejected(path=shown, reason=error.message, hint=error.hint, code=error.kind)
+
+
+def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
+    """What the archive holds, unpacked into the folder, or why it is refused; where it breaks off, the place of that.
+
+    A file that was packed alone is what the user meant by the archive's name.
+    """
+    kind = packing(archive.path)
+    depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
+    if archive.depth:  # it is ours, and replaced by what it holds
+        archive.budget.give_back(size=archive.size)
+    budget = archive.budget.for_packed(archive.size)
+    try:
+        if depth >= ARCHIVES_DEEP.most:
+            raise ARCHIVES_DEEP.passed(archive.shown)
+        folder.mkdir(parents=True)
+        broken_off = unpack(archive.path, archive.shown, folder, budget=budget)
+    except UnreadableFile as error:
+        yield rejected_file(error, archive.shown)
+        return
+    finally:
+        if archive.depth:
+            archive.path.unlink()
+    if broken_off is not None:
+        yield broken_off
+    alone = kind in ONE_FILE
+    for item in _below(folder, budget):
         if isinstance(item, Rejected):
             continue  # nothing is closed to us that we unpacked
-        inner = item.path.relative_to(folder).as_posix()
-        shown = f"{archive.shown}!/{inner}"
-        yield Found(item.path, shown, item.size, named=archive.named and alone, depth=depth, alone=alone)
+        shown = f"{archive.shown}!/{item.path.relative_to(folder).as_posix()}"
+        yield replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
 
 
-def _below(folder: Path) -> Iterator[Found | Rejected]:
+def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:
     """Files of the folder and the folders in it; links to folders are not followed, so no circle has to be feared."""
     waiting = [str(folder)]
     while waiting:  # not os.walk: in older Pythons it breaks down in what is too deep
@@ -125,5 +159,5 @@ def _below(folder: Path) -> Iterator[Found | Rejected]:
             except OSError:
                 continue  # a link that leads nowhere
             if stat.S_ISREG(status.st_mode) and status.st_size:
-                yield Found(path, path.as_posix(), status.st_size)
+                yield Found(path, path.as_posix(), status.st_size, budget=budget)
         waiting += reversed(folders)

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import MAX_LINE_BYTES
+from steelyard.settings import LINE_BYTES
 
 STEPS_AT_ONCE = 1_000_000
 MOST_STEPS = 20_000
@@ -35,7 +35,7 @@ class Store:
         with self._told():
             self._connection = sqlite3.connect(address, uri=True)
             self._connection.text_factory = bytes
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE_BYTES)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LINE_BYTES.most)
             self._connection.set_progress_handler(self._stepped, STEPS_AT_ONCE)
             self._connection.execute("PRAGMA trusted_schema = OFF")
 

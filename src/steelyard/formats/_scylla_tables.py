@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import CUT, label
+from steelyard.files import CUT, Row as CsvRow, csv_rows, ends_with_line_end, label
 from steelyard.formats._log_format import Head, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, stated_cost
 from steelyard.records import Criterion, Finding, Judgment, Refused, Rejected, Usage
@@ -18,7 +17,6 @@ KEY = ("experiment", "tier", "subtest", "run_number")
 RUNS = frozenset({*KEY, "agent_model", "passed", "cost_usd", "exit_code", "cache_creation_tokens"})
 JUDGES = frozenset({*KEY, "judge_model", "judge_number", "judge_score", "judge_passed"})
 CRITERIA = frozenset({*KEY, "judge_model", "judge_number", "criterion", "criterion_achieved", "criterion_max"})
-MAX_CELL = 1 << 24
 
 Row = dict[str, str]
 
@@ -57,24 +55,19 @@ def read_table(path: Path) -> Iterator[ReadItem]:
 
 def _rows(path: Path) -> Iterator[tuple[int, Row | None]]:
     """Rows by line; None for one that the file breaks off in. The tool ends each row with a line end."""
-    csv.field_size_limit(MAX_CELL)
-    whole = path.stat().st_size
-    with path.open("rb") as file:
-        file.seek(max(0, whole - 1))
-        ended = file.read() == b"\n"
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            rows = csv.DictReader(text, strict=True)
-            before: tuple[int, Row | None] | None = None
-            for row in rows:
-                if before is not None:
-                    yield before
-                short_or_long = None in row.values() or None in row
-                before = rows.line_num, None if short_or_long else row
-            if before is not None:
-                yield before[0], before[1] if ended else None
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UnreadableFile(str(path), f"not CSV: {error}") from error
+    rows = csv_rows(path, column="experiment")
+    header = next(rows)
+    assert isinstance(header, CsvRow)  # a broken header is an error
+    before: tuple[int, Row | None] | None = None
+    for row in rows:
+        if isinstance(row, Rejected):
+            raise UnreadableFile(str(path), row.reason, hint=row.hint)
+        if before is not None:
+            yield before
+        is_whole = row.problem(header) is None
+        before = row.line, dict(zip(header.cells, row.cells, strict=True)) if is_whole else None
+    if before is not None:
+        yield before[0], before[1] if ends_with_line_end(path) else None
 
 
 def _judgments(folder: Path) -> dict[tuple[str, ...], list[Judgment]]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, moment, records
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import busiest_model, run_from, stated_cost, total_of
 from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, Usage, sum_in_order
 
@@ -80,8 +80,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The runs of the file."""
-    with path.open("rb") as file:
-        shape = Head(path, file.read(65_536)).shape
+    shape = head_of(path).shape
     if "testcase" in shape or "exception" in shape:
         yield _exercise(document(path, _RESULT), str(path))
     elif "instance_id" in shape:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import JSON_ERRORS, label, moment, numbered_lines, recovered
+from steelyard.files import label, moment, numbered_lines, recovered, whole_file
 from steelyard.formats._claude import SYNTHETIC, ClaudeUsage
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, run_from, total_of
-from steelyard.records import Call, Rejected
+from steelyard.records import JSON_ERRORS, Call, Rejected
 
 NAME = "claude-code"
 CHARACTERS_PER_TOKEN = 4
@@ -228,7 +228,7 @@ class Lines:
                     self.created.append(line)
                 yield line
             return
-        data = self.data = self.path.read_bytes()
+        data = self.data = whole_file(self.path)
         end = len(data)
         while end and data[end - 1] in b" \t\r\n":
             end -= 1

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, moment, records
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, total_of
 from steelyard.records import Call, Count, Failure, Rejected, Usage
 
@@ -145,8 +145,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The run that the file tells of, whichever of the four layouts it has."""
-    with path.open("rb") as file:
-        head = Head(path, file.read(65_536))
+    head = head_of(path)
     if head.shape.get("type") == "init":
         yield from _stream(path)
     elif "stats" in head.shape:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, moment
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
 from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Outcome, sum_in_order
 
@@ -206,8 +206,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The trial, or what a job states of its trials."""
-    with path.open("rb") as file:
-        job = "n_total_trials" in Head(path, file.read(65_536)).shape
+    job = "n_total_trials" in head_of(path).shape
     if job:
         yield from _job(document(path, _JOB), str(path))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,18 @@ import msgspec
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import (
-    JSON_ERRORS,
-    MAX_DOCUMENT_BYTES,
-    bounded_member,
-    bounded_zip,
+    ZipLog,
+    beginning_of,
     decoded,
     document,
     label,
     moment,
     problem,
+    unreadable,
 )
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_accuracy, stated_cost, total_of
-from steelyard.records import Amount, Call, Count, Failure, Finding, Rejected, Usage, sum_in_order
+from steelyard.records import JSON_ERRORS, Amount, Call, Count, Failure, Finding, Rejected, Usage, sum_in_order
 
 NAME = "inspect"
 HEADERS = ("header.json", "_journal/start.json")
@@ -174,9 +172,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per sample, and what the log states of them."""
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"PK"
-    if zipped:
+    if beginning_of(path).startswith(b"PK"):
         log, unzipped = _unzipped(path)
         samples = [sample for sample in unzipped if isinstance(sample, Sample)]
         yield from (sample for sample in unzipped if isinstance(sample, Rejected))
@@ -189,25 +185,24 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 
 def _unzipped(path: Path) -> tuple[Log, list[Sample | Rejected]]:
-    with bounded_zip(path) as archive:
-        names = [name for name in sorted(archive.namelist()) if name.startswith("samples/") and name.endswith(".json")]
+    with ZipLog(path) as archive:
+        names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
         return _header(archive, path), [_sample(archive, name, path) for name in names]
 
 
-def _header(archive: zipfile.ZipFile, path: Path) -> Log:
-    names = set(archive.namelist())
+def _header(archive: ZipLog, path: Path) -> Log:
     for name in HEADERS:
-        if name in names:
+        if name in archive.names:
             try:
-                return decoded(bounded_member(archive, name, limit=MAX_DOCUMENT_BYTES), _LOG)
+                return decoded(archive.read(name), _LOG)
             except JSON_ERRORS as error:
-                raise UnreadableFile(f"{path}!/{name}", problem(error)) from error
+                raise unreadable(f"{path}!/{name}", error) from error
     raise UnreadableFile(str(path), "the archive has neither a header nor a journal")
 
 
-def _sample(archive: zipfile.ZipFile, name: str, path: Path) -> Sample | Rejected:
+def _sample(archive: ZipLog, name: str, path: Path) -> Sample | Rejected:
     try:
-        return decoded(bounded_member(archive, name, limit=MAX_DOCUMENT_BYTES), _SAMPLE)
+        return decoded(archive.read(name), _SAMPLE)
     except JSON_ERRORS as error:
         return Rejected(path=f"{path}!/{name}", reason=problem(error))
 

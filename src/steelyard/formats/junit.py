@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from steelyard.errors import UnreadableFile
-from steelyard.files import moment
+from steelyard.errors import NESTED_TOO_DEEPLY, OverLimit, UnreadableFile
+from steelyard.files import file_chunks, moment
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import MAX_TESTS, report_part
 
 NAME = "junit"
-MAX_BYTES = 512 * 1024 * 1024
 MAX_DEPTH = 200
-CHUNK = 1 << 16
 NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
 """What runners that mark a test in an attribute alone, as GoogleTest does, say of one that did not run."""
 NOT_PASSED = frozenset({"error", "errored", "fail", "failed", "failure"})
@@ -52,7 +50,7 @@ class Cases:
             raise UnreadableFile(str(self.path), f"not JUnit: the outermost element is {name[:40]!r}")
         self.open.append(name)
         if len(self.open) > MAX_DEPTH:
-            raise UnreadableFile(str(self.path), f"elements are nested deeper than {MAX_DEPTH}")
+            raise OverLimit(str(self.path), NESTED_TOO_DEEPLY)
         if name == "testcase":
             self.case = (
                 "::".join(part for part in (attributes.get("classname"), attributes.get("name")) if part) or "unnamed"
@@ -128,8 +126,6 @@ def _after_declaration(text: bytes) -> bytes:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The tests of the report."""
-    if path.stat().st_size > MAX_BYTES:
-        raise UnreadableFile(str(path), f"the report is larger than {MAX_BYTES:,} bytes")
     cases = Cases(path)
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -137,10 +133,9 @@ def read(path: Path) -> Iterator[ReadItem]:
     parser.EndElementHandler = cases.end
     parser.EntityDeclHandler = cases.refuse
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                parser.Parse(chunk, False)  # expat takes no keywords
-            parser.Parse(b"", True)
+        for chunk in file_chunks(path):
+            parser.Parse(chunk, False)  # expat takes no keywords
+        parser.Parse(b"", True)
     except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
         line = parser.CurrentLineNumber
         raise UnreadableFile(f"{path}:{line}", f"not XML: {error}") from error

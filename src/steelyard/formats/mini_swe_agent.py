@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, moment
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, total_of
 from steelyard.records import Amount, Call, Count, Failure, Usage
 
@@ -118,8 +118,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The run that the trajectory tells of."""
-    with path.open("rb") as file:
-        bare = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    bare = head_of(path).text.startswith(b"[")
     log = Trajectory(Info(), document(path, _MESSAGES)) if bare else document(path, _TRAJECTORY)
     answers = [message for message in log.messages if message.role == "assistant" or message.object == "response"]
     calls = tuple(call for call in map(_call, log.messages) if call is not None)  # a misshapen answer was paid for too

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import SHORT_OR_LONG, Row, csv_rows, separator_of
+from steelyard.files import SHORT_OR_LONG, Row, csv_rows, ends_with_line_end, separator_of
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.formats._table_rows import column_problem, run_of_row
 from steelyard.records import Finding, Refused, Rejected
@@ -36,17 +36,9 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected | Finding]:
             return
         last = row.line
         yield _entry(header, row, name)
-    if not _ends_with_line_end(path):
+    if not ends_with_line_end(path):
         message = "the last row has no line end: if the file was cut off, its last cell is short"
         yield Finding(code="no_line_end", severity="info", message=message, where=f"{name}:{last}")
-
-
-def _ends_with_line_end(path: Path) -> bool:
-    with path.open("rb") as file:
-        if file.seek(0, 2) == 0:
-            return True
-        file.seek(-1, 2)
-        return file.read() in (b"\n", b"\r")
 
 
 def _entry(header: Row, row: Row, path: str) -> PlacedRun | Rejected:

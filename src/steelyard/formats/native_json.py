@@ -7,10 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.errors import UnreadableFile
-from steelyard.files import JSON_ERRORS, problem, whole_file
+from steelyard.files import unreadable, whole_file
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
-from steelyard.records import Refused, Rejected, decode_run
+from steelyard.records import JSON_ERRORS, Refused, Rejected, decode_run
 
 _RECORDS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -27,7 +26,7 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
         elements = _RECORDS.decode(whole_file(path))
     except JSON_ERRORS as error:
         hint = "mend the file, or write one record a line: then the good lines of a broken file are read"
-        raise UnreadableFile(name, problem(error), hint=hint) from error
+        raise unreadable(name, error, hint=hint) from error
     for number, element in enumerate(elements, 1):
         try:
             yield PlacedRun(decode_run(bytes(element)), name, number)

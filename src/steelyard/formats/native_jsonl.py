@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
+from steelyard.files import numbered_lines, too_long
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.records import Refused, Rejected, decode_run
-
-MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
 def recognizes(head: Head) -> bool:
@@ -20,30 +18,11 @@ def recognizes(head: Head) -> bool:
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     """Each line's Run, or why it was set aside."""
     name = str(path)
-    with path.open("rb") as file:
-        for number, line in _lines(file):
-            if not line.strip():
-                continue
-            if len(line) > MAX_LINE_BYTES:
-                yield Rejected(path=name, line=number, reason=f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-                continue
-            try:
-                yield PlacedRun(decode_run(line), name, number)
-            except Refused as refused:
-                yield _rejected(refused, name, number, cut=not line.endswith(b"\n"))
-
-
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines; of one past the limit only the beginning is kept in memory."""
-    number = 0
-    while line := file.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        rest = line
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
-            rest = file.readline(MAX_LINE_BYTES + 1)
-        yield number, line
+    for number, line in numbered_lines(path):
+        try:
+            yield PlacedRun(decode_run(line), name, number)
+        except Refused as refused:
+            yield too_long(path, number, line) or _rejected(refused, name, number, cut=not line.endswith(b"\n"))
 
 
 def _rejected(refused: Refused, path: str, line: int, *, cut: bool) -> Rejected:

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import JSON_ERRORS, document, label, moment, problem, records
+from steelyard.files import document, label, moment, problem, records
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, tokens_in, total_of
-from steelyard.records import Amount, Call, Count, Failure, Provenance, Rejected, Usage, sum_in_order
+from steelyard.records import JSON_ERRORS, Amount, Call, Count, Failure, Provenance, Rejected, Usage, sum_in_order
 
 NAME = "opencode"
 SQLITE = b"SQLite format 3\0"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, moment, records
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction, total_of
 from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected
 
@@ -132,8 +132,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per row, or the one that a list of events tells of."""
-    with path.open("rb") as file:
-        listed = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    listed = head_of(path).text.startswith(b"[")
     if listed:
         events = document(path, _EVENTS)
         metrics = next((event.llm_metrics for event in reversed(events) if event.llm_metrics), None)

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, records
+from steelyard.files import document, label, numbered_lines, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import disjoint_usage, run_from
-from steelyard.records import Call, Failure, Refused, Rejected, Usage, sum_in_order
+from steelyard.records import JSON_ERRORS, Call, Failure, Refused, Rejected, Usage, sum_in_order
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -120,11 +120,10 @@ def read(path: Path) -> Iterator[ReadItem]:
 
 
 def _exports(path: Path) -> Iterator[Export | Rejected]:
-    with path.open("rb") as file:
-        first = file.readline(1 << 26)
+    _, first = next(numbered_lines(path), (1, b""))
     try:
         _EXPORT.decode(first)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except JSON_ERRORS:
         yield document(path, _EXPORT)
         return
     for item in records(path, _EXPORT):

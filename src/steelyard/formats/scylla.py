@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import document, label, moment
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._scylla_cli import is_cli_run, read_cli_run
 from steelyard.formats._scylla_tables import is_table, read_table
 from steelyard.formats._token_counts import run_from, stated_cost
@@ -117,8 +117,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """The run or runs of the file."""
-    with path.open("rb") as file:
-        head = Head(path, file.read(65_536))
+    head = head_of(path)
     if is_cli_run(head):
         yield read_cli_run(path, format=NAME, scheme=SCHEME)
     elif "run_number" in head.shape:

@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import document, label, records
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, stated_accuracy
 from steelyard.records import Failure, Refused, Rejected, Run, TestResults
 
@@ -103,8 +103,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per instance."""
-    with path.open("rb") as file:
-        kind = _kind(Head(path, file.read(65_536)))
+    kind = _kind(head_of(path))
     if kind == "lines":
         for item in records(path, _LINES):
             if isinstance(item, Rejected):

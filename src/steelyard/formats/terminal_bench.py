@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import document, label, moment
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, stated_accuracy
 from steelyard.records import Amount, Count, Failure, FailureCause, Finding, Outcome, TestResults, Usage
 
@@ -79,8 +79,7 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per trial; for a whole run also its stated accuracy beside ours."""
-    with path.open("rb") as file:
-        whole = "results" in Head(path, file.read(65_536)).shape
+    whole = "results" in head_of(path).shape
     if not whole:
         trial = document(path, _TRIAL)
         yield _part(trial, path, owns=path.parent, about=_metadata(path.parent.parent.parent))

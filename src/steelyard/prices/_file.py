@@ -6,7 +6,6 @@ Format history:
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,11 +16,12 @@ from typing import Annotated
 import msgspec
 
 from steelyard.errors import BadPriceBook
+from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
 from steelyard.records import TOKEN_KINDS
+from steelyard.settings import TEXT_BYTES
 
 FORMAT_VERSION = 1
-LARGEST_FILE_BYTES = 1_000_000
 LONGEST_LINE = 1_000
 """Characters; the time that a dotted key takes to parse grows with the square of its length."""
 LARGEST_PRICE_USD = 1_000_000
@@ -172,33 +172,20 @@ def _periods(model: str, entry: ModelEntry, where: str) -> tuple[Period, ...]:
     return tuple(periods)
 
 
-def read_book(text: str, *, name: str, where: str, open_base: Callable[[str], PriceBook]) -> FileBook:
-    """The book that a TOML text holds. `open_base` opens the book it extends."""
-    if max(map(len, text.splitlines()), default=0) > LONGEST_LINE:
-        raise BadPriceBook(f"a line may have at most {LONGEST_LINE:,} characters", where=where)
-    try:
+def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> FileBook:
+    """The book that stands in a TOML file. `open_base` opens the book it extends."""
+    where = str(path)
+    with refused_as(BadPriceBook):
+        text = read_text(path, limit=TEXT_BYTES)
+        if max(map(len, text.splitlines()), default=0) > LONGEST_LINE:
+            raise BadPriceBook(f"a line may have at most {LONGEST_LINE:,} characters", where=where)
         # Decimal: a price of 0.1 must not become the nearest binary fraction
-        raw = tomllib.loads(text, parse_float=Decimal)
+        raw = parse_toml(text, path, parse_float=Decimal)
+    try:
         file = msgspec.convert(raw, BookFile)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, ArithmeticError, RecursionError) as problem:
+    except (msgspec.ValidationError, ArithmeticError) as problem:
         raise BadPriceBook(str(problem), where=where, hint="docs/prices.md shows the format") from problem
     if file.format != FORMAT_VERSION:
         raise BadPriceBook(f"format {file.format} is not known; this version reads {FORMAT_VERSION}", where=where)
     base = open_base(file.extends) if file.extends is not None else None
-    return FileBook(file, name=name, where=where, base=base)
-
-
-def read_book_file(path: Path, *, open_base: Callable[[str], PriceBook]) -> FileBook:
-    """The book that stands in a file."""
-    where = str(path)
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-        if len(content) > LARGEST_FILE_BYTES:
-            raise BadPriceBook(f"a price book may have at most {LARGEST_FILE_BYTES:,} bytes", where=where)
-        text = content.decode("utf-8")
-    except OSError as problem:
-        raise BadPriceBook(problem.strerror or "cannot be read", where=where) from problem
-    except UnicodeDecodeError as problem:
-        raise BadPriceBook("is not UTF-8 text", where=where) from problem
-    return read_book(text, name=path.stem, where=where, open_base=open_base)
+    return FileBook(file, name=path.stem, where=where, base=base)

@@ -11,7 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.errors import BadProfile, UnknownName
+from steelyard.files import parse_toml, read_text, refused_as
 from steelyard.records import endless_number
+from steelyard.settings import TEXT_BYTES
 
 DEFAULT = "outcome-1"
 
@@ -97,16 +99,14 @@ def profile_text(name: str) -> str:
 def load_profile(name_or_path: str) -> Profile:
     """The profile of that name, or the one in that TOML file."""
     if name_or_path in shipped_profiles():
-        return _parse(profile_text(name_or_path), name_or_path)
+        return _shipped(name_or_path)
     path = Path(name_or_path)
     if path.suffix != ".toml":
         raise UnknownName("profile", name_or_path, shipped_profiles())
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadProfile(f"the profile cannot be read: {error}", where=name_or_path) from error
-    profile = _parse(text, name_or_path)
-    if profile.name in shipped_profiles() and profile != _parse(profile_text(profile.name), profile.name):
+    with refused_as(BadProfile):
+        values = parse_toml(read_text(path, limit=TEXT_BYTES), path)
+    profile = _profile(values, name_or_path)
+    if profile.name in shipped_profiles() and profile != _shipped(profile.name):
         hint = 'a result names the profile that made it: write name = "mine"'
         raise BadProfile(
             f"the name {profile.name!r} belongs to a shipped profile with other values", where=name_or_path, hint=hint
@@ -114,11 +114,11 @@ def load_profile(name_or_path: str) -> Profile:
     return profile
 
 
-def _parse(text: str, where: str) -> Profile:
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadProfile(f"not TOML: {error}", where=where) from error
+def _shipped(name: str) -> Profile:
+    return _profile(tomllib.loads(profile_text(name)), name)
+
+
+def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values
     parent = values.get("extends")
     if parent is not None:
         if parent not in shipped_profiles():

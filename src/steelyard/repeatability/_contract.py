@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from steelyard.errors import BadContract, UnknownName, nearest
+from steelyard.files import refused_as, toml_or_json
 from steelyard.records import MOST_NAME_BYTES, is_storable, is_too_long
 from steelyard.repeatability._languages import PYTHON, language_named
 from steelyard.repeatability._normalization import Level, default_level
@@ -203,11 +203,8 @@ def read_contract(path: Path) -> Contract:
         is_skyt_contract,
     )
 
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadContract(f"cannot be read: {error}", where=str(path)) from error
+    with refused_as(BadContract):
+        values = toml_or_json(path)
     if not isinstance(values, dict):
         raise BadContract("a contract is a table of fields", where=str(path))
     if is_skyt_contract(values):

@@ -9,19 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import BadContract, SteelyardError, UnreadableFile, nearest
+from steelyard.errors import BadContract, UnreadableFile, nearest
+from steelyard.files import read_text, rejected_file
 from steelyard.formats import PlacedRun
 from steelyard.records import Finding, Rejected, Run, RunIds
 from steelyard.repeatability._contract import Contract, read_contract
 from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
 from steelyard.repeatability._skyt_files import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
-from steelyard.settings import is_stdin
+from steelyard.settings import TEXT_BYTES, is_stdin
 from steelyard.tables import gather
 
 _CONTRACT_ENDINGS = (".toml", ".json")
-MOST_ANSWER_BYTES = 16 * 1024 * 1024
-"""A larger file is no answer of a model."""
 _ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
 _RECORD_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 KEYS = ("task", "agent", "model", "tier", "experiment")
@@ -148,10 +147,7 @@ class _Reader:
                 if len(self._loose) == 1:
                     self._prompts.append("loose files")
         except UnreadableFile as error:
-            code = "unreadable_file"
-            self.rejected.append(
-                Rejected(path=error.where or str(path), reason=error.message, hint=error.hint, code=code)
-            )
+            self.rejected.append(rejected_file(error, error.where or str(path)))
         except OSError as error:
             self.rejected.append(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
 
@@ -189,12 +185,9 @@ class _Reader:
 
     def _answer(self, path: Path, language: str) -> Answer | None:
         try:
-            if path.stat().st_size > MOST_ANSWER_BYTES:
-                raise UnreadableFile(str(path), f"larger than {MOST_ANSWER_BYTES} bytes")
-            text = path.read_bytes().decode("utf-8")
-        except (UnreadableFile, OSError, UnicodeDecodeError) as error:
-            reason = error.message if isinstance(error, SteelyardError) else str(error)
-            self.rejected.append(Rejected(path=str(path), reason=f"not an answer: {reason}", code="unreadable_file"))
+            text = read_text(path, limit=TEXT_BYTES)
+        except UnreadableFile as error:
+            self.rejected.append(rejected_file(error, str(path)))
             return None
         # A file with the ending of a language is a program; any other is an answer with a program in it.
         is_code = language_of(path.suffix) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import BadContract, UnreadableFile
+from steelyard.files import beginning_of, parse_json, read_text
 from steelyard.records import Finding
 from steelyard.repeatability._contract import Contract, contract_from
 from steelyard.repeatability._languages import PYTHON
-
-MOST_BYTES = 256 * 1024 * 1024
 
 _VALUE_TYPES = {
     "integer": "integer",
@@ -203,22 +201,15 @@ def looks_like_experiment(path: Path) -> bool:
     """Whether the file's beginning is that of a SKYT experiment or sweep."""
     if path.suffix.lower() != ".json":
         return False
-    with path.open("rb") as opened:
-        head = opened.read(4096)
+    head = beginning_of(path)[:4096]
     return b'"experiment_id"' in head or b'"sweep_id"' in head
 
 
 def read_experiments(path: Path) -> list[Experiment]:
     """The experiments of a file: one, or for a sweep each of its results."""
-    shown = str(path)
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UnreadableFile(shown, f"larger than {MOST_BYTES} bytes")
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableFile(shown, f"not a SKYT experiment: {error}") from error
+    values = parse_json(read_text(path), path)
     if not isinstance(values, dict):
-        raise UnreadableFile(shown, "not a SKYT experiment: it is not an object")
+        raise UnreadableFile(str(path), "not a SKYT experiment: it is not an object")
     parts = values["individual_results"] if isinstance(values.get("individual_results"), list) else [values]
     return [_experiment(part, path) for part in parts]
 

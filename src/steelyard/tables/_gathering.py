@@ -12,17 +12,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import (
-    LIMITS,
-    ONE_FILE,
-    Found,
-    SeenFiles,
-    file_repeated,
-    files_below,
-    files_unpacked,
-    packing,
-    unpack,
-)
+from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in, rejected_file
 from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_format_named, read_files
 from steelyard.records import Finding, Origin, Rejected, Run
 from steelyard.tables._joining import assemble
@@ -110,7 +100,11 @@ def _gathered(
                     yield from _own(file, str(result.format))
             files = []
             for number, archive in enumerate(reading.archives):
-                yield from _unpacked(archive, Path(scratch, f"{round_number}-{number}"), files)
+                for inside in files_in(archive, Path(scratch, f"{round_number}-{number}")):
+                    if isinstance(inside, Rejected):
+                        yield inside
+                    else:
+                        files.append(inside)
         yield from absent
         yield from assemble(parts)
 
@@ -202,23 +196,4 @@ def _own(file: Found, name: str) -> Iterator[Gathered]:
             elif isinstance(item, Finding):
                 yield item
     except UnreadableFile as error:
-        yield Rejected(path=file.shown, reason=error.message, hint=error.hint, code=error.kind)
-
-
-def _unpacked(archive: Found, folder: Path, files: list[Found]) -> Iterator[Rejected]:
-    """Adds what the archive holds to what is to be read, or says why it is refused."""
-    kind = packing(archive.path)
-    depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
-    if depth >= LIMITS.depth:
-        reason = f"archive refused: it lies in more than {LIMITS.depth} other archives"
-        yield Rejected(path=archive.shown, reason=reason, code="unreadable_file")
-        return
-    folder.mkdir(parents=True)
-    try:
-        broken_off = unpack(archive.path, archive.shown, folder)
-    except UnreadableFile as error:
-        yield Rejected(path=archive.shown, reason=error.message, hint=error.hint, code="unreadable_file")
-        return
-    if broken_off is not None:
-        yield broken_off
-    files.extend(files_unpacked(folder, archive, depth=depth + 1, alone=kind in ONE_FILE))
+        yield rejected_file(error, file.shown)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
+from steelyard.files import beginning_of
 from steelyard.formats import SQLITE, PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.prices import PriceBook, open_book, price_run
@@ -79,8 +80,7 @@ def store_of(path: str, metric: str) -> str | None:
     if metric not in catalog() or catalog()[metric].level != "submission":
         return None
     try:
-        with Path(path).open("rb") as file:
-            return f"sqlite:///{path}" if file.read(len(SQLITE)) == SQLITE else None
+        return f"sqlite:///{path}" if beginning_of(Path(path)).startswith(SQLITE) else None
     except OSError:
         return None
 

@@ -17,12 +17,10 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from steelyard.errors import BadInput, Interrupted, UnreadableFile, said_by
-from steelyard.files import LIMITS, ONE_FILE, ArchiveLimits, packing, unpack
+from steelyard.files import ONE_FILE, Budget, packing, unpack
 from steelyard.records import Rejected
+from steelyard.settings import ARTIFACT_BYTES, ARTIFACT_FILES, FOLDERS_DEEP
 
-MOST_FILES = 20_000
-MOST_BYTES = 512 * 1024 * 1024
-MOST_FOLDERS_DEEP = LIMITS.folders
 MOST_QUOTED = 200
 """Characters of a name that an error shows."""
 NO_ARCHIVE = "the artifacts are neither a folder nor a tar or zip archive"
@@ -79,22 +77,22 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
                 _unpack(path, folder, Path(name), stop)
             else:
                 raise BadArtifacts(NO_ARCHIVE)
+        except UnreadableFile as error:
+            raise BadArtifacts(f"the artifacts cannot be read: {error.message}", hint=error.hint) from error
         except OSError as error:
             raise BadArtifacts(f"the artifacts cannot be read: {said_by(error)}") from error
         yield Staged(folder, _digest(folder))
 
 
 def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:
-    limits = ArchiveLimits(entries=MOST_FILES, bytes_in_all=MOST_BYTES, free_bytes=MOST_BYTES)
-    try:
-        if packing(path) in ONE_FILE:  # a tar may be packed as a whole
-            _whole(unpack(path, "the artifacts", scratch / "packed", limits=limits, stop=stop))
-            (path,) = (scratch / "packed").iterdir()
-        if packing(path) not in ("tar", "zip"):
-            raise BadArtifacts(NO_ARCHIVE)
-        _whole(unpack(path, "the artifacts", folder, limits=limits, stop=stop))
-    except UnreadableFile as error:
-        raise BadArtifacts(f"the artifacts cannot be read: {error.message}") from error
+    budget = Budget(ARTIFACT_BYTES, ARTIFACT_FILES)
+    if packing(path) in ONE_FILE:  # a tar may be packed as a whole
+        _whole(unpack(path, "the artifacts", scratch / "packed", budget=budget, stop=stop))
+        (path,) = (scratch / "packed").iterdir()
+        budget.give_back(size=path.stat().st_size, entries=1)  # what it holds counts, not the tar itself
+    if packing(path) not in ("tar", "zip"):
+        raise BadArtifacts(NO_ARCHIVE)
+    _whole(unpack(path, "the artifacts", folder, budget=budget, stop=stop))
 
 
 def _whole(broken: Rejected | None) -> None:
@@ -104,19 +102,12 @@ def _whole(broken: Rejected | None) -> None:
 
 
 class _Copying:
-    """How much may still be copied."""
+    """Where artifacts are copied to, and how much may still be."""
 
     def __init__(self, target: Path, stop: Event | None) -> None:
         self.target = target
         self.stop = stop
-        self.files_left = MOST_FILES
-        self.bytes_left = MOST_BYTES
-
-    def count(self) -> None:
-        """One more file or folder."""
-        self.files_left -= 1
-        if self.files_left < 0:
-            raise BadArtifacts(f"there are more than {MOST_FILES:,} files and folders among the artifacts")
+        self.budget = Budget(ARTIFACT_BYTES, ARTIFACT_FILES)
 
     def write(self, source: int, target: Path) -> None:
         """The rest of an open file."""
@@ -124,9 +115,7 @@ class _Copying:
             while piece := os.read(source, _PIECE):
                 if self.stop is not None and self.stop.is_set():
                     raise Interrupted("reading the artifacts was stopped")
-                self.bytes_left -= len(piece)
-                if self.bytes_left < 0:
-                    raise BadArtifacts(f"the artifacts are larger than {MOST_BYTES:,} bytes")
+                self.budget.take("the artifacts", size=len(piece))
                 out.write(piece)
 
 
@@ -140,11 +129,11 @@ def _copy(folder: Path, copying: _Copying) -> None:
 
 def _copy_held(folder_fd: int, target: Path, copying: _Copying, *, depth: int) -> None:
     """Copy the plain files in an open folder and in its folders, by what is open: a path could be exchanged."""
-    if depth > MOST_FOLDERS_DEEP:
-        raise BadArtifacts(f"artifacts lie more than {MOST_FOLDERS_DEEP} folders deep")
+    if depth > FOLDERS_DEEP.most:
+        raise FOLDERS_DEEP.passed("the artifacts")
     with os.scandir(folder_fd) as entries:
         for entry in entries:
-            copying.count()
+            copying.budget.take("the artifacts", entries=1)
             try:
                 # Not following, as a link could lead out; not waiting, as a pipe could hang.
                 inner = os.open(

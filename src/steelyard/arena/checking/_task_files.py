@@ -16,17 +16,15 @@ import msgspec
 from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.checking._artifacts import MOST_FOLDERS_DEEP
 from steelyard.arena.scoring import StoredTask
+from steelyard.files import Budget
 from steelyard.records import SuccessCriterion, Task, TestsPass, is_storable
 from steelyard.results import FilesKept
+from steelyard.settings import FOLDERS_DEEP, TASK_BYTES, TASK_FILES
 from steelyard.store import Store
 from steelyard.store.schema import task_files
 
-MOST_FILES = 2_000
-MOST_BYTES = 64 * 1024 * 1024
-"""What all the folders of one task may hold."""
-MOST_BYTES_IN_MEMORY = 4 * MOST_BYTES
+MOST_BYTES_IN_MEMORY = 4 * TASK_BYTES.default
 """Bytes of several tasks' files that are held while submissions to them are checked."""
 MADE_BY_PYTHON = "__pycache__"
 """Folders that come and go by themselves and belong to nobody's checks."""
@@ -53,31 +51,15 @@ def folders_of(task: Task) -> dict[str, str]:
 
 def read_task_files(task: Task, beside: Path) -> TaskFiles:
     """What lies in the folders that the task names, found from `beside`; ValueError says what cannot be kept."""
-    left = _Left()
-    return {named: _read_folder(beside / named, named, field, left) for named, field in folders_of(task).items()}
+    budget = Budget(TASK_BYTES, TASK_FILES)
+    return {named: _read_folder(beside / named, named, field, budget) for named, field in folders_of(task).items()}
 
 
-class _Left:
-    """How much may still be read of a task's files."""
-
-    def __init__(self) -> None:
-        self.files = MOST_FILES
-        self.bytes = MOST_BYTES
-
-    def take(self, size: int) -> None:
-        self.files -= 1
-        self.bytes -= size
-        if self.files < 0:
-            raise ValueError(f"the task's own files are more than {MOST_FILES}")
-        if self.bytes < 0:
-            raise ValueError(f"the task's own files are larger than {MOST_BYTES} bytes together")
-
-
-def _read_folder(root: Path, named: str, field: str, left: _Left) -> dict[str, bytes]:
+def _read_folder(root: Path, named: str, field: str, budget: Budget) -> dict[str, bytes]:
     try:
         if not root.is_dir():
             raise ValueError(f"there is no folder of {field} at {named[:200]!r}")
-        contents = {path.relative_to(root).as_posix(): _read(path, left) for path in _plain_files(root)}
+        contents = {path.relative_to(root).as_posix(): _read(path, budget) for path in _plain_files(root)}
     except OSError as error:
         why = error.strerror or "it is not there"
         raise ValueError(f"the folder of {field} at {named[:200]!r} cannot be read: {why}") from error
@@ -98,8 +80,8 @@ def _plain_files(root: Path) -> Iterator[Path]:
                 raise ValueError(f"{shown} among the task's own files is a link or no plain file (copy it there)")
             if not is_storable(str(path.relative_to(root))):
                 raise ValueError(f"{shown} among the task's own files has a name that is not UTF-8 (rename it)")
-            if len(path.relative_to(root).parts) > MOST_FOLDERS_DEEP:
-                raise ValueError(f"the task's own files lie more than {MOST_FOLDERS_DEEP} folders deep")
+            if len(path.relative_to(root).parts) > FOLDERS_DEEP.most:
+                raise FOLDERS_DEEP.passed(str(path.relative_to(root))[:200])
             if stat.S_ISREG(mode):
                 yield path
 
@@ -108,11 +90,11 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _read(path: Path, left: _Left) -> bytes:
+def _read(path: Path, budget: Budget) -> bytes:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         size = os.fstat(handle).st_size
-        left.take(size)
+        budget.take(str(path), size=size, entries=1)
         return file.read(size)
 
 

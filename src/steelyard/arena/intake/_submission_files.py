@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import json
-import sys
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +12,22 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.errors import UnreadableFile, UsageError
-from steelyard.files import ONE_FILE, SHORT_OR_LONG, Row, csv_rows, packing, piped, unpack
+from steelyard.files import (
+    ONE_FILE,
+    SHORT_OR_LONG,
+    Budget,
+    Row,
+    csv_rows,
+    numbered_lines,
+    packing,
+    parquet_rows,
+    piped,
+    toml_or_json,
+    too_long,
+    unpack,
+)
 from steelyard.records import (
+    JSON_ERRORS,
     Refused,
     Rejected,
     Submission,
@@ -26,10 +36,8 @@ from steelyard.records import (
     convert_task,
     decode_submission,
 )
-from steelyard.settings import PIPED, is_stdin, shown_path
+from steelyard.settings import FILE_BYTES, PIPED, is_stdin, shown_path
 
-LONGEST_LINE = 64 * 1024 * 1024
-LARGEST_FILE = 2**30
 TO_SUBMIT = "this looks like a submission: steelyard arena submit takes those"
 FROM_RUNS = "this looks like a run record: steelyard arena submit --from-runs submits those"
 
@@ -49,7 +57,7 @@ def read_tasks(path: Path) -> Iterator[Task | Rejected]:
     if path.suffix in READERS.keys() - {".json"}:
         hint = "steelyard arena submit takes submissions"
         raise UnreadableFile(str(path), f"tasks are read from TOML or JSON, not from {path.suffix}", hint=hint)
-    values = _document(path, hint="tasks are TOML or JSON")
+    values = toml_or_json(path, limit=FILE_BYTES, hint="tasks are TOML or JSON")
     for number, record in enumerate(_listed(path, values, "tasks"), 1):
         try:
             yield convert_task(record)
@@ -74,7 +82,7 @@ def _listed(path: Path, values: Any, name: str) -> list[Any]:  # Any: JSON or TO
 
 def read_task_map(path: Path) -> dict[str, str]:
     """Which task of the arena a run's task is: a table of names in a TOML or JSON file."""
-    task_map = _document(path, hint="a task map is TOML or JSON")
+    task_map = toml_or_json(path, hint="a task map is TOML or JSON")
     if not isinstance(task_map, dict) or not all(isinstance(value, str) for value in task_map.values()):
         raise UsageError(
             "a task map is a table of names", where=str(path), hint='"task of the run" = "task of the arena"'
@@ -82,45 +90,32 @@ def read_task_map(path: Path) -> dict[str, str]:
     return task_map
 
 
-def _document(path: Path, *, hint: str) -> Any:  # Any: JSON or TOML values
-    try:
-        with nullcontext(sys.stdin.buffer) if is_stdin(path) else path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise UnreadableFile(str(shown_path(path)), "the file is too large")
-        text = content.decode("utf-8-sig")
-        is_toml = _is_toml(text) if is_stdin(path) else path.suffix == ".toml"
-        return tomllib.loads(text) if is_toml else json.loads(text)
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UnreadableFile(str(shown_path(path)), f"it cannot be read: {error}", hint=hint) from error
-
-
-def _is_toml(text: str) -> bool:
-    """What is piped in has no ending to tell by; the beginning of a list is also that of TOML's tables."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return not text.lstrip().startswith("{")
-    return False
-
-
 def read_submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
     """The submissions in a file: JSON lines, JSON, CSV, Parquet, also packed, by its ending; piped in, by its start."""
+    budget = Budget()
     if not is_stdin(path):
-        yield from _submissions(path)
+        yield from _submissions(path, budget)
         return
     with TemporaryDirectory(prefix="steelyard-") as folder:
-        kept = piped(Path(folder, PIPED))
+        kept = piped(Path(folder, PIPED), budget)
         if isinstance(kept, Rejected):
             yield kept
             return
         named = kept.path.rename(kept.path.with_suffix(_ending(kept.path)))
-        for record in _submissions(named):
-            yield (
-                msgspec.structs.replace(record, path=PIPED)
-                if isinstance(record, Rejected)
-                else record._replace(path=PIPED)
-            )
+        yield from _shown_as(PIPED, _submissions(named, budget))
+
+
+def _shown_as(shown: str, records: Iterator[PlacedSubmission | Rejected]) -> Iterator[PlacedSubmission | Rejected]:
+    """The same under the name that the user knows the file by."""
+    try:
+        for record in records:
+            if isinstance(record, PlacedSubmission):
+                yield record._replace(path=shown)
+            else:
+                yield msgspec.structs.replace(record, path=shown)
+    except UnreadableFile as error:
+        error.where = shown
+        raise
 
 
 def _ending(path: Path) -> str:
@@ -128,24 +123,21 @@ def _ending(path: Path) -> str:
     packed = packing(path)
     if packed in ONE_FILE:
         return f".{packed}"
-    with path.open("rb") as file:
-        first = file.readline(LONGEST_LINE).removeprefix(codecs.BOM_UTF8)
-        while not first.strip() and first:
-            first = file.readline(LONGEST_LINE)
+    _, first = next(numbered_lines(path), (1, b""))
     if first.startswith(b"PAR1"):
         return ".parquet"
     if not first.lstrip(b" \t").startswith((b"{", b"[")):
         return ".csv"
     try:
         values = msgspec.json.decode(first)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except JSON_ERRORS:
         return ".json"  # one document over many lines
     return ".jsonl" if isinstance(values, dict) and "submissions" not in values else ".json"
 
 
-def _submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+def _submissions(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejected]:
     if path.suffix.removeprefix(".") in ONE_FILE:
-        yield from _unpacked(path)
+        yield from _unpacked(path, budget)
         return
     if path.suffix not in READERS:
         raise UnreadableFile(str(path), "submissions are read from .jsonl, .json, .csv or .parquet, packed or not")
@@ -155,13 +147,13 @@ def _submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
         raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
 
 
-def _unpacked(path: Path) -> Iterator[PlacedSubmission | Rejected]:
+def _unpacked(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejected]:
     """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
     with TemporaryDirectory(prefix="steelyard-") as folder:
         try:
             if packing(path) not in ONE_FILE:
                 raise UnreadableFile(str(path), "it is not packed, as its name says")
-            broken = unpack(path, str(path), Path(folder))
+            broken = unpack(path, str(path), Path(folder), budget=budget.for_packed(path.stat().st_size))
         except OSError as error:
             raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
         (inside,) = Path(folder).iterdir()
@@ -169,14 +161,7 @@ def _unpacked(path: Path) -> Iterator[PlacedSubmission | Rejected]:
             inside = inside.rename(inside.with_suffix(_ending(inside)))
         if inside.suffix.removeprefix(".") in ONE_FILE:
             raise UnreadableFile(str(path), "what it holds is packed again", hint="unpack it once")
-        try:
-            for record in _submissions(inside):
-                if isinstance(record, PlacedSubmission):
-                    yield record._replace(path=str(path))
-                else:
-                    yield msgspec.structs.replace(record, path=str(path))
-        except UnreadableFile as error:
-            raise UnreadableFile(str(path), error.message, hint=error.hint) from error
+        yield from _shown_as(str(path), _submissions(inside, budget))
         if broken is not None:
             yield broken
 
@@ -196,28 +181,21 @@ def _is_run(record: Any) -> bool:  # Any: as above
     if isinstance(record, bytes):
         try:
             record = msgspec.json.decode(record)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        except JSON_ERRORS:
             return False
     return isinstance(record, Mapping) and "task" in record and "task_id" not in record
 
 
 def _jsonl(path: Path) -> Iterator[PlacedSubmission | Rejected]:
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE):
-            number += 1
-            if number == 1:
-                line = line.removeprefix(codecs.BOM_UTF8)
-            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                    pass
-                yield Rejected(path=str(path), line=number, reason="the line is too long", code="bad_submission")
-            elif line.strip():
-                yield _placed(path, number, partial(decode_submission, line), record=line)
+    for number, line in numbered_lines(path):
+        placed = _placed(path, number, partial(decode_submission, line), record=line)
+        if isinstance(placed, Rejected) and (rejected := too_long(path, number, line)) is not None:
+            placed = msgspec.structs.replace(rejected, code=placed.code)
+        yield placed
 
 
 def _json(path: Path) -> Iterator[PlacedSubmission | Rejected]:
-    values = _document(path, hint="one submission a line is .jsonl")
+    values = toml_or_json(path, limit=FILE_BYTES, hint="one submission a line is .jsonl")
     for number, record in enumerate(_listed(path, values, "submissions"), 1):
         yield _placed(path, None, partial(convert_submission, record), record=record, item=number)
 
@@ -250,13 +228,7 @@ def _from_cells(row: Mapping[str, str]) -> Submission:
 
 
 def _parquet(path: Path) -> Iterator[PlacedSubmission | Rejected]:
-    import polars as pl  # heavy: only Parquet needs it
-
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise UnreadableFile(str(path), f"it is not Parquet: {error}") from error
-    for number, row in enumerate(frame.iter_rows(named=True), 1):
+    for number, row in parquet_rows(path):
         values = {name: value for name, value in row.items() if value is not None}
         yield _placed(path, None, partial(convert_submission, values), record=values, item=number)
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking import TaskFiles, digests_of, keep_task_files, kept_digests, read_task_files
 from steelyard.arena.scoring import Rules, StoredTask, default_bounds
-from steelyard.errors import BadStore, UnknownName, UsageError
+from steelyard.errors import BadStore, OverLimit, UnknownName, UsageError
 from steelyard.records import Task, check_task, convert_task, is_storable
 from steelyard.store.schema import baselines, states, tasks
 
@@ -32,6 +32,8 @@ def new_task(task: Task, beside: Path) -> NewTask:
     """The task with its own files, whose folders are found from `beside`."""
     try:
         return NewTask(task, check_task(task), read_task_files(task, beside))
+    except OverLimit as error:
+        raise UsageError(error.message, where=str(task.id)[:200], hint=error.hint) from error
     except ValueError as error:
         raise UsageError(str(error), where=str(task.id)[:200]) from error
 

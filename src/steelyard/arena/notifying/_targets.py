@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import tomllib
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +24,8 @@ import msgspec
 
 from steelyard.arena.notifying._events import KINDS
 from steelyard.errors import MissingExtra, UnknownName, UsageError
+from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.settings import TEXT_BYTES
 
 LEFT_AS_IT_IS = "%/:?@!$&'()*+,;=[]~"
 """What in a path or a query is not percent-encoded: an address that is encoded already stays the same."""
@@ -125,9 +126,11 @@ def environment(variable: str, target: str) -> str:
 
 def read_targets(path: Path) -> tuple[Target, ...]:
     """The targets in a TOML file."""
+    with refused_as(UsageError):
+        values = parse_toml(read_text(path, limit=TEXT_BYTES), path)
     try:
-        targets = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), TargetFile).targets
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        targets = msgspec.convert(values, TargetFile).targets
+    except msgspec.ValidationError as error:
         raise UsageError(f"the targets cannot be read: {error}", where=str(path)) from error
     names = [target.name for target in targets]
     if not names or len(set(names)) != len(names):

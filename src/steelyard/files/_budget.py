@@ -1,0 +1,43 @@
+"""What one input may come to: a path that the user named or what is piped in, with every archive in it."""
+
+from __future__ import annotations
+
+from steelyard.settings import EXPANSION, FREE_BYTES, INPUT_BYTES, INPUT_ENTRIES, Limit
+
+
+class Budget:
+    """What is left of one input's bytes and entries. Archives within archives and the files of a folder share it."""
+
+    def __init__(self, size: Limit = INPUT_BYTES, entries: Limit = INPUT_ENTRIES) -> None:
+        self._size, self._entries = size, entries
+        self._bytes_left, self._entries_left = size.most, entries.most
+        self._whole: Budget | None = None
+
+    def for_packed(self, size: int) -> Budget:
+        """The part of it that a packed file of this size may use up, with what is packed within the file."""
+        if self._whole is not None:
+            return self
+        part = Budget(self._size, self._entries)
+        part._size, part._bytes_left, part._whole = EXPANSION, max(FREE_BYTES, size * EXPANSION.most), self
+        return part
+
+    def expect(self, where: str, *, size: int = 0, entries: int = 0) -> None:
+        """Refuse what is more than is left; `where` names the file at which that shows."""
+        if entries > self._entries_left:
+            raise self._entries.passed(where)
+        if self._whole is not None:
+            self._whole.expect(where, size=size, entries=entries)
+        if size > self._bytes_left:
+            raise self._size.passed(where)
+
+    def take(self, where: str, *, size: int = 0, entries: int = 0) -> None:
+        """Use up what came out; it is refused, and nothing used up, when it is more than is left."""
+        self.expect(where, size=size, entries=entries)
+        self.give_back(size=-size, entries=-entries)
+
+    def give_back(self, *, size: int = 0, entries: int = 0) -> None:
+        """Make room: what was taken is not there any more."""
+        self._bytes_left += size
+        self._entries_left += entries
+        if self._whole is not None:
+            self._whole.give_back(size=size, entries=entries)

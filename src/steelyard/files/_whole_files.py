@@ -1,0 +1,148 @@
+"""Files that are read whole, from a disk or standard input: their bytes, their text, and the JSON or TOML in it."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import os
+import re
+import sys
+import tomllib
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from steelyard.errors import NESTED_TOO_DEEPLY, BadContract, OverLimit, UnreadableFile, UsageError
+from steelyard.files._budget import Budget
+from steelyard.files._packed_streams import CHUNK, ONE_FILE, BrokenOff, archive_kind, packed_chunks
+from steelyard.settings import FILE_BYTES, TEXT_BYTES, Limit, is_stdin, shown_path
+
+HEAD_BYTES = 65_536
+"""How much of a file is looked at to recognize it."""
+_JSON_BEGINS = re.compile(r"\s*(\{|\[\s*[{\]])")
+"""An object or a list of objects; a bracket alone may also begin a table of TOML."""
+
+
+def beginning_of(path: Path) -> bytes:
+    """The first bytes of the file, by which it is recognized."""
+    with path.open("rb", buffering=0) as file:
+        return file.read(HEAD_BYTES)
+
+
+@contextmanager
+def _opened(path: Path, limit: Limit) -> Iterator[tuple[IO[bytes], int]]:
+    """The file or what is piped in, and how large it is as far as that is known; 0 for what has no size."""
+    try:
+        if is_stdin(path):
+            yield sys.stdin.buffer, 0
+            return
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > limit.most:
+                raise limit.passed(str(path))
+            yield file, size
+    except OSError as error:
+        raise UnreadableFile(str(shown_path(path)), f"it cannot be read: {error.strerror or error}") from error
+
+
+def file_chunks(path: Path, *, limit: Limit = FILE_BYTES) -> Iterator[bytes]:
+    """The file's bytes, some at a time; past the limit it is refused, unread where its size is known."""
+    left = limit.most
+    with _opened(path, limit) as (file, _):
+        while chunk := file.read(CHUNK):
+            left -= len(chunk)
+            if left < 0:
+                raise limit.passed(str(shown_path(path)))
+            yield chunk
+
+
+def whole_file(path: Path, *, limit: Limit = FILE_BYTES) -> bytes:
+    """The file's bytes without a byte order mark."""
+    with _opened(path, limit) as (file, size):
+        content = file.read() if size else b""  # some times faster than piece by piece
+    return (content or b"".join(file_chunks(path, limit=limit))).removeprefix(b"\xef\xbb\xbf")
+
+
+def read_text(path: Path, *, limit: Limit = FILE_BYTES) -> str:
+    """The file's text, unpacked when it is packed; refused when it is too large, cut off or not UTF-8."""
+    content = whole_file(path, limit=limit)
+    shown = str(shown_path(path))
+    if archive_kind(content[:512]) in ONE_FILE:
+        content = _unpacked(content, shown, limit).removeprefix(b"\xef\xbb\xbf")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(shown, "it is not UTF-8 text") from error
+
+
+def _unpacked(content: bytes, shown: str, limit: Limit) -> bytes:
+    budget, most = Budget().for_packed(len(content)), limit.most
+    plain = bytearray()
+    try:
+        for chunk in packed_chunks(io.BytesIO(content), shown):
+            budget.take(shown, size=len(chunk))
+            plain += chunk
+            if len(plain) > most:
+                raise limit.passed(shown)
+    except BrokenOff as error:
+        raise UnreadableFile(shown, "the packed file breaks off", hint="copy it again") from error
+    except (zlib.error, lzma.LZMAError, OSError) as error:
+        raise UnreadableFile(shown, f"it cannot be unpacked: {error}") from error
+    return bytes(plain)
+
+
+def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # Any: JSON values
+    """The JSON in the text. `NaN` is taken, since asv writes it for a skipped benchmark.
+
+    With `whole_pairs`, a text with half of a surrogate pair, which no file can hold, refuses the whole.
+    """
+    try:
+        values = json.loads(text)
+        if whole_pairs and ("\\ud" in text or "\\uD" in text):
+            json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise UnreadableFile(str(path), "a text in it holds half of a surrogate pair") from error
+    except RecursionError as error:
+        raise OverLimit(str(path), NESTED_TOO_DEEPLY) from error
+    except ValueError as error:
+        raise UnreadableFile(str(path), f"not JSON: {error}") from error
+    return values
+
+
+def parse_toml(
+    text: str, path: Path, *, parse_float: Callable[[str], Any] = float
+) -> dict[str, Any]:  # Any: TOML values
+    """The TOML in the text."""
+    try:
+        values = tomllib.loads(text, parse_float=parse_float)
+        json.dumps(values, default=str)  # dotted keys nest tables without the parser going down
+    except RecursionError as error:
+        raise OverLimit(str(path), NESTED_TOO_DEEPLY) from error
+    except ValueError as error:
+        raise UnreadableFile(str(path), f"not TOML: {error}") from error
+    return values
+
+
+def toml_or_json(path: Path, *, limit: Limit = TEXT_BYTES, hint: str | None = None) -> Any:  # Any: values of either
+    """The values in a TOML or JSON file, by its ending; of what is piped in, by its beginning."""
+    text = read_text(path, limit=limit)
+    is_toml = not _JSON_BEGINS.match(text) if is_stdin(path) else path.suffix.lower() == ".toml"
+    try:
+        return parse_toml(text, shown_path(path)) if is_toml else parse_json(text, shown_path(path), whole_pairs=False)
+    except UnreadableFile as error:
+        error.hint = error.hint or hint
+        raise
+
+
+@contextmanager
+def refused_as(refusal: type[UsageError | BadContract]) -> Iterator[None]:
+    """What cannot be read becomes this error instead, which says what the file was for; what is too much stays."""
+    try:
+        yield
+    except OverLimit:
+        raise
+    except UnreadableFile as error:
+        raise refusal(error.message, where=error.where, hint=error.hint) from error
