@@ -151,7 +151,7 @@ def test_a_limit_that_is_no_number_is_refused_with_its_name(monkeypatch: pytest.
     assert FILE_BYTES.most == FILE_BYTES.default
 
 
-def test_every_limit_is_set_by_a_variable_of_its_own() -> None:
+def test_every_limit_is_set_by_a_variable_of_its_own_and_stands_in_the_documentation() -> None:
     from steelyard import settings
 
     limits = [limit for limit in vars(settings).values() if isinstance(limit, Limit)]
@@ -159,6 +159,9 @@ def test_every_limit_is_set_by_a_variable_of_its_own() -> None:
     assert len(names) > 8
     assert len(set(names)) == len(names)
     assert all(name.startswith("STEELYARD_MAX_") for name in names)
+    page = (ROOT.parents[1] / "docs" / "reading.md").read_text(encoding="utf-8")
+    for limit in limits:
+        assert not limit.setting or f"| {limit.default:,} | `{limit.setting}` |" in page
 
 
 def test_a_budget_is_shared_by_its_parts_and_takes_back_what_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
