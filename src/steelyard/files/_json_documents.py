@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -73,7 +73,7 @@ def _word(word: bytes) -> Any:  # Any: a JSON scalar
     return _WORDS[word] if word in _WORDS else word[:40].decode("ascii", "replace")
 
 
-class Records(Sequence[dict[str, Any]]):  # Any: JSON values
+class Records:  # Any: JSON values
     """Objects on lines of their own, decoded when they are asked for; the last line counts only when it is complete."""
 
     def __init__(self, text: bytes, *, whole: bool) -> None:
@@ -121,12 +121,8 @@ class Records(Sequence[dict[str, Any]]):  # Any: JSON values
         self._upto(1)
         return bool(self._found)
 
-    @overload
-    def __getitem__(self, index: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        self._upto(index.stop if isinstance(index, slice) else index + 1)
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        self._upto(index + 1)
         return self._found[index]
 
 

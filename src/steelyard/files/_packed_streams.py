@@ -6,7 +6,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO
+from typing import IO, Any
 
 from steelyard.errors import UnreadableFile
 
@@ -23,6 +23,16 @@ ONE_FILE = ("gz", "zst", "bz2", "xz")
 """Packings of a single file, which is then the one that the user speaks of."""
 
 
+_BEGINNINGS = {
+    b"PK\x03\x04": "zip",
+    b"PK\x05\x06": "zip",
+    b"\x1f\x8b": "gz",
+    b"\x28\xb5\x2f\xfd": "zst",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\0": "xz",
+}
+
+
 class BrokenOff(Exception):  # no error of ours: it ends the chunks, and what came before is used
     """The packed file ends before its own end mark."""
 
@@ -33,80 +43,48 @@ def archive_kind(start: bytes) -> str | None:
     >>> archive_kind(b"PK\x03\x04...")
     'zip'
     """
-    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "zip"
-    if start.startswith(b"\x1f\x8b"):
-        return "gz"
-    if start.startswith(b"\x28\xb5\x2f\xfd"):
-        return "zst"
-    if start.startswith(b"BZh"):
-        return "bz2"
-    if start.startswith(b"\xfd7zXZ\0"):
-        return "xz"
-    if start[257:262] == b"ustar":
-        return "tar"
-    return None
+    kind = next((kind for magic, kind in _BEGINNINGS.items() if start.startswith(magic)), None)
+    return kind or ("tar" if start[257:262] == b"ustar" else None)
 
 
 def packed_chunks(packed: IO[bytes], shown: str) -> Iterator[bytes]:
     """What a single packed file holds."""
     kind = archive_kind(packed.read(512))
     packed.seek(0)
-    unpackers = {"gz": _gz_chunks, "bz2": _bz2_chunks, "xz": _xz_chunks}
-    return unpackers[kind](packed) if kind in unpackers else zst_chunks(packed, shown)
+    make = {"gz": _gz_unpacker, "bz2": bz2.BZ2Decompressor, "xz": _xz_unpacker}.get(str(kind))
+    return _unpacked(packed, make) if make is not None else zst_chunks(packed, shown)
 
 
-def _gz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
+def _gz_unpacker() -> Any:  # Any: the standard library names no class for it
+    return zlib.decompressobj(_GZIP)
+
+
+def _xz_unpacker() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+
+def _unpacked(packed: IO[bytes], make: Callable[[], Any]) -> Iterator[bytes]:  # Any: one of the three unpackers
     """What the file holds, at most `CHUNK` bytes at a time; several packed parts in a row are one."""
-    unpacker = zlib.decompressobj(_GZIP)
-    fresh = True
-    while waiting := packed.read(CHUNK):
-        while waiting:
-            if fresh:
-                waiting = waiting.lstrip(b"\0")  # tapes pad with zeros
-                fresh = not waiting
-                continue
-            out = unpacker.decompress(waiting, CHUNK)
-            waiting = unpacker.unconsumed_tail
-            if out:
-                yield out
-            if unpacker.eof:
-                waiting, unpacker, fresh = unpacker.unused_data, zlib.decompressobj(_GZIP), True
-    if not fresh:
-        if rest := unpacker.flush():
-            yield rest
-        raise BrokenOff
-
-
-def _bz2_chunks(packed: IO[bytes]) -> Iterator[bytes]:
-    """The same for bzip2."""
-    return _unpacked(packed, bz2.BZ2Decompressor)
-
-
-def _xz_chunks(packed: IO[bytes]) -> Iterator[bytes]:
-    """The same for xz."""
-    return _unpacked(packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
-
-
-def _unpacked(packed: IO[bytes], make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> Iterator[bytes]:
     unpacker, waiting, fresh = make(), b"", True
     while True:
-        if not waiting and unpacker.needs_input:
+        if not waiting and getattr(unpacker, "needs_input", True):  # gzip's hands back what it did not take
             waiting = packed.read(CHUNK)
             if not waiting:
                 break
         if fresh:
-            waiting = waiting.lstrip(b"\0")
+            waiting = waiting.lstrip(b"\0")  # tapes pad with zeros
             fresh = not waiting
             if fresh:
                 continue
         out = unpacker.decompress(waiting, CHUNK)
-        waiting = b""
+        waiting = getattr(unpacker, "unconsumed_tail", b"")
         if out:
             yield out
         if unpacker.eof:
             waiting, unpacker, fresh = unpacker.unused_data, make(), True
     if not fresh:
+        if rest := getattr(unpacker, "flush", bytes)():
+            yield rest
         raise BrokenOff
 
 

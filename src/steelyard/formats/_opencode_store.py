@@ -35,7 +35,7 @@ class Store:
         with self._told():
             self._connection = sqlite3.connect(address, uri=True)
             self._connection.text_factory = bytes
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LINE_BYTES.most)
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LINE_BYTES.most, 10**9))
             self._connection.set_progress_handler(self._stepped, STEPS_AT_ONCE)
             self._connection.execute("PRAGMA trusted_schema = OFF")
 
