@@ -72,9 +72,30 @@ def _loaded(load: Callable[[], object], where: str) -> object:
     try:
         return load()
     except SteelyardError as error:
-        raise BadDeclaration(error.message, where=where, hint=error.hint) from error
+        raise BadDeclaration(error.message, where=_with_line(where, error.where), hint=error.hint) from error
     except Exception as error:  # code of others may raise anything, and the user must learn whose it is
-        raise BadDeclaration(f"cannot be imported: {type(error).__name__}: {said_by(error)}", where=where) from error
+        message = f"cannot be imported: {type(error).__name__}: {said_by(error)}"
+        raise BadDeclaration(message, where=_with_line(where, _line_of(error))) from error
+
+
+def _with_line(where: str, line: str | None) -> str:
+    """The file with its line, or the distribution and then the file."""
+    if line is None:
+        return where
+    return line if line.startswith(where) else f"{where}, {line}"
+
+
+def _line_of(error: Exception) -> str | None:
+    """The file and the line of others at which importing it failed; None where it never came so far."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}"
+    step = error.__traceback__
+    while step is not None:
+        path = step.tb_frame.f_code.co_filename
+        if path != __file__ and "importlib" not in path:
+            return f"{path}:{step.tb_lineno}"
+        step = step.tb_next
+    return None
 
 
 def _module(path: Path) -> ModuleType:

@@ -13,7 +13,8 @@ from typing import Any
 
 import steelyard.metrics
 from steelyard.errors import BadDeclaration, UnknownName
-from steelyard.metrics._declare import Metric, limits_of, per_run_twin
+from steelyard.metrics._declare import Metric, check_example, per_run_twin
+from steelyard.metrics._limits import limits_of
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile
@@ -70,10 +71,12 @@ class Catalog(Mapping[str, Metric]):
         by_name: dict[str, Metric] = {}
         for declared in metrics:
             if declared.name in by_name or declared.name in FACTS:
-                raise BadDeclaration(f"the name {declared.name!r} is taken twice", where=_file_of(declared))
+                raise BadDeclaration(f"the name {declared.name!r} is taken twice", where=declared.where)
             by_name[declared.name] = declared
         ordered = (by_name[name] for name in _in_order(by_name))
         self._metrics = {declared.name: replace(declared, limits=limits_of(declared, by_name)) for declared in ordered}
+        for declared in self._metrics.values():
+            check_example(declared)
 
     def __getitem__(self, name: str) -> Metric:
         if name not in self._metrics:
@@ -93,13 +96,18 @@ class Catalog(Mapping[str, Metric]):
         """The metrics of one level, in order."""
         return [declared for declared in self._metrics.values() if declared.level == level]
 
+    def overview(self) -> list[Metric]:
+        """The metrics that are shown unless others are asked for, in their order."""
+        chosen = [(declared.overview, declared) for declared in self._metrics.values() if declared.overview is not None]
+        return [declared for _, declared in sorted(chosen, key=lambda pair: (pair[0], pair[1].name))]
+
     def constants(self) -> dict[str, float]:
         """Every constant a profile may set, with its declared default."""
         defaults: dict[str, float] = {}
         for declared in self._metrics.values():
             for name, default in declared.constants.items():
                 if defaults.setdefault(name, default) != default:
-                    raise BadDeclaration(f"the constant {name!r} is declared with two defaults")
+                    raise BadDeclaration(f"the constant {name!r} is declared with two defaults", where=declared.where)
         return defaults
 
 
@@ -118,16 +126,12 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
             elif needed not in FACTS:
                 known = [*metrics, *FACTS]
                 unknown = UnknownName("fact or metric", needed, known, where=name)
-                raise BadDeclaration(str(unknown), where=_file_of(declared))
+                raise BadDeclaration(str(unknown), where=declared.where)
     try:
         return list(TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).static_order())
     except CycleError as error:
         circle = f"metrics need each other in a circle: {' -> '.join(error.args[1])}"
-        raise BadDeclaration(circle, where=_file_of(metrics[error.args[1][0]])) from error
-
-
-def _file_of(declared: Metric) -> str:
-    return declared.function.__code__.co_filename
+        raise BadDeclaration(circle, where=metrics[error.args[1][0]].where) from error
 
 
 @cache

@@ -6,68 +6,15 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
-from steelyard.errors import BadDeclaration, UnknownName, UsageError
+from steelyard.errors import BadDeclaration, SteelyardError, UnknownName, UsageError, said_by
+from steelyard.metrics._followed_formulas import CONSTANT, LOST, ONE, Followed, weighed
+from steelyard.metrics._limits import Limits, check_inputs, check_result
 from steelyard.metrics._words import Value, as_column, library_of
-from steelyard.records import FACTS, Missing
-
-Limits = tuple[float, float]
-
-NEVER_NEGATIVE = (0.0, math.inf)
-_MOMENTS = frozenset({"start_time", "end_time"})
-"""Facts that count from 1970 and may lie before it."""
-_ROUNDING = 1e-9
-
-
-def limits_of(declared: Metric, metrics: Mapping[str, Metric]) -> dict[str, Limits]:
-    """Between which values each numeric input lies: a metric's own bounds, and 0 or more for counts and amounts."""
-    limits: dict[str, Limits] = {}
-    for parameter, spec in declared.inputs.items():
-        name = spec.of or parameter
-        fact = FACTS.get(name)
-        if fact is not None and fact.kind in ("count", "amount") and name not in _MOMENTS:
-            limits[parameter] = NEVER_NEGATIVE
-        elif name in metrics and name != declared.name and _one_number(metrics[name], declared):
-            low, high = metrics[name].bounds
-            limits[parameter] = (low, math.inf if spec.reduce in ("sum", "count") else high)
-    return limits
-
-
-def _one_number(needed: Metric, declared: Metric) -> bool:
-    """Whether the input is a number: metrics over benchmarks, tasks and prompts take lists of what they are made of."""
-    return declared.level in ("run", "group", "submission") and needed.level in ("run", "group", "submission")
-
-
-def check_inputs(declared: Metric, given: Mapping[str, Value]) -> None:
-    """Refuse what cannot be."""
-    for name, (low, high) in declared.limits.items():
-        value = given[name]
-        if isinstance(value, bool | int | float):
-            if not _inside(value, low, high):
-                hint = f"{name} is {_range_text(low, high)}"
-                raise UsageError(f"{name} is {value}, which cannot be", where=declared.name, hint=hint)
-        elif isinstance(value, str | bytes | list | tuple | dict):
-            raise UsageError(f"{name} is {value!r:.100}, which is not a number", where=declared.name)
-
-
-def check_result(declared: Metric, given: Mapping[str, Value], result: float) -> None:
-    """Refuse a result outside the metric's bounds: it came from values that contradict each other."""
-    low, high = declared.bounds
-    if not _inside(result, low, high):
-        shown = ", ".join(f"{name} {value}" for name, value in given.items() if isinstance(value, bool | int | float))
-        hint = f"{declared.name} is {_range_text(low, high)}"
-        raise UsageError(f"it comes to {result}, which cannot be ({shown})", where=declared.name, hint=hint)
-
-
-def _inside(value: float, low: float, high: float) -> bool:
-    room = _ROUNDING * max(1.0, abs(low) if math.isfinite(low) else 0.0, abs(high) if math.isfinite(high) else 0.0)
-    return low - room <= value <= high + room  # false for what is not a number
-
-
-def _range_text(low: float, high: float) -> str:
-    return f"{low:g} or more" if math.isinf(high) else f"between {low:g} and {high:g}"
-
+from steelyard.profiles import default_profile
+from steelyard.records import Missing
 
 Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
 Better = Literal["higher", "lower", "neither"]
@@ -87,7 +34,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A parameter that a profile sets."""
+    """A parameter that a profile sets. Its default is that of the shipped profile; where none sets it, its own."""
 
 
 # Any: on plain numbers these are floats, on tables column expressions.
@@ -129,6 +76,27 @@ class Metric:
     """Between which values inputs lie; the catalog fills it in, since an input may be another metric."""
     binary: bool = False
     """Whether a value is always 0 or 1, so that its mean counts successes. Never guessed from the values seen."""
+    needs_canon: bool = False
+    """Whether a prompt without a canon has no value."""
+    counts_outputs: bool = False
+    """Whether the value is the share of a prompt's outputs for which something holds."""
+    overview: int | None = None
+    """The place among the metrics that are shown unless others are asked for; None stands outside."""
+
+    @property
+    def where(self) -> str:
+        """The file and the line of the declaration."""
+        return _place(self.function)
+
+    @property
+    def needs(self) -> dict[str, str]:
+        """For each input the fact or metric that it is taken from."""
+        return {name: spec.of or name for name, spec in self.inputs.items()}
+
+    @property
+    def figure(self) -> str:
+        """What stands for a group: the metric's own value, the mean of what is 0 or 1, else the median."""
+        return "value" if self.level == "group" else "mean" if self.binary else "median"
 
     @property
     def is_share(self) -> bool:
@@ -158,6 +126,55 @@ class Metric:
         value = values.get(name)
         return Missing(f"{name} is not known") if value is None else value
 
+    @cached_property
+    def is_ratio(self) -> bool:
+        """Whether it is a ratio of means, or a mean: a weighed sum of the inputs over another over the same runs.
+
+        Nobody declares it: the formula is followed.
+        """
+        form = self._followed(self.constants)
+        if form.above is None:
+            return False
+        # a ratio of sums is one of means, as long as nothing is added once that each run would add
+        return self._reducers == {"mean"} or (self._reducers == {"sum"} and CONSTANT not in {*form.above, *form.below})
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether it has intervals and can be compared: it is a metric of single runs, or a ratio of means."""
+        return self.level == "run" or self.is_ratio
+
+    @cached_property
+    def is_total(self) -> bool:
+        """Whether it adds up what the runs have, so that twice the runs have twice as much."""
+        form = self._followed(self.constants)
+        return form.above is not None and form.below == ONE and CONSTANT not in form.above and self._reducers == {"sum"}
+
+    def halves(self, inputs: Mapping[str, Any], constants: Mapping[str, float]) -> tuple[Any, Any]:
+        """What stands above and below in a ratio of means. Any: of numbers a number, of arrays an array."""
+        form = self._followed(constants)
+        assert form.above is not None, f"{self.name} is not a ratio of means"
+        return weighed(form.above, inputs), weighed(form.below, inputs)
+
+    @property
+    def divides_by_share(self) -> bool:
+        """Whether what a ratio of means divides by is 1 at most, as a share is."""
+        most = {name: self.limits.get(name, (0.0, math.inf))[1] for name in self.inputs}
+        return bool(self.halves(most, self.constants)[1] <= 1)
+
+    @property
+    def _reducers(self) -> set[str | None]:
+        return {spec.reduce for spec in self.inputs.values()}
+
+    def _followed(self, constants: Mapping[str, float]) -> Followed:
+        if self.level != "group" or any(spec.optional for spec in self.inputs.values()):
+            return LOST
+        inputs = {name: Followed({name: 1.0}) for name in self.inputs}
+        try:
+            result = self.function(**inputs, **constants)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, UsageError):
+            return LOST  # what is done with the inputs is more than sums and quotients
+        return result if isinstance(result, Followed) else LOST
+
     def expression(self, columns: Mapping[str, Value], constants: Mapping[str, float]) -> Value:
         """The metric as a column expression; null wherever a required input is null.
 
@@ -176,21 +193,101 @@ class Metric:
         return library.when(known).then(body)
 
 
-def _read_signature(function: Callable[..., Value]) -> tuple[dict[str, Input], dict[str, float]]:
+def _place(function: Callable[..., Value]) -> str:
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
+def _read_signature(function: Callable[..., Value], spec: str) -> tuple[dict[str, Input], dict[str, float]]:
     inputs: dict[str, Input] = {}
     constants: dict[str, float] = {}
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         marks = [mark for mark in get_args(hints.get(name)) if isinstance(mark, (Input, Constant))]
         if not marks:
-            raise BadDeclaration(f"{function.__name__}: parameter {name!r} must be annotated as an input or a Param")
+            raise BadDeclaration(f"parameter {name!r} must be annotated as an input or a Param")
         if isinstance(marks[0], Constant):
-            if parameter.default is inspect.Parameter.empty:
-                raise BadDeclaration(f"{function.__name__}: Param {name!r} needs a default")
-            constants[name] = parameter.default
+            constants[name] = _default(name, parameter.default, spec)
         else:
             inputs[name] = marks[0]
     return inputs, constants
+
+
+def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or nothing
+    """What the constant is where no profile sets it: the shipped profile alone says so, if it can."""
+    shipped = default_profile(spec)
+    if shipped is not None and name in shipped.constants:
+        if own is not inspect.Parameter.empty:
+            hint = f"write {name}: Param"
+            raise BadDeclaration(f"Param {name!r} has a default of its own, and {shipped.name} sets it", hint=hint)
+        return shipped.constant(name, math.nan)
+    if own is inspect.Parameter.empty:
+        raise BadDeclaration(f"Param {name!r} needs a default: no shipped profile of {spec!r} sets it")
+    if not isinstance(own, int | float):
+        raise BadDeclaration(f"the default of Param {name!r} is {own!r}, not a number")
+    return own
+
+
+def _check(declared: Metric) -> None:
+    """Refuse a declaration that contradicts itself."""
+    _check_word("level", declared.level, Level)
+    _check_word("better direction", declared.better, Better)
+    for name, spec in declared.inputs.items():
+        _check_input(declared, name, spec)
+    low, high = declared.bounds
+    if not low < high:
+        raise BadDeclaration(f"its bounds {low:g} and {high:g} leave no room", hint="bounds=(lowest, highest)")
+    if declared.has_per_run and declared.level != "group":
+        raise BadDeclaration("per_run is for group metrics")
+    if declared.binary and (declared.level != "run" or declared.bounds != (0, 1)):
+        raise BadDeclaration("a binary metric is one of runs, in the bounds (0, 1)")
+    if (declared.needs_canon or declared.counts_outputs) and declared.level != "prompt":
+        raise BadDeclaration("needs_canon and counts_outputs are for metrics of prompts")
+    if declared.overview is not None and declared.level not in ("run", "group"):
+        raise BadDeclaration("the overview is of metrics of runs and groups")
+
+
+def _check_word(what: str, word: str, known: object) -> None:
+    if word not in get_args(known):
+        raise UnknownName(what, str(word), get_args(known))
+
+
+def _check_input(declared: Metric, name: str, spec: Input) -> None:
+    reduced = declared.level in ("group", "across")
+    if spec.reduce is not None:
+        _check_word("reducer", spec.reduce, Reducer)
+    _check_word("scope", spec.scope, Scope)
+    if reduced and spec.reduce is None:
+        message = f"{name!r} is a value of each run, and a metric of a {declared.level} takes one figure"
+        raise BadDeclaration(message, hint="annotate it with Mean, Sum or another Input(reduce=...)")
+    if spec.reduce is not None and not reduced:
+        message = f"{name!r} is reduced by {spec.reduce}, and a metric of a {declared.level} has nothing to reduce"
+        raise BadDeclaration(message, hint="annotate it with Required or Optional")
+    if spec.scope != "own" and declared.level != "across":
+        raise BadDeclaration(f"{name!r} is taken from other groups, which only metrics across groups see")
+
+
+def check_example(declared: Metric) -> None:
+    """Refuse a metric whose example does not come out. Its module must be whole: a formula may call what stands below.
+
+    Any error that the formula raises is the declaration's.
+    """
+    expected = declared.example.result
+    try:
+        result = declared(**declared.example.inputs)
+    except Exception as error:
+        said = error.message if isinstance(error, SteelyardError) else f"{type(error).__name__}: {said_by(error)}"
+        message = f"{declared.name}: its example cannot be computed: {said}"
+        raise BadDeclaration(message, where=declared.where) from error
+    found = None if isinstance(result, Missing) else result
+    if found is None or expected is None:
+        agree = found is expected
+    else:
+        agree = found == expected or math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-12)
+    if agree:
+        return
+    why = f" ({result.reason})" if isinstance(result, Missing) else ""
+    message = f"{declared.name}: its example says {expected}, and the formula gives {found}{why}"
+    raise BadDeclaration(message, where=declared.where)
 
 
 def metric(
@@ -206,37 +303,47 @@ def metric(
     defined_when_empty: float | None = None,
     per_run: bool = False,
     binary: bool = False,
+    needs_canon: bool = False,
+    counts_outputs: bool = False,
+    overview: int | None = None,
 ) -> Callable[[Callable[..., Value]], Metric]:
-    """Declare the function below as a metric.
+    """Declare the function below as a metric; what contradicts itself is refused, with file and line.
 
     `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values. `binary` promises
-    that a run's value is 0 or 1.
+    that a run's value is 0 or 1, `counts_outputs` that a prompt's is a share of its outputs; `needs_canon` says that a
+    prompt without a canon has none. `overview` is its place among the metrics that are shown unless others are asked
+    for.
     """
 
     def declare(function: Callable[..., Value]) -> Metric:
-        inputs, constants = _read_signature(function)
-        if per_run and level != "group":
-            raise BadDeclaration(f"{function.__name__}: per_run is for group metrics")
-        if binary and (level != "run" or bounds != (0, 1)):
-            raise BadDeclaration(f"{function.__name__}: a binary metric is one of runs, in the bounds (0, 1)")
-        return Metric(
-            name=function.__name__,
-            function=function,
-            level=level,
-            title=title,
-            unit=unit,
-            better=better,
-            bounds=bounds,
-            spec=spec,
-            formula=formula,
-            example=example,
-            inputs=inputs,
-            constants=constants,
-            doc=inspect.getdoc(function) or "",
-            defined_when_empty=defined_when_empty,
-            has_per_run=per_run,
-            binary=binary,
-        )
+        try:
+            inputs, constants = _read_signature(function, spec)
+            declared = Metric(
+                name=function.__name__,
+                function=function,
+                level=level,
+                title=title,
+                unit=unit,
+                better=better,
+                bounds=bounds,
+                spec=spec,
+                formula=formula,
+                example=example,
+                inputs=inputs,
+                constants=constants,
+                doc=inspect.getdoc(function) or "",
+                defined_when_empty=defined_when_empty,
+                has_per_run=per_run,
+                binary=binary,
+                needs_canon=needs_canon,
+                counts_outputs=counts_outputs,
+                overview=overview,
+            )
+            _check(declared)
+        except SteelyardError as error:
+            message = f"{function.__name__}: {error.message}"
+            raise BadDeclaration(message, where=_place(function), hint=error.hint) from error
+        return declared
 
     return declare
 
@@ -251,4 +358,5 @@ def per_run_twin(declared: Metric) -> Metric:
         level="run",
         inputs=inputs,
         has_per_run=False,
+        overview=None,
     )

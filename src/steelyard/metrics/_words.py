@@ -6,6 +6,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from steelyard.metrics._followed_formulas import LOST, Followed
 from steelyard.records import Missing
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def when(condition: Value, then: Value, otherwise: Value) -> Value:
         return library.when(~condition.is_null()).then(chosen)
     if isinstance(condition, Missing):
         return condition
+    if isinstance(condition, Followed):
+        return LOST
     return then if condition else otherwise
 
 

@@ -60,9 +60,9 @@ def iteration_efficiency_score(
     *,
     iterations: Optional = None,
     median_iterations: Required,
-    iteration_step: Param = 15.0,
-    iteration_floor: Param = 50.0,
-    iteration_over_step: Param = 10.0,
+    iteration_step: Param,
+    iteration_floor: Param,
+    iteration_over_step: Param,
 ) -> Value:
     """How few iterations were needed. Unknown iterations count as one."""
     count = first_known(iterations, 1.0)
@@ -90,9 +90,9 @@ def efficiency_score(
     token_efficiency_score: Required,
     tool_call_efficiency_score: Required,
     iteration_efficiency_score: Required,
-    token_weight: Param = 0.5,
-    tool_call_weight: Param = 0.3,
-    iteration_weight: Param = 0.2,
+    token_weight: Param,
+    tool_call_weight: Param,
+    iteration_weight: Param,
 ) -> Value:
     """Frugality with tokens, tool calls and iterations, weighted."""
     return (
@@ -120,8 +120,8 @@ def speed_score(
     execution_time: Optional = None,
     min_execution_time: Required,
     max_execution_time: Required,
-    speed_exponent: Param = 0.7,
-    unknown_speed_score: Param = 50.0,
+    speed_exponent: Param,
+    unknown_speed_score: Param,
 ) -> Value:
     """How fast it was, between the task's fastest and slowest. A time of 0 or none is unknown."""
     time = first_known(execution_time, 0.0)
@@ -148,7 +148,7 @@ def cost_score(
     estimated_cost: Optional = None,
     min_cost: Required,
     max_cost: Required,
-    unknown_cost_score: Param = 50.0,
+    unknown_cost_score: Param,
 ) -> Value:
     """How cheap it was, between the task's cheapest and dearest. A cost of 0 or none is unknown."""
     cost = first_known(estimated_cost, 0.0)
@@ -193,10 +193,10 @@ def overall_score(
     speed_score: Required,
     cost_score: Required,
     correctness_score: Required,
-    efficiency_weight: Param = 0.35,
-    speed_weight: Param = 0.25,
-    cost_weight: Param = 0.20,
-    correctness_weight: Param = 0.20,
+    efficiency_weight: Param,
+    speed_weight: Param,
+    cost_weight: Param,
+    correctness_weight: Param,
 ) -> Value:
     """Efficiency, speed, cost and correctness, by the weights of the task, else of its category, else the general."""
     return (

@@ -19,6 +19,7 @@ from steelyard.metrics._words import INFINITY, Value, first_known, missing, numb
     formula="1 if the run passed, else 0",
     example=Example({"passed": True}, 1.0),
     binary=True,
+    overview=1,
 )
 def pass_rate(
     *,
@@ -43,6 +44,7 @@ def pass_rate(
     spec="outcome",
     formula="the stated rate, else the mean of the judges' weighted scores",
     example=Example({"weighted_score": 0.85}, 0.85),
+    overview=2,
 )
 def impl_rate(*, stated_impl_rate: Optional = None, weighted_score: Optional = None) -> Value:
     """Share of the requirements met."""
@@ -59,6 +61,7 @@ def impl_rate(*, stated_impl_rate: Optional = None, weighted_score: Optional = N
     formula="the reported cost, else tokens x price per million tokens",
     # 1,000 x 3 / 1e6 + 500 x 15 / 1e6 = 0.003 + 0.0075
     example=Example({"input_tokens": 1000, "output_tokens": 500, "input_price": 3.0, "output_price": 15.0}, 0.0105),
+    overview=4,
 )
 def cost_usd(
     *,
@@ -83,6 +86,7 @@ def cost_usd(
     spec="outcome",
     formula="end_time - start_time",
     example=Example({"start_time": 100.0, "end_time": 112.5}, 12.5),
+    overview=6,
 )
 def duration_seconds(
     *, elapsed_seconds: Optional = None, start_time: Optional = None, end_time: Optional = None
@@ -101,6 +105,7 @@ def duration_seconds(
     formula="mean cost_usd / mean pass_rate; infinite without a pass",
     example=Example({"cost_usd": 0.5, "pass_rate": 0.8}, 0.625),
     per_run=True,
+    overview=5,
 )
 def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
     """The expected price of one pass."""
@@ -116,10 +121,9 @@ def cost_of_pass(*, cost_usd: Mean, pass_rate: Mean) -> Value:
     spec="outcome",
     formula="(pass_rate x pass_weight + impl_rate x impl_weight) / (pass_weight + impl_weight)",
     example=Example({"pass_rate": 1.0, "impl_rate": 0.85}, 0.925),
+    overview=3,
 )
-def composite_score(
-    *, pass_rate: Required, impl_rate: Required, pass_weight: Param = 0.5, impl_weight: Param = 0.5
-) -> Value:
+def composite_score(*, pass_rate: Required, impl_rate: Required, pass_weight: Param, impl_weight: Param) -> Value:
     """Passing and meeting the requirements, weighted."""
     if min(pass_weight, impl_weight) < 0 or pass_weight + impl_weight <= 0:
         message = f"pass_weight {pass_weight} and impl_weight {impl_weight} cannot weigh anything"

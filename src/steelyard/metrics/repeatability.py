@@ -74,6 +74,7 @@ def r_bytes(*, digests: Required) -> Value:
     spec="repeatability",
     formula="count(d_post = 0) / N",
     example=Example({"d_post": _MIXED_POST}, 0.75),
+    counts_outputs=True,
 )
 def r_anchor(*, d_post: Required) -> Value:
     """Share of outputs that are the canon after repair."""
@@ -89,6 +90,7 @@ def r_anchor(*, d_post: Required) -> Value:
     spec="repeatability",
     formula="count(d_pre = 0) / N",
     example=Example({"d_pre": [0.0, 0.5, 0.0, 0.2]}, 0.5),
+    counts_outputs=True,
 )
 def r_anchor_pre(*, d_pre: Required) -> Value:
     """Share of outputs that are the canon without repair, as measured (the specification sets it to 0)."""
@@ -104,6 +106,8 @@ def r_anchor_pre(*, d_pre: Required) -> Value:
     spec="repeatability",
     formula="count(d_pre > 0 and d_post = 0) / N",
     example=Example({"d_pre": _MIXED_PRE, "d_post": _MIXED_POST}, 0.75),
+    needs_canon=True,
+    counts_outputs=True,
 )
 def rescue_rate(*, d_pre: Required, d_post: Required) -> Value:
     """Share of all outputs that repair turned into the canon."""
@@ -120,6 +124,7 @@ def rescue_rate(*, d_pre: Required, d_post: Required) -> Value:
     formula="count(d_pre > 0 and d_post = 0) / count(d_pre > 0)",
     # One of the two that were not the canon.
     example=Example({"d_pre": [0.0, 0.5, 0.2], "d_post": [0.0, 0.0, 0.1]}, 0.5),
+    needs_canon=True,
 )
 def rescue_rate_noncanonical(*, d_pre: Required, d_post: Required) -> Value:
     """Share of the outputs that were not the canon and that repair turned into it."""
@@ -168,8 +173,9 @@ def mu_post(*, d_post: Required) -> Value:
     spec="repeatability",
     formula="count(d_pre <= tau) / N",
     example=Example({"d_pre": [0.1, 0.11, 0.0, 0.5]}, 0.5),
+    counts_outputs=True,
 )
-def p_tau_pre(*, d_pre: Required, tau: Param = 0.10) -> Value:
+def p_tau_pre(*, d_pre: Required, tau: Param) -> Value:
     """Share of outputs that are nearly the canon before repair."""
     return _share(d_pre, [distance <= tau for distance in d_pre])
 
@@ -183,8 +189,9 @@ def p_tau_pre(*, d_pre: Required, tau: Param = 0.10) -> Value:
     spec="repeatability",
     formula="count(d_post <= tau) / N",
     example=Example({"d_post": _MIXED_POST}, 0.75),
+    counts_outputs=True,
 )
-def p_tau_post(*, d_post: Required, tau: Param = 0.10) -> Value:
+def p_tau_post(*, d_post: Required, tau: Param) -> Value:
     """Share of outputs that are nearly the canon after repair."""
     return _share(d_post, [distance <= tau for distance in d_post])
 
@@ -198,6 +205,7 @@ def p_tau_post(*, d_post: Required, tau: Param = 0.10) -> Value:
     spec="repeatability",
     formula="r_anchor - 0",
     example=Example({"r_anchor": 0.75}, 0.75),
+    needs_canon=True,
 )
 def delta_r_anchor(*, r_anchor: Required) -> Value:
     """What repair reached, counted from 0: the specification says that no canon exists before repair."""
@@ -213,6 +221,7 @@ def delta_r_anchor(*, r_anchor: Required) -> Value:
     spec="repeatability",
     formula="r_anchor - r_anchor_pre",
     example=Example({"r_anchor": 0.75, "r_anchor_pre": 0.25}, 0.5),
+    needs_canon=True,
 )
 def delta_r_anchor_measured(*, r_anchor: Required, r_anchor_pre: Required) -> Value:
     """What repair added to the share that was the canon already."""
@@ -228,6 +237,7 @@ def delta_r_anchor_measured(*, r_anchor: Required, r_anchor_pre: Required) -> Va
     spec="repeatability",
     formula="mu_post - mu_pre",
     example=Example({"mu_post": 0.25, "mu_pre": 0.5}, -0.25),
+    needs_canon=True,
 )
 def delta_mu(*, mu_post: Required, mu_pre: Required) -> Value:
     """Change of the mean distance by repair; below 0 is better."""
@@ -243,6 +253,7 @@ def delta_mu(*, mu_post: Required, mu_pre: Required) -> Value:
     spec="repeatability",
     formula="p_tau_post - p_tau_pre",
     example=Example({"p_tau_post": 0.75, "p_tau_pre": 0.5}, 0.25),
+    needs_canon=True,
 )
 def delta_p_tau(*, p_tau_post: Required, p_tau_pre: Required) -> Value:
     """Change of the share that is nearly the canon by repair."""

@@ -227,7 +227,7 @@ def cost_per_log_gain(*, task_cost: Required, task_speedup: Required) -> Value:
     # sorted 0.1, 0.2, 0.3: position 0.95 x 2 = 1.9
     example=Example({"repeat_log_ratios": (0.1, -0.3, 0.2)}, 0.29),
 )
-def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param = 0.95) -> Value:
+def noise_floor(*, repeat_log_ratios: Required, noise_quantile: Param) -> Value:
     """How far apart two measurements of the same code are: a change smaller than this cannot be told from none."""
     sizes = sorted(abs(log_ratio) for log_ratio in repeat_log_ratios)
     if not sizes:
@@ -296,7 +296,7 @@ def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -
     example=Example({"speedups": (1.5, 1.1, 3.0), "ratios": (0.97, 1.2, 0.5), "successes": (True, True, True)}, 1 / 3),
 )
 def opt_p(
-    *, speedups: Required, ratios: Required, successes: Required, opt_p_at: Param = 0.95, opt_min_speedup: Param = 1.2
+    *, speedups: Required, ratios: Required, successes: Required, opt_p_at: Param, opt_min_speedup: Param
 ) -> Value:
     """Share of attempts that are correct, clearly faster, and reach the share p of the expert's speed."""
     met = [

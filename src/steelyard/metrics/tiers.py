@@ -49,7 +49,7 @@ def tier_uplift(*, tier_score: TierScore, t0_score: BaseScore) -> Value:
     formula="variance of the tiers' median pass_rate",
     example=Example({"pass_rates": [0.0, 1.0]}, 0.25),
 )
-def pass_rate_variance(*, pass_rates: PassRateMedians, variance_ddof: Param = 0) -> Value:
+def pass_rate_variance(*, pass_rates: PassRateMedians, variance_ddof: Param) -> Value:
     """How much tiers differ in passing."""
     return _variance(pass_rates, variance_ddof)
 
@@ -64,7 +64,7 @@ def pass_rate_variance(*, pass_rates: PassRateMedians, variance_ddof: Param = 0)
     formula="variance of the tiers' median cost_usd",
     example=Example({"costs": [1.0, 3.0]}, 1.0),
 )
-def cost_variance(*, costs: CostMedians, variance_ddof: Param = 0) -> Value:
+def cost_variance(*, costs: CostMedians, variance_ddof: Param) -> Value:
     """How much tiers differ in cost."""
     return _variance(costs, variance_ddof)
 
@@ -80,7 +80,7 @@ def cost_variance(*, costs: CostMedians, variance_ddof: Param = 0) -> Value:
     # mean 0.8125; (0.1125² + 0.0125² + 0.0375² + 0.0875²) / 4
     example=Example({"composite_scores": [0.70, 0.80, 0.85, 0.90]}, 0.005468750000000001),
 )
-def composite_variance(*, composite_scores: CompositeMedians, variance_ddof: Param = 0) -> Value:
+def composite_variance(*, composite_scores: CompositeMedians, variance_ddof: Param) -> Value:
     """How much tiers differ in composite score."""
     return _variance(composite_scores, variance_ddof)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from steelyard.records import endless_number
 from steelyard.settings import TEXT_BYTES
 
 DEFAULT = "outcome-1"
+_SHIPPED = Path(__file__).parent
 
 
 class Grade(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,15 +85,29 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 @cache
 def shipped_profiles() -> tuple[str, ...]:
     """Names of the profiles that come with the package."""
-    folder = files("steelyard.profiles")
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+    return tuple(sorted(path.stem for path in _SHIPPED.glob("*.toml")))
 
 
 def profile_text(name: str) -> str:
     """A shipped profile's file, to be copied and changed."""
     if name not in shipped_profiles():
         raise UnknownName("profile", name, shipped_profiles())
-    return files("steelyard.profiles").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
+
+
+@cache
+def _shipped(name: str) -> Profile:
+    return _profile(tomllib.loads(profile_text(name)), name)
+
+
+def default_profile(spec: str) -> Profile | None:
+    """The shipped profile that holds where none is named, the first of the specification; None where none is shipped.
+
+    >>> default_profile("outcome").name
+    'outcome-1'
+    """
+    name = f"{spec}-1"
+    return _shipped(name) if name in shipped_profiles() else None
 
 
 def load_profile(name_or_path: str) -> Profile:
@@ -112,10 +126,6 @@ def load_profile(name_or_path: str) -> Profile:
             f"the name {profile.name!r} belongs to a shipped profile with other values", where=name_or_path, hint=hint
         )
     return profile
-
-
-def _shipped(name: str) -> Profile:
-    return _profile(tomllib.loads(profile_text(name)), name)
 
 
 def _profile(values: dict[str, Any], where: str) -> Profile:  # Any: TOML values

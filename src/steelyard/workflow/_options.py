@@ -260,13 +260,13 @@ def check_profile(profile: Profile) -> None:
             f"profile {profile.name!r} belongs to the {profile.spec} specification",
             hint="take an outcome profile: steelyard profiles",
         )
-    from steelyard.metrics import catalog  # half the time it takes to start, and `read` needs none of it
+    from steelyard.metrics import catalog, constants_of  # half the time it takes to start, and `read` needs neither
 
     known: dict[str, Any] = catalog().constants()
     for name in profile.constants:
         if name not in known:
             raise UnknownName("constant", name, known, where=profile.name)
-    weights = (profile.constant("pass_weight", 0.5), profile.constant("impl_weight", 0.5))
+    weights = constants_of(catalog()["composite_score"], profile).values()
     if min(weights) < 0 or sum_in_order(weights) <= 0:
         message = "pass_weight and impl_weight must not be negative and must add up to more than 0"
         raise UsageError(message, where=profile.name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Finding, Missing, Run
 from steelyard.repeatability import (
@@ -71,7 +72,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
         language_named(options.language)
     level = None if options.normalize is None else level_named(options.normalize)
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
-    tau = profile.constant("tau", 0.10) if options.tau is None else options.tau
+    tau = constants_of(catalog()["p_tau_pre"], profile)["tau"] if options.tau is None else options.tau
     if profile.spec != "repeatability":
         raise UsageError(f"profile {profile.name!r} belongs to the {profile.spec} specification")
     if not 0 <= tau <= 1:
