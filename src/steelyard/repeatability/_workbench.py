@@ -15,16 +15,6 @@ from steelyard.repeatability._normalization import Level, Normalized, normalizat
 PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
 _NO_CANON = Missing("there is no canon, so what repair did cannot be measured")
-_NEEDS_CANON = (
-    "rescue_rate",
-    "rescue_rate_noncanonical",
-    "delta_r_anchor",
-    "delta_r_anchor_measured",
-    "delta_mu",
-    "delta_p_tau",
-)
-SHARES = ("r_anchor", "r_anchor_pre", "p_tau_pre", "p_tau_post", "rescue_rate")
-"""Metrics that count successes among N outputs, which Wilson's interval is for."""
 
 
 @dataclass
@@ -87,7 +77,7 @@ def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missi
     for declared in catalog().at("prompt"):  # each comes after those it needs
         constants = {"tau": tau} if "tau" in declared.constants else {}
         value = declared(**{name: known[name] for name in declared.inputs}, **constants)
-        if not compared.has_canon and declared.name in _NEEDS_CANON and compared.signatures:
+        if declared.needs_canon and not compared.has_canon and compared.signatures:
             value = _NO_CANON
         metrics[declared.name] = known[declared.name] = value
     return {name: metrics[name] for name in sorted(metrics)}
@@ -127,10 +117,10 @@ def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) ->
 
     n = len(compared.signatures)
     intervals: dict[str, dict[str, object]] = {}
-    for name in SHARES:
-        value = metrics[name]
-        if not isinstance(value, Missing):
-            intervals[name] = wilson(round(value * n), n).as_dict()
+    for declared in catalog().at("prompt"):
+        value = metrics[declared.name]
+        if declared.counts_outputs and not isinstance(value, Missing):
+            intervals[declared.name] = wilson(round(value * n), n).as_dict()
     if n:
         intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
     return intervals

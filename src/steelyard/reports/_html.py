@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from steelyard.metrics import catalog
-from steelyard.reports._measurement_tables import DASH, OVERVIEW, heading, number_text
-from steelyard.results import GroupValue, Measurement, Result
+from steelyard.reports._measurement_tables import DASH, heading, number_text, overview_of
+from steelyard.results import Measurement, Result
 
 ROWS_SHOWN = 100
 
@@ -36,16 +35,14 @@ def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -
 
 
 def _overview(result: Measurement) -> str:
-    shown = [(name, statistic) for name, statistic in OVERVIEW if all(name in group.metrics for group in result.groups)]
-    titles = [*result.by, "runs", *(heading(name, statistic) for name, statistic in shown), "grade"]
+    shown = overview_of(result)
+    titles = [*result.by, "runs", *(heading(declared.name, declared.figure) for declared in shown), "grade"]
     rows = []
     for group in result.groups:
         cells = [DASH if value is None else str(value) for value in group.key.values()]
         cells.append(f"{group.n:,}")
-        for name, statistic in shown:
-            value = group.metrics[name]
-            figure = value.value if isinstance(value, GroupValue) else getattr(value, statistic)
-            cells.append(number_text(figure, catalog()[name].unit))
+        figures = [(getattr(group.metrics[declared.name], declared.figure), declared.unit) for declared in shown]
+        cells += [number_text(figure, unit) for figure, unit in figures]
         cells.append(group.grade or DASH)
         rows.append(cells)
     return _table(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}", titles, rows)

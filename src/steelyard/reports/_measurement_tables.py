@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from steelyard.metrics import catalog
+from steelyard.metrics import Metric, catalog
 from steelyard.records import key_text, sum_in_order, tier_meaning
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
@@ -15,16 +15,6 @@ from steelyard.results import STATISTICS, Group, GroupValue, Measurement, Statis
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 DASH = "-"
-
-OVERVIEW: tuple[tuple[str, str], ...] = (
-    ("pass_rate", "mean"),
-    ("impl_rate", "median"),
-    ("composite_score", "median"),
-    ("cost_usd", "median"),
-    ("cost_of_pass", "value"),
-    ("duration_seconds", "median"),
-)
-"""The metrics of the first table and the statistic of each that is shown."""
 
 
 def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[Table]:
@@ -71,17 +61,22 @@ def _overview(result: Measurement) -> Table:
     if not result.by:
         table.add_column("")
     table.add_column("runs", justify="right")
-    shown = [(name, statistic) for name, statistic in OVERVIEW if all(name in group.metrics for group in result.groups)]
-    for name, statistic in shown:
-        table.add_column(heading(name, statistic), justify="right")
+    shown = overview_of(result)
+    for declared in shown:
+        table.add_column(heading(declared.name, declared.figure), justify="right")
     table.add_column("grade")
     for group in result.groups:
         cells = [group_key_text(group, name) for name in result.by] or ["all"]
         cells.append(f"{group.n:,}")
-        cells += [cell_text(group.metrics[name], statistic, catalog()[name].unit, group.n) for name, statistic in shown]
+        cells += [cell_text(group.metrics[metric.name], metric.figure, metric.unit, group.n) for metric in shown]
         cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
         add_row(table, *cells)
     return table
+
+
+def overview_of(result: Measurement) -> list[Metric]:
+    """The metrics of the first table: those that declare a place in it and were measured."""
+    return [metric for metric in catalog().overview() if all(metric.name in group.metrics for group in result.groups)]
 
 
 def group_key_text(group: Group, name: str) -> str:
