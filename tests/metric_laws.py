@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import statistics
+from collections.abc import Callable
+from typing import Any, get_args
 
+import msgspec
 import narwhals as nw
 import polars as pl
 from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, evaluate
+from steelyard.metrics._declare import Reducer
 from steelyard.profiles import load_profile
-from steelyard.records import FACTS, Missing
+from steelyard.records import FACTS, Missing, Run, run_facts
+from steelyard.results import GroupValue
+from steelyard.workflow import measure
 
 PROFILE = load_profile("outcome-1")
 
@@ -21,17 +27,6 @@ def same(a: float | None, b: float | None, tolerance: float = 0.0) -> bool:
     if a is None or b is None:
         return a is None and b is None
     return a == b or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
-
-
-def check_example(declared: Metric) -> None:
-    result = declared(**declared.example.inputs)
-    expected = declared.example.result
-    assert same(None if isinstance(result, Missing) else result, expected, 1e-12)
-
-
-def check_example_inside_bounds(declared: Metric) -> None:
-    low, high = declared.bounds
-    assert declared.example.result is None or low <= declared.example.result <= high
 
 
 def check_nothing_measured_is_missing(declared: Metric) -> None:
@@ -66,6 +61,48 @@ def check_inside_bounds(declared: Metric, facts: dict[str, Any], known: dict[str
     low, high = declared.bounds
     assert isinstance(value, Missing) or low <= value <= high + 1e-12
     assert isinstance(value, Missing) or not declared.binary or value in (0, 1)
+
+
+def check_formula_names_reducers(declared: Metric) -> None:
+    """The formula says `mean cost_usd` where the mean is taken, and no such word where values are added up."""
+    for name, spec in declared.inputs.items():
+        said = [how for how in get_args(Reducer) if f"{how} {spec.of or name}" in declared.formula]
+        assert said == ([] if spec.reduce == "sum" else [spec.reduce]), (declared.formula, name)
+
+
+def check_twice_the_runs(declared: Metric, runs: list[Run]) -> None:
+    """Every run a second time leaves a metric of a group as it is; a total alone doubles."""
+    again = [*runs, *(msgspec.structs.replace(run, id=f"{run.id} again") for run in runs)]
+    once, twice = (measure(some, metrics=[declared.name]).groups[0].metrics[declared.name] for some in (runs, again))
+    assert isinstance(once, GroupValue)
+    assert isinstance(twice, GroupValue)
+    factor = 2 if declared.is_total else 1
+    assert same(None if once.value is None else once.value * factor, twice.value, 1e-12), (declared.name, once, twice)
+
+
+def check_made_from_its_inputs(declared: Metric, runs: list[Run]) -> None:
+    """The engine's value is the formula of what the plain twin below reduces the runs to."""
+    runs = [msgspec.structs.replace(run, model=None) for run in runs]  # facts alone, nothing priced
+    value = measure(runs, metrics=[declared.name]).groups[0].metrics[declared.name]
+    assert isinstance(value, GroupValue)
+    rows = [{of: evaluate(of, run_facts(run), PROFILE, {}) for of in declared.needs.values()} for run in runs]
+    complete = [row for row in rows if not any(isinstance(cell, Missing) for cell in row.values())]
+    inputs: dict[str, Any] = {}
+    for name, of in declared.needs.items():
+        known = [row[of] for row in (complete if declared.is_ratio else rows) if not isinstance(row[of], Missing)]
+        inputs[name] = _PLAIN[declared.inputs[name].reduce or ""](known) if known else None
+    expected = declared(**inputs)
+    assert same(None if isinstance(expected, Missing) else expected, value.value, 1e-12), (declared.name, inputs)
+
+
+_PLAIN: dict[str, Callable[[list[float]], float]] = {
+    "mean": lambda values: math.fsum(values) / len(values),
+    "sum": math.fsum,
+    "median": statistics.median,
+    "count": len,
+    "min": min,
+    "max": max,
+}
 
 
 def _type_of(name: str) -> type[pl.DataType]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from commands import steelyard
 
@@ -55,6 +56,117 @@ def test_a_new_file_shows_in_metrics_measure_explain_and_the_docs_table(tmp_path
         [sys.executable, "-c", table], capture_output=True, text=True, check=True, cwd=ROOT, env={**os.environ, **here}
     )
     assert "| `tokens_per_call` | run | tokens | lower |" in page.stdout
+
+
+GROUP_FILE = '''
+from steelyard.metrics import INFINITY, Example, Mean, Sum, metric, ratio
+
+
+@metric(
+    level="group",
+    title="Seconds of a pass",
+    unit="s",
+    better="lower",
+    bounds=(0, INFINITY),
+    spec="outcome",
+    formula="mean duration_seconds / mean pass_rate; infinite without a pass",
+    example=Example({"duration_seconds": 30.0, "pass_rate": 0.5}, 60.0),
+)
+def seconds_of_pass(*, duration_seconds: Mean, pass_rate: Mean):
+    """The time that one pass is expected to take."""
+    return ratio(duration_seconds, pass_rate, at_zero=INFINITY)
+
+
+@metric(
+    level="group",
+    title="Money spent",
+    unit="USD",
+    better="lower",
+    bounds=(0, INFINITY),
+    spec="outcome",
+    formula="sum of cost_usd",
+    example=Example({"cost_usd": 3.0}, 3.0),
+)
+def spent_usd(*, cost_usd: Sum):
+    """What all runs cost together."""
+    return cost_usd
+'''
+
+
+def runs_of(tmp_path: Path, agents: dict[str, int], name: str = "runs.jsonl") -> str:
+    """Twelve tasks; each agent passes all but every third and takes so many seconds, the odd tasks twice as many."""
+    lines = [
+        {
+            "id": f"{agent}-{task}",
+            "task": f"t{task:02}",
+            "agent": agent,
+            "model": "m",
+            "passed": task % 3 != 0,
+            "cost_usd": 1.0,
+            "started_at": "2026-01-01T00:00:00Z",
+            "ended_at": f"2026-01-01T00:{seconds * (1 + task % 2) // 60:02}:{seconds * (1 + task % 2) % 60:02}Z",
+        }
+        for agent, seconds in agents.items()
+        for task in range(12)
+    ]
+    path = tmp_path / name
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return str(path)
+
+
+def test_a_group_metric_of_ones_own_works_in_every_command(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "ours.py").write_text(GROUP_FILE)
+    runs = runs_of(tmp_path, {"slow": 40, "fast": 10})
+
+    def answer(*arguments: str, status: int = 0) -> dict[str, Any]:
+        done = steelyard(*arguments, "--json", STEELYARD_METRICS=str(tmp_path / "ours"))
+        assert done.status == status, done.stderr
+        return json.loads(done.stdout)
+
+    assert answer("metrics", "seconds_of_pass")["metrics"][0]["level"] == "group"
+    measured = answer("measure", runs, "--by", "agent", "--interval", "auto")["groups"]
+    values = {group["key"]["agent"]: group["metrics"]["seconds_of_pass"] for group in measured}
+    assert values["fast"]["value"] == 22.5  # mean of 10 and 20 over 8 of 12
+    interval = values["fast"]["interval"]
+    assert (interval["method"], interval["estimate"]) == ("fieller", 22.5)
+    assert interval["low"] < 22.5 < interval["high"]
+
+    compared = answer("compare", runs, "--a", "agent=slow", "--b", "agent=fast", "--metrics", "seconds_of_pass")
+    judged = compared["pairs"][0]["metrics"]["seconds_of_pass"]
+    assert (judged["a"], judged["b"], judged["verdict"]) == (90.0, 22.5, "better")
+
+    fast = runs_of(tmp_path, {"fast": 10}, "fast.jsonl")
+    dearer = runs_of(tmp_path, {"fast": 12}, "dearer.jsonl")
+    rule = ("--rule", "seconds_of_pass <= +10%")
+    assert answer("gate", fast, "--baseline", dearer, *rule)["result"] == "holds"
+    assert answer("gate", dearer, "--baseline", fast, *rule, status=3)["result"] == "fails"
+
+    ranked = answer("rank", runs, "--by", "agent", "--metrics", "seconds_of_pass")["places"]
+    assert [(place["key"]["agent"], place["score"]["estimate"]) for place in ranked] == [("fast", 22.5), ("slow", 90.0)]
+    assert [place["band"] for place in ranked] == [[1, 1], [2, 2]]
+
+    explained = answer("explain", runs, "seconds_of_pass", "--by", "agent")["groups"][0]
+    assert explained["put_in"]["duration_seconds"] == {"value": 15.0, "count": 12, "missing": 0}
+
+
+def test_a_total_of_ones_own_is_explained_and_refused_for_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "ours.py").write_text(GROUP_FILE)
+    runs = runs_of(tmp_path, {"slow": 40, "fast": 10})
+    here = {"STEELYARD_METRICS": str(tmp_path / "ours")}
+    explained = steelyard("explain", runs, "spent_usd", "--by", "agent", **here)
+    assert explained.status == 0, explained.stderr
+    # both the total and what was added up
+    assert ["fast", "12", "12.0000", "12.0000"] in [line.split() for line in explained.stdout.splitlines()]
+    for command in (
+        ("compare", "--a", "agent=slow", "--b", "agent=fast", "--metrics", "spent_usd"),
+        ("gate", "--baseline", runs, "--rule", "spent_usd <= +10%"),
+        ("rank", "--by", "agent", "--metrics", "spent_usd"),
+    ):
+        refused = steelyard(command[0], runs, *command[1:], **here)
+        assert refused.status == 2
+        assert "spent_usd cannot be compared: it is a total of the runs at hand" in " ".join(refused.stderr.split())
 
 
 def test_a_name_taken_twice_an_unknown_input_and_a_circle_are_refused(tmp_path: Path) -> None:

@@ -11,22 +11,26 @@ from commands import steelyard
 TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-def block(section: str, language: str) -> str:
-    """The first code block of that language in the section."""
+def block(section: str, language: str, place: int = 0) -> str:
+    """A code block of that language in the section."""
     _, _, rest = TEXT.partition(f"## {section}")
-    code = re.search(rf"```{language}\n(.*?)```", rest.partition("\n## ")[0], re.DOTALL)
-    assert code is not None
-    assert "._" not in code[1]  # public names only
-    return code[1]
+    code = re.findall(rf"```{language}\n(.*?)```", rest.partition("\n## ")[0], re.DOTALL)[place]
+    assert "._" not in code  # public names only
+    return code
 
 
 def test_the_example_of_a_metric_measures(tmp_path: Path) -> None:
     (tmp_path / "metrics").mkdir()
-    (tmp_path / "metrics" / "ours.py").write_text(block("Add a metric", "python"))
+    for place in range(2):
+        (tmp_path / "metrics" / f"ours{place}.py").write_text(block("Add a metric", "python", place))
     runs = tmp_path / "runs.jsonl"
-    runs.write_text('{"id": "r", "task": "t", "tool_calls": 4, "usage": {"input_tokens": 100, "output_tokens": 20}}\n')
+    run = '"task": "t", "tool_calls": 4, "usage": {"input_tokens": 100, "output_tokens": 20}, "passed"'
+    times = '"started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:09Z"'
+    runs.write_text(f'{{"id": "r", {run}: true, {times}}}\n{{"id": "s", {run}: false, {times}}}\n')
     done = steelyard("measure", str(runs), "--json", STEELYARD_METRICS=str(tmp_path / "metrics"))
-    assert json.loads(done.stdout)["groups"][0]["metrics"]["tokens_per_call"]["median"] == 30.0  # 120 / 4
+    metrics = json.loads(done.stdout)["groups"][0]["metrics"]
+    assert metrics["tokens_per_call"]["median"] == 30.0  # 120 / 4
+    assert metrics["time_of_pass"]["value"] == 18.0  # 9 / 0.5
 
 
 def test_the_example_of_a_format_reads_its_sample(tmp_path: Path) -> None:

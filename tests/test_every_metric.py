@@ -11,16 +11,17 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from metric_laws import (
-    check_example,
-    check_example_inside_bounds,
+    check_formula_names_reducers,
     check_inside_bounds,
+    check_made_from_its_inputs,
     check_nothing_measured_is_missing,
     check_scalar_is_column,
+    check_twice_the_runs,
     rows_of,
     same,
 )
 from steelyard.errors import UsageError
-from steelyard.metrics import Example, Metric, Optional, Required, Value, catalog, metric
+from steelyard.metrics import Example, Input, Metric, Optional, Required, Value, catalog, metric
 from steelyard.records import Missing, encode_run, run_facts, sum_in_order
 from steelyard.results import GroupValue, Statistics
 from strategies import run_lists, runs
@@ -31,6 +32,7 @@ RUN_METRICS = catalog().at("run")
 OURS = [declared for declared in catalog().values() if declared.function.__module__.startswith("steelyard.metrics.")]
 
 every_metric = pytest.mark.parametrize("declared", catalog().values(), ids=lambda one: one.name)
+every_group_metric = pytest.mark.parametrize("declared", catalog().at("group"), ids=lambda one: one.name)
 every_run_metric = pytest.mark.parametrize("declared", RUN_METRICS, ids=lambda one: one.name)
 
 
@@ -39,12 +41,6 @@ def check_documented(declared: Metric, page: str) -> None:
 
 
 # Every metric keeps them
-
-
-@every_metric
-def test_the_worked_example_comes_out(declared: Metric) -> None:
-    check_example(declared)
-    check_example_inside_bounds(declared)
 
 
 @every_metric
@@ -71,6 +67,25 @@ def test_every_run_metric_stays_inside_its_bounds(run: sy.Run) -> None:
     known: dict[str, Any] = {}
     for declared in RUN_METRICS:
         check_inside_bounds(declared, facts, known)
+
+
+@every_group_metric
+def test_the_formula_says_how_inputs_are_reduced(declared: Metric) -> None:
+    check_formula_names_reducers(declared)
+
+
+@every_group_metric
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(made=run_lists)
+def test_twice_the_runs_double_totals_alone(declared: Metric, made: list[sy.Run]) -> None:
+    check_twice_the_runs(declared, made)
+
+
+@every_group_metric
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(made=run_lists)
+def test_a_metric_of_a_group_is_made_from_its_inputs(declared: Metric, made: list[sy.Run]) -> None:
+    check_made_from_its_inputs(declared, made)
 
 
 def numbers_of(result: Any) -> dict[Any, list[float | None]]:
@@ -142,14 +157,39 @@ def two_faced(*, weighted_score: Required) -> Value:
     return round(weighted_score, 1) if isinstance(weighted_score, float) else weighted_score
 
 
-def test_the_example_law_can_fail() -> None:
+TWO = [
+    sy.Run(id="1", task="t", passed=True, cost_usd=1.0),
+    sy.Run(id="2", task="t", passed=False, cost_usd=4.0),
+    sy.Run(id="3", task="t", passed=True),
+]
+
+
+def with_reducers(names: set[str], reducer: Any = "sum") -> Metric:
+    """Cost of pass with these inputs reduced otherwise."""
+    declared = catalog()["cost_of_pass"]
+    inputs = {name: Input(reduce=reducer if name in names else "mean") for name in declared.inputs}
+    return replace(declared, inputs=inputs)
+
+
+def test_sums_for_means_are_caught_by_the_laws(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, both = with_reducers({"cost_usd"}), with_reducers({"cost_usd", "pass_rate"})
+    monkeypatch.setitem(catalog()._metrics, "cost_of_pass", one)
     with pytest.raises(AssertionError):
-        check_example(_declared(broken_score))
+        check_twice_the_runs(one, TWO)
+    for wrong in (one, both):  # the ratio of sums over the same runs is that of means, but the formula says otherwise
+        with pytest.raises(AssertionError):
+            check_formula_names_reducers(wrong)
+
+
+def test_the_law_of_group_values_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = catalog()["cost_of_pass"]
+    check_made_from_its_inputs(right, TWO)
+    monkeypatch.setitem(catalog()._metrics, "cost_of_pass", with_reducers({"cost_usd"}, "max"))
+    with pytest.raises(AssertionError):
+        check_made_from_its_inputs(right, TWO)
 
 
 def test_the_bounds_laws_can_fail() -> None:
-    with pytest.raises(AssertionError):
-        check_example_inside_bounds(_declared(broken_score, example=Example({"weighted_score": 0.9}, 1.8)))
     wide = replace(catalog()["impl_rate"], bounds=(0.0, 0.5))
     with pytest.raises(AssertionError):
         check_inside_bounds(wide, {"weighted_score": 0.9}, {})

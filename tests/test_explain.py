@@ -61,10 +61,12 @@ def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
     shown = steelyard("explain", path, "cost_of_pass", "--by", "tier").stdout
     assert "formula: mean cost_usd / mean pass_rate" in shown
     assert "cost_usd: mean of cost_usd" in shown
-    # T0: one of two runs has a cost, 0.5, and one of two passed, so 0.5 / 0.5
-    assert ["T0", "vanilla", "2", "1.0000", "(1", "of", "2)", "0.5000", "(1", "of", "2)", "0.500"] in [
+    # T0: one of two runs has both a cost and a verdict, 0.5 and passed, so 0.5 / 1
+    of_two = ["(1", "of", "2)"]
+    assert ["T0", "vanilla", "2", "0.5000", *of_two, "0.5000", *of_two, "1.000", *of_two] in [
         line.split() for line in shown.splitlines()
     ]
+    assert found["groups"][0]["put_in"]["pass_rate"] == {"value": 1.0, "count": 1, "missing": 1}
     assert "- " in shown.split("T1 prompted")[1]  # no run of T1 has a cost, and the reason stands there
 
 

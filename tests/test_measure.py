@@ -308,10 +308,21 @@ def test_cost_of_pass_of_a_group_is_mean_cost_over_mean_pass_rate() -> None:
 
 def test_numbers_that_stand_on_some_of_the_runs_say_so() -> None:
     runs = [sy.Run(id=str(n), task="t", passed=n < 2, cost_usd=1.0 if n == 0 else None) for n in range(3)]
-    assert only(*runs)["cost_of_pass"] == {"value": pytest.approx(1.5), "count": 1, "missing": 2}
+    # only the first run has both: $1 and a pass
+    assert only(*runs)["cost_of_pass"] == {"value": 1.0, "count": 1, "missing": 2}
     tiers = [sy.Run(id="a", task="t", tier="T0", cost_usd=3.0), sy.Run(id="b", task="t", tier="T1")]
     across = sy.measure(tiers, by=["tier"]).to_dict()["across"]
     assert across["tiers_used"]["cost_delta"] == {"count": 1, "missing": 1}
+
+
+def test_a_ratio_of_means_is_over_the_runs_that_have_both() -> None:
+    first = sy.Run(id="1", task="t", passed=True)
+    second = sy.Run(id="2", task="t", passed=False, cost_usd=1.0)
+    third = sy.Run(id="3", task="t", cost_usd=9.0)
+    # the second alone has a verdict and a cost: $1 and no pass
+    assert only(first, second, third)["cost_of_pass"] == {"value": "Infinity", "count": 1, "missing": 2}
+    nobody = only(first, third)["cost_of_pass"]
+    assert nobody == {"value": None, "reason": "no run has all of cost_usd, pass_rate"}
 
 
 def test_only_the_metrics_asked_for_are_compared_across_tiers() -> None:

@@ -17,7 +17,7 @@ from steelyard.errors import UnknownName
 from steelyard.metrics import catalog
 from steelyard.records import Run
 from steelyard.results import GroupValue, Statistics
-from steelyard.standings._choosing_intervals import METHODS, RATIOS
+from steelyard.standings._choosing_intervals import METHODS
 from steelyard.statistics import clustered, fieller, wilson, wilson_clustered
 
 
@@ -98,13 +98,6 @@ def test_infinite_values_and_totals_have_no_interval_but_a_reason() -> None:
     demo = sy.measure(sy.demo_runs(), by=["tier"], interval="auto").groups[3].metrics
     assert demo["schema_overhead"].interval.reason == "it is a total of the runs at hand, not an estimate"
     assert demo["skill_efficiency"].interval.known
-
-
-def test_ratios_are_what_the_declared_formulas_say() -> None:
-    for name, (above, below) in RATIOS.items():
-        given = {column: 0.5 ** (1 + place) for place, column in enumerate(dict.fromkeys((*above, *below)))}
-        expected = sum(given[column] for column in above) / sum(given[column] for column in below)
-        assert catalog()[name](**given) == expected
 
 
 def test_order_of_rows_changes_no_byte_and_without_the_option_nothing_changes(tmp_path: Path) -> None:

@@ -163,7 +163,9 @@ def test_t_tests_of_all_pairs_agree_with_scipy() -> None:
     ("options", "error", "message"),
     [
         ({"metrics": ["composit_score"]}, UnknownName, "composite_score"),
-        ({"metrics": ["cost_of_pass"]}, UsageError, "not a metric of single runs"),
+        ({"metrics": ["schema_overhead"]}, UsageError, "it is a total of the runs at hand"),
+        ({"metrics": ["tier_uplift"]}, UsageError, "not a metric of single runs"),
+        ({"metrics": ["cost_of_pass"], "order": "bradley-terry"}, UsageError, "which no single task decides"),
         ({"by": ["agnt"]}, UnknownName, "agent"),
         ({"by": []}, UsageError, "nothing to rank"),
         ({"by": ["agent", "task"]}, UsageError, "ranked by task"),

@@ -287,3 +287,10 @@ def test_a_median_is_halfway_however_small_or_large_the_values(values):
     assert found == exact == median_exact(values).estimate
     codes = np.zeros(len(values), np.uint32)
     assert grouped_statistics(np.array(values), Grouping.of(codes, 1), ddof=0).median[0] == exact
+
+
+def test_a_ratio_of_what_may_be_negative_has_no_limit_where_the_denominator_may_be_0() -> None:
+    tasks = [0, 1, 2, 3]
+    found = fieller([1.0, -1.0, 2.0, 0.5], [1.0, 0.0, 0.0, 0.0], tasks)
+    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert fieller([1.0, 1.0, 2.0, 0.5], [1.0, 0.0, 0.0, 0.0], tasks).low >= 0

@@ -62,15 +62,35 @@ class LocalEngine:
 
     def statistics(self, names: Sequence[str], grouping: Grouping) -> dict[str, GroupedStatistics | Missing]:
         """Statistics of each named fact or metric in each group."""
-        ddof = 0 if self.profile.std_dev == "population" else 1
         by_name: dict[str, GroupedStatistics | Missing] = {}
         for some in self._batches(names):
             known = {name: values for name, values in some.items() if not isinstance(values, Missing)}
-            with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
-                reduced = threads.map(lambda values: grouped_statistics(values, grouping, ddof=ddof), known.values())
-                by_name |= dict(zip(known, reduced, strict=True))
+            by_name |= self._reduced(known, grouping)
             by_name |= {name: values for name, values in some.items() if isinstance(values, Missing)}
         return {name: by_name[name] for name in names}
+
+    def complete_statistics(
+        self, names: Sequence[str], grouping: Grouping, reduced: Mapping[str, GroupedStatistics | Missing]
+    ) -> Mapping[str, GroupedStatistics | Missing]:
+        """The same over the complete cases alone: the runs that have every one of the names.
+
+        `reduced` holds their statistics over all runs, which are the answer where the same runs have them all.
+        """
+        over_all = [statistics for name in names if not isinstance(statistics := reduced[name], Missing)]
+        if len(over_all) < len(names) or not any(statistics.missing.any() for statistics in over_all):
+            return reduced
+        columns = {name: values for name, values in self.values(names).items() if not isinstance(values, Missing)}
+        complete = ~np.isnan(np.vstack(list(columns.values()))).any(axis=0)
+        counts = np.bincount(grouping.codes[complete], minlength=grouping.groups)
+        if all(np.array_equal(statistics.count, counts) for statistics in over_all):
+            return reduced
+        return self._reduced({name: np.where(complete, column, np.nan) for name, column in columns.items()}, grouping)
+
+    def _reduced(self, columns: Mapping[str, NDArray[np.float64]], grouping: Grouping) -> dict[str, GroupedStatistics]:
+        ddof = 0 if self.profile.std_dev == "population" else 1
+        with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
+            reduced = threads.map(lambda values: grouped_statistics(values, grouping, ddof=ddof), columns.values())
+            return dict(zip(columns, reduced, strict=True))
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""

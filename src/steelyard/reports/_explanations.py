@@ -10,7 +10,7 @@ from steelyard.metrics import catalog
 from steelyard.reports._measurement_tables import DASH, cell_text, group_key_text, heading, number_text
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
-from steelyard.results import Across, ComponentShare, Group, GroupsExplanation, GroupValue
+from steelyard.results import Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
 
 FIGURES = ("mean", "median", "min", "max", "std_dev")
 _OF_COMPONENT = {
@@ -42,28 +42,39 @@ def explanation_tables(explanation: GroupsExplanation) -> Iterator[Table]:
 
 
 def _groups(explanation: GroupsExplanation) -> Table:
-    name, result, level = explanation.declared.name, explanation.result, explanation.declared.level
+    declared, result = explanation.declared, explanation.result
     table = _with_keys(explanation)
-    own = FIGURES if level == "run" else ("value",) if level == "group" else ()
+    own = {"run": FIGURES, "group": ("value",)}.get(declared.level, ())
     for figure in own:
-        table.add_column(heading(name, figure), justify="right")
-    reducers = {of: how for how, of in explanation.reducers.values()}
-    inputs = {spec.of or parameter: "" for parameter, spec in explanation.declared.inputs.items()}
-    shown = {of: reducers.get(of, "mean") for of in inputs if all(of in group.metrics for group in result.groups)}
-    for of, how in shown.items():
-        table.add_column(heading(of, how), justify="right")
+        table.add_column(heading(declared.name, figure), justify="right")
+    inputs = _inputs(explanation)
+    for of, figure in inputs:
+        table.add_column(heading(of, figure) if of in catalog() else f"{of}\n{figure}", justify="right")
     for group in result.groups:
         cells = _key_cells(explanation, group)
-        cells += [_figure(group, name, figure) for figure in own]
-        cells += [_figure(group, of, how) for of, how in shown.items()]
+        cells += [_figure(group, group.metrics[declared.name], declared.name, figure) for figure in own]
+        if declared.level == "group":
+            put_in = zip(inputs, explanation.put_in(group).values(), strict=True)
+            cells += [_figure(group, value, of, "value") for (of, _), value in put_in]
+        else:
+            cells += [_figure(group, group.metrics[of], of, figure) for of, figure in inputs]
         add_row(table, *cells)
     return table
 
 
-def _figure(group: Group, name: str, figure: str) -> str:
-    """The figure, or why there is none."""
-    value = group.metrics[name]
-    text = cell_text(value, figure, catalog()[name].unit, group.n)
+def _inputs(explanation: GroupsExplanation) -> list[tuple[str, str]]:
+    """What the formula takes, with the figure that it is reduced to; the mean of what is put in run by run."""
+    reduced = [(of, how) for how, of in explanation.reducers.values()]
+    if explanation.declared.level == "group":
+        return reduced
+    inputs = dict.fromkeys(reduced or [(of, "mean") for of in explanation.needed])
+    return [(of, how) for of, how in inputs if all(of in group.metrics for group in explanation.result.groups)]
+
+
+def _figure(group: Group, value: Statistics | GroupValue, name: str, figure: str) -> str:
+    """The figure of a metric or fact, or why there is none."""
+    unit = catalog()[name].unit if name in catalog() else "tokens" if name.endswith("_tokens") else ""
+    text = cell_text(value, figure, unit, group.n)
     return f"{DASH} {value.reason}" if text == DASH and value.reason else text
 
 

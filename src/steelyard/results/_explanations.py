@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.metrics import Metric
 from steelyard.records import Missing
 from steelyard.results._manners import Result, json_number
-from steelyard.results._measurement import Across, GroupValue, Measurement
+from steelyard.results._measurement import Across, Group, GroupValue, Measurement
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +33,7 @@ class GroupsExplanation(Result):
     @property
     def needed(self) -> list[str]:
         """What the formula takes: facts and other metrics."""
-        return [spec.of or parameter for parameter, spec in self.declared.inputs.items()]
+        return list(self.declared.needs.values())
 
     def _about(self) -> str:
         return f"{self.declared.name} by {','.join(self.result.by)}: {len(self.result.groups):,} groups"
@@ -55,6 +55,11 @@ class GroupsExplanation(Result):
         shown = {self.declared.name, *self.needed}
         return [row for row in self.result.to_dicts() if row["metric"] in shown]
 
+    def put_in(self, group: Group) -> Mapping[str, GroupValue]:
+        """What was put into the formula of a group metric: for each input its figure over the group's runs."""
+        value = group.metrics[self.declared.name]
+        return value.inputs if isinstance(value, GroupValue) else {}
+
     def across_values(self, across: Across) -> Mapping[str, GroupValue]:
         """The metric of each tier where it has a base, else that of all tiers together."""
         if any(spec.scope == "base" for spec in self.declared.inputs.values()):
@@ -73,6 +78,9 @@ class GroupsExplanation(Result):
                 row[name] = group["metrics"][name]
             row["inputs"] = {key: group["metrics"][key] for key in self.needed if key in group["metrics"]}
             groups.append(row)
+        if level == "group":
+            for row, group in zip(groups, self.result.groups, strict=True):
+                row["put_in"] = {key: _figure_dict(figure) for key, figure in self.put_in(group).items()}
         return {
             "metric": name,
             "title": self.declared.title,
@@ -85,6 +93,11 @@ class GroupsExplanation(Result):
             **({"across": shown["across"]} if level == "across" else {}),
             "findings": shown["findings"],
         }
+
+
+def _figure_dict(figure: GroupValue) -> dict[str, Any]:  # Any: JSON values
+    shown = {"value": json_number(figure.value), "count": figure.count, "missing": figure.missing}
+    return shown | ({"reason": figure.reason} if figure.reason else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,11 @@ class GroupValue:
     interval: Interval | None = None
     """Its range, where asked for."""
     count: int | None = None
-    """How many runs (or tiers) the scarcest input is known for."""
+    """How many runs (or tiers) it is made from; of inputs known for different runs, those of the scarcest."""
     missing: int = 0
-    """How many it is not known for."""
+    """How many it is not made from."""
+    inputs: Mapping[str, GroupValue] = field(default_factory=dict)
+    """What was put into the formula: for each input its figure over the runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     )
     from steelyard.standings._choosing_runs import (
         chosen_rows as chosen_rows,
+        comparable as comparable,
         groups_of as groups_of,
-        needed_columns as needed_columns,
         pooled as pooled,
         read_filter as read_filter,
         samples_of as samples_of,

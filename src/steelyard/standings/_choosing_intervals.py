@@ -11,7 +11,6 @@ from steelyard.errors import UnknownName
 from steelyard.metrics import Metric
 from steelyard.statistics import (
     LEVEL,
-    SEED,
     Floats,
     Interval,
     Ints,
@@ -47,17 +46,8 @@ METHODS: dict[str, str] = {
 }
 """Every method of `--interval` and what it is for."""
 
-RATIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "cost_of_pass": (("cost_usd",), ("pass_rate",)),
-    "skill_efficiency": (("skill_tokens",), ("skill_tokens", "schema_tokens")),
-    "token_efficiency_ratio": (("schema_tokens",), ("skill_tokens",)),
-}
-"""Group metrics that are one sum over another: what is added up above and below."""
-
 TOO_LARGE = 1e100
 """The squares and cubes of larger values do not exist, so neither do their intervals."""
-
-TOTALS = "it is a total of the runs at hand, not an estimate"
 
 _SHARES: dict[str, Callable[[int, int, float], Interval]] = {
     "wilson": lambda successes, n, level: wilson(successes, n, level=level),
@@ -181,16 +171,26 @@ def _mean(metric: Metric, values: Floats, tasks: Ints, *, method: str, level: fl
     return bootstrap_mean(values, tasks, method=method, level=level)
 
 
+def why_no_estimate(declared: Metric) -> str:
+    """Why a metric of groups that is no ratio of means has no interval."""
+    if declared.is_total:
+        return "it is a total of the runs at hand, not an estimate"
+    return "it is neither a metric of single runs nor a ratio of means"
+
+
 def ratio_interval(
-    above: Floats, below: Floats, tasks: Ints, *, method: str = "auto", level: float = LEVEL, seed: int = SEED
+    declared: Metric, halves: tuple[Floats, Floats], tasks: Ints, *, method: str = "auto", level: float = LEVEL
 ) -> Interval | None:
-    """Interval of sum(above) / sum(below) over runs that have both; None when the method is not for ratios."""
-    both = ~np.isnan(above) & ~np.isnan(below)
-    above, below, tasks = above[both], below[both], tasks[both]
-    if method in ("auto", "fieller", "percentile", "bca") and np.any(np.abs([above, below]) > TOO_LARGE):
-        return _infinite(above, method, level)
+    """Interval of a ratio of means over the runs that have it; None when the method is not for ratios."""
+    known = ~np.isnan(halves[0])
+    above, below, tasks = halves[0][known], halves[1][known], tasks[known]
+    if method not in ("auto", "fieller", "percentile", "bca"):
+        return None
+    if np.any(np.abs([above, below]) > TOO_LARGE):
+        return _infinite(np.concatenate([above, below]), method, level)
+    if len(below) and not below.any() and not declared.divides_by_share:
+        reason = "what it divides by is 0 in every run"
+        return no_interval(reason, method=method, n=len(below), clusters=0, level=level, estimate=np.inf)
     if method in ("auto", "fieller"):
         return fieller(above, below, tasks, level=level)
-    if method in ("percentile", "bca"):
-        return ratio_bootstrap(above, below, tasks, method=method, level=level, seed=seed)
-    return None
+    return ratio_bootstrap(above, below, tasks, method=method, level=level)

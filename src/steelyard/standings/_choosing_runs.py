@@ -12,38 +12,42 @@ from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.metrics import catalog
 from steelyard.profiles import Profile
 from steelyard.records import Chosen, Missing, conditions_of, is_storable
-from steelyard.standings._choosing_intervals import RATIOS, TOO_LARGE
-from steelyard.standings._samples import Mask, Samples
+from steelyard.standings._choosing_intervals import TOO_LARGE, why_no_estimate
+from steelyard.standings._samples import Mask, Samples, ratio_columns
 from steelyard.statistics import Floats
 from steelyard.tables import RunTable
 
 Filter = Mapping[str, str]
 
 
-def needed_columns(metrics: Sequence[str]) -> list[str]:
-    """The per-run columns that the metrics are made of; a group metric that is no ratio of sums is refused."""
-    wanted: list[str] = []
+def comparable(metrics: Sequence[str]) -> list[str]:
+    """The metrics, each once; one that is neither of single runs nor a ratio of means is refused."""
     for name in metrics:
         declared = catalog()[name]
-        if name in RATIOS:
-            wanted += [column for part in RATIOS[name] for column in part]
-        elif declared.level == "run":
-            wanted.append(name)
-        else:
-            twin = f"{name}_per_run"
-            hint = f"take {twin}" if twin in catalog() else "take a metric that each run has"
-            raise UsageError(f"{name} is not a metric of single runs", hint=hint)
-    return list(dict.fromkeys(wanted))
+        if declared.is_estimate:
+            continue
+        twin = f"{name}_per_run"
+        hint = f"take {twin}" if twin in catalog() else "take a metric that each run has, or a ratio of means"
+        of_group = declared.level == "group"
+        reason = f"cannot be compared: {why_no_estimate(declared)}" if of_group else "is not a metric of single runs"
+        raise UsageError(f"{name} {reason}", hint=hint)
+    return list(dict.fromkeys(metrics))
 
 
-def samples_of(table: RunTable, columns: Sequence[str], *, profile: Profile) -> Samples:
-    """The named columns of every run, with its task."""
+def samples_of(table: RunTable, metrics: Sequence[str], *, profile: Profile) -> Samples:
+    """The metrics of every run, with its task."""
     engine = LocalEngine(table.frame, table.n, profile)
     tasks = engine.keys.combine(["task"])
-    values = {
+    ratios = [declared for name in metrics if (declared := catalog()[name]).is_ratio]
+    plain = [name for name in metrics if not catalog()[name].is_ratio]
+    needed = dict.fromkeys([*plain, *(name for declared in ratios for name in declared.needs.values())])
+    columns = {
         name: column if isinstance(column, Missing) else _computable(name, np.asarray(column, dtype=float))
-        for name, column in engine.values(columns).items()
+        for name, column in engine.values(list(needed)).items()
     }
+    values = {name: columns[name] for name in plain}
+    for declared in ratios:
+        values |= ratio_columns(declared, columns, profile)
     names = tasks.keys()
     return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
 

@@ -10,8 +10,8 @@ from steelyard.errors import UnknownName
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Difference, Flip
-from steelyard.standings._choosing_intervals import RATIOS, inside
-from steelyard.standings._samples import Mask, Samples, TaskMeans
+from steelyard.standings._choosing_intervals import inside
+from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.statistics import (
     LEVEL,
     RESAMPLES,
@@ -56,14 +56,14 @@ class StatisticsOptions:
 
 def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: StatisticsOptions) -> Difference:
     """The paired difference of one metric between two sets of runs."""
-    if metric in RATIOS:
+    if catalog()[metric].is_ratio:
         return _ratio_difference(samples, a, b, metric, options)
     values = samples.known(metric)
     if isinstance(values, Missing):
         return _nothing(metric, values.reason, options)
     if np.isinf(values[a | b]).any():
-        hint = metric.removesuffix("_per_run")
-        other = f"; compare {hint} instead" if hint in RATIOS else ""
+        whole = metric.removesuffix("_per_run")
+        other = f"; compare {whole} instead" if whole in catalog() and catalog()[whole].is_ratio else ""
         return _nothing(metric, f"some runs have an infinite value{other}", options)
     side_a, side_b = sides = samples.by_task(metric, a), samples.by_task(metric, b)
     common = side_a.usable & side_b.usable
@@ -174,37 +174,41 @@ def _nothing(metric: str, reason: str, options: StatisticsOptions) -> Difference
 
 
 def _ratio_difference(samples: Samples, a: Mask, b: Mask, metric: str, options: StatisticsOptions) -> Difference:
-    above, below = RATIOS[metric]
-    for column in (*above, *below):
-        values = samples.known(column)
+    names = half_names(metric)
+    for name in names:
+        values = samples.known(name)
         if isinstance(values, Missing):
             return _nothing(metric, values.reason, options)
-    sides = [(_added(samples, above, rows), _added(samples, below, rows)) for rows in (a, b)]
-    whole = np.vstack([part for side in sides for part in side])
-    common: Mask = np.asarray(~np.isnan(whole).any(axis=0), dtype=bool)
+        if np.isinf(values[a | b]).any():
+            return _nothing(metric, "some runs have an infinite value", options)
+    tops, bottoms = ((samples.by_task(name, a), samples.by_task(name, b)) for name in names)
+    common = tops[0].usable & tops[1].usable
+    missing = _missing(samples, tops, a, b)
     if not common.any():
-        return _nothing(metric, _why_none(samples, a, b), options)
-    kept = [(top[common], bottom[common]) for top, bottom in sides]
+        return replace(_nothing(metric, _why_none(samples, a, b), options), missing=missing)
+    kept = [(top.mean[common], bottom.mean[common]) for top, bottom in zip(tops, bottoms, strict=True)]
+    figures = [_ratio(samples, metric, *kept[side], rows, common) for side, rows in enumerate((a, b))]
     interval, test = paired_ratios(
         kept[0], kept[1], level=options.level, resamples=options.resamples, seed=options.seed
     )
-    counts = [int(np.count_nonzero(rows & common[samples.tasks])) for rows in (a, b)]
     return Difference(
         metric=metric,
-        a=_ratio(*kept[0]),
-        b=_ratio(*kept[1]),
+        a=figures[0],
+        b=figures[1],
         interval=interval,
         test=test,
         tasks=int(np.count_nonzero(common)),
-        runs=(counts[0], counts[1]),
-        missing=(0, 0),
+        runs=(int(tops[0].known[common].sum()), int(tops[1].known[common].sum())),
+        missing=missing,
     )
 
 
-def _added(samples: Samples, columns: tuple[str, ...], rows: Mask) -> Floats:
-    return np.asarray(np.sum([samples.by_task(column, rows).mean for column in columns], axis=0), dtype=float)
-
-
-def _ratio(above: Floats, below: Floats) -> float:
+def _ratio(samples: Samples, metric: str, above: Floats, below: Floats, rows: Mask, common: Mask) -> float | None:
+    """The ratio of the tasks' means; where there is nothing to divide by, what the formula gives then."""
     total = float(np.sort(below).sum())
-    return float(np.sort(above).sum()) / total if total else float("inf")
+    if total:
+        return float(np.sort(above).sum()) / total
+    declared = catalog()[metric]
+    means = {name: _mean(samples.by_task(f"{metric} {name}", rows).mean[common]) for name in declared.inputs}
+    value = declared(**means)
+    return None if isinstance(value, Missing) else value

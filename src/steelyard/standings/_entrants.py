@@ -11,10 +11,11 @@ from steelyard.errors import NothingUsable
 from steelyard.metrics import catalog
 from steelyard.records import Finding, Missing, key_label
 from steelyard.results import Order, RankPlace
+from steelyard.standings._choosing_intervals import inside, ratio_interval
 from steelyard.standings._differences import StatisticsOptions
 from steelyard.standings._ranking import common_tasks, competition_ranks, fronts, passes_of, scores_of
-from steelyard.standings._samples import Mask, Samples, TaskMeans
-from steelyard.statistics import Floats, Ints
+from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
+from steelyard.statistics import Floats, Interval, Ints
 
 Key = tuple[str | int | None, ...]
 
@@ -29,8 +30,11 @@ class Entrants:
     common: Mask
     """The tasks that all of them have a value for."""
     scores: Floats
-    """One row a common task, one column a competitor."""
+    """One row a common task, one column a competitor. Of a ratio of means, what each task adds to it: their mean is the
+    ratio, their spread what the choice of tasks leaves open (the delta method)."""
     findings: tuple[Finding, ...]
+    halves: tuple[Floats, Floats] | None = None
+    """What stands above and below in a ratio of means, in the same rows and columns."""
 
     @property
     def size(self) -> int:
@@ -42,12 +46,14 @@ def enter(
     samples: Samples, keys: Sequence[Key], codes: Ints, metric: str, *, by: Sequence[str], min_coverage: float
 ) -> Entrants:
     """Let in who tried enough of the tasks; the others are named in findings."""
-    values = samples.known(metric)
-    if isinstance(values, Missing):
-        raise NothingUsable(f"nobody can be ranked on {metric}: {values.reason}")
-    if np.isinf(values).any():
-        raise NothingUsable(f"nobody can be ranked on {metric}: some runs have an infinite value")
-    means = samples.by_group(metric, codes, len(keys))
+    names = half_names(metric) if catalog()[metric].is_ratio else (metric,)
+    for name in names:
+        values = samples.known(name)
+        if isinstance(values, Missing):
+            raise NothingUsable(f"nobody can be ranked on {metric}: {values.reason}")
+        if np.isinf(values).any():
+            raise NothingUsable(f"nobody can be ranked on {metric}: some runs have an infinite value")
+    means = samples.by_group(names[0], codes, len(keys))
     findings, kept = _kept(samples, keys, means, metric, by=by, min_coverage=min_coverage)
     if not kept:
         raise NothingUsable(f"nobody has a {metric} on enough tasks", hint="lower --min-coverage")
@@ -59,10 +65,39 @@ def enter(
             hint="raise --min-coverage to leave out who tried few tasks",
         )
     findings += _shrunk(samples, keys, means, kept, common, by=by)
+    scores, halves = _on_tasks(means, kept, common), None
+    if len(names) > 1:
+        below = _on_tasks(samples.by_group(names[1], codes, len(keys)), kept, common)
+        divides = [bool(column.any()) for column in below.T]
+        findings += [_no_ratio(metric, _label(by, keys[place])) for place in _where(kept, divides, holds=False)]
+        kept = _where(kept, divides, holds=True)
+        if not kept:
+            raise NothingUsable(f"nobody can be ranked on {metric}: there is nothing to divide by")
+        halves = scores[:, divides], below[:, divides]
+        scores = _linearized(*halves)
     renumbered = np.full(len(keys), -1, dtype=np.int64)
     renumbered[kept] = np.arange(len(kept))
-    scores = np.column_stack([means[place].mean[common] for place in kept])
-    return Entrants(tuple(keys[place] for place in kept), renumbered[codes], common, scores, tuple(findings))
+    return Entrants(tuple(keys[place] for place in kept), renumbered[codes], common, scores, tuple(findings), halves)
+
+
+def _on_tasks(means: Sequence[TaskMeans], kept: Sequence[int], common: Mask) -> Floats:
+    return np.column_stack([means[place].mean[common] for place in kept])
+
+
+def _where(places: Sequence[int], marks: Sequence[bool], *, holds: bool) -> list[int]:
+    return [place for place, mark in zip(places, marks, strict=True) if mark is holds]
+
+
+def _no_ratio(metric: str, label: str) -> Finding:
+    message = f"left out: on the common tasks there is nothing to divide by in {metric}"
+    return Finding(code="no_ratio", message=message, where=label)
+
+
+def _linearized(above: Floats, below: Floats) -> Floats:
+    """What each task adds to the ratio of means of each competitor."""
+    tops, bottoms = (np.array([float(np.sort(column).mean()) for column in half.T]) for half in (above, below))
+    ratios = tops / bottoms
+    return np.asarray(ratios + (above - ratios * below) / bottoms, dtype=float)
 
 
 def _kept(
@@ -126,7 +161,7 @@ def places(
     """The places, the best first; among equals in the order of their keys."""
     order_by, best, worst = standing
     ranks = competition_ranks(order_by)
-    shown = scores_of(samples, field.groups, metric, field.scores, field.common, level=options.level)
+    shown = _intervals(samples, field, metric, level=options.level)
     passed = samples.by_group("pass_rate", field.groups, field.size)
     cost = samples.by_group("cost_usd", field.groups, field.size)
     counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
@@ -155,6 +190,18 @@ def places(
     return tuple(sorted(rows, key=lambda row: (row.rank, [str(value) for value in row.key.values()])))
 
 
+def _intervals(samples: Samples, field: Entrants, metric: str, *, level: float) -> list[Interval]:
+    """Each competitor's figure over the common tasks, every task counting the same, with its interval."""
+    if field.halves is None:
+        return scores_of(samples, field.groups, metric, field.scores, field.common, level=level)
+    declared, tasks = catalog()[metric], np.arange(len(field.scores), dtype=np.int64)
+    intervals = [
+        ratio_interval(declared, (above, below), tasks, level=level)
+        for above, below in zip(field.halves[0].T, field.halves[1].T, strict=True)
+    ]
+    return [inside(interval, declared.bounds) for interval in intervals if interval is not None]
+
+
 def _whole_mean(values: Floats) -> float | None:
     return None if np.isnan(values).any() else float(np.sort(values).mean())
 
@@ -163,7 +210,8 @@ def _cost_of_pass(costs: Floats, rates: Floats) -> float | None:
     cost, rate = _whole_mean(costs), _whole_mean(rates)
     if cost is None or rate is None:
         return None
-    return cost / rate if rate else float("inf")
+    value = catalog()["cost_of_pass"](cost_usd=cost, pass_rate=rate)
+    return None if isinstance(value, Missing) else value
 
 
 def _front(

@@ -8,7 +8,6 @@ import re
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.results import Difference, GateVerdict, Rule, RuleCheck, amount, level_of, tasks_text
-from steelyard.standings._choosing_intervals import RATIOS
 from steelyard.standings._differences import FEW_DIFFER, StatisticsOptions, difference
 from steelyard.standings._samples import Mask, Samples
 from steelyard.statistics import tasks_for_margin
@@ -44,9 +43,7 @@ def check(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, *, opti
     plain = difference(samples, baseline, candidate, rule.metric, options=options)
     tested = plain
     if rule.relative:
-        scaled = samples
-        for column in RATIOS[rule.metric][0] if rule.metric in RATIOS else (rule.metric,):
-            scaled = scaled.scaled(column, 1 + rule.limit, baseline)
+        scaled = samples.scaled(rule.metric, 1 + rule.limit, baseline)
         tested = difference(scaled, baseline, candidate, rule.metric, options=options)
     limit = 0.0 if rule.relative else rule.limit
     result = _result(rule, tested, limit)
@@ -78,7 +75,7 @@ def _infinite(value: float | None) -> bool:
 
 def _constant(tested: Difference) -> bool:
     """Whether the metric moved by exactly the same on many tasks: then there is no chance in it to allow for."""
-    same = tested.spread is None and tested.metric not in RATIOS and not tested.interval.known
+    same = tested.spread is None and not catalog()[tested.metric].is_ratio and not tested.interval.known
     return same and tested.tasks >= FEW_DIFFER
 
 

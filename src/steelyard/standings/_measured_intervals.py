@@ -13,13 +13,13 @@ from steelyard.records import Finding, Missing
 from steelyard.results import Group, GroupValue, Statistics
 from steelyard.standings._choosing_intervals import (
     METHODS,
-    RATIOS,
-    TOTALS,
     group_intervals,
     inside,
     ratio_interval,
+    why_no_estimate,
 )
-from steelyard.statistics import Floats, Interval, Ints, check_level, no_interval
+from steelyard.standings._samples import complete_halves
+from steelyard.statistics import Interval, Ints, check_level, no_interval
 
 
 def with_intervals(
@@ -74,30 +74,39 @@ def _group(
             }
             metrics[name] = replace(value, intervals=own) if value.count else value
         else:
-            interval = ratios[name][place]
-            known = interval is not None and value.value is not None
-            metrics[name] = replace(value, interval=inside(interval, bounds)) if known and interval else value
+            metrics[name] = _with_interval(value, ratios[name][place], bounds)
     return replace(group, metrics=metrics)
+
+
+def _with_interval(value: GroupValue, interval: Interval | None, bounds: tuple[float, float]) -> GroupValue:
+    """The value with its interval; a number that the formula gives in place of a quotient is no estimate."""
+    if value.value is None or interval is None:
+        return value
+    if interval.estimate is None:
+        return replace(value, interval=interval)
+    if np.isinf(interval.estimate) and np.isfinite(value.value):
+        nothing = "there is nothing to divide by, so the value is set and not estimated"
+        return replace(value, interval=replace(interval, estimate=None, low=None, high=None, reason=nothing))
+    return replace(value, interval=replace(inside(interval, bounds), estimate=value.value))
 
 
 def _ratios(
     engine: LocalEngine, name: str, codes: Ints, tasks: Ints, *, groups: int, method: str, level: float
 ) -> list[Interval | None]:
     """The interval of a group metric in each group; None where the method is not for ratios."""
-    if name not in RATIOS:
+    declared = catalog()[name]
+    if not declared.is_ratio:
         sizes = np.bincount(codes, minlength=groups)
-        total = [no_interval(TOTALS, method=method, n=int(n), clusters=0, level=level) for n in sizes]
-        return list(total) if method == "auto" else [None] * groups
-    above, below = RATIOS[name]
-    columns: dict[str, Floats] = {}
-    for column, values in engine.values(list(dict.fromkeys([*above, *below]))).items():
-        if isinstance(values, Missing):
-            return [None] * groups
-        columns[column] = values
-    top, bottom = (np.sum([columns[column] for column in part], axis=0) for part in (above, below))
+        reason = why_no_estimate(declared)
+        none = [no_interval(reason, method=method, n=int(n), clusters=0, level=level) for n in sizes]
+        return list(none) if method == "auto" else [None] * groups
+    halves = complete_halves(declared, engine.values(list(dict.fromkeys(declared.needs.values()))), engine.profile)
+    if isinstance(halves, Missing):
+        return [None] * groups
+    above, below = halves
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=groups))
     return [
-        ratio_interval(top[rows], bottom[rows], tasks[rows], method=method, level=level)
+        ratio_interval(declared, (above[rows], below[rows]), tasks[rows], method=method, level=level)
         for rows in np.split(order, ends[:-1])
     ]

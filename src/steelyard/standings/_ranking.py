@@ -29,6 +29,7 @@ from steelyard.statistics import (
     rank_intervals,
     ranked_pairs,
     sign_flip_many,
+    swap_ratios,
     total_wins,
 )
 
@@ -41,6 +42,9 @@ MOST_CELLS = 20_000_000
 MOST_TRIES = 10
 """The largest k of pass@k that is shown."""
 
+MOST_SWAPS = 1_000_000_000
+"""Swaps of a pair's results on a task that are drawn in all: some ten seconds of work."""
+
 PAIRS_BY_SIGNS = 200
 """Up to so many pairs are tested by flipping signs; above, random signs cannot reach the small p-values needed."""
 
@@ -50,8 +54,13 @@ def common_tasks(means: Sequence[TaskMeans]) -> Mask:
     return np.asarray(np.logical_and.reduce([task_means.usable for task_means in means]), dtype=bool)
 
 
-def bands(scores: Floats, *, order: Order, options: StatisticsOptions) -> tuple[Floats, Ints, Ints, str]:
-    """What to order by (higher first), best and worst places, and the name of the test behind them."""
+def bands(
+    scores: Floats, *, order: Order, options: StatisticsOptions, halves: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Ints, Ints, str]:
+    """What to order by (higher first), best and worst places, and the name of the test behind them.
+
+    Of a ratio of means, `halves` holds what stands above and below.
+    """
     tasks, agents = scores.shape
     if agents == 1:
         return np.zeros(1), np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64), "none"
@@ -69,29 +78,43 @@ def bands(scores: Floats, *, order: Order, options: StatisticsOptions) -> tuple[
         assert strengths is not None  # a tied game a pair connects all
         best, worst = rank_intervals(scores, level=options.level, seed=options.seed)
         return np.round(strengths, 9), best, worst, "bootstrap of strengths, Bonferroni"
-    sure, test = _surely_better(scores, options)
+    sure, test = _surely_better(scores, options, halves)
     best, worst = rank_bands(sure)
     return np.array([float(np.sort(column).mean()) for column in scores.T]), best, worst, test
 
 
-def _surely_better(scores: Floats, options: StatisticsOptions) -> tuple[Mask, str]:
+def _surely_better(
+    scores: Floats, options: StatisticsOptions, halves: tuple[Floats, Floats] | None
+) -> tuple[Mask, str]:
     """Entry (i, j): i is better than j, and it is shown at the level after Holm over all pairs."""
     agents = scores.shape[1]
     pairs = list(itertools.combinations(range(agents), 2))
     sure = np.zeros((agents, agents), dtype=bool)
     if not pairs or len(scores) < 2:
         return sure, "none"
-    if len(pairs) > PAIRS_BY_SIGNS:
+    draws = max(options.resamples, 50 * len(pairs))
+    slow = halves is not None and len(pairs) * draws * len(scores) > MOST_SWAPS
+    if len(pairs) > PAIRS_BY_SIGNS or slow:
         gaps, p_values = _t_tests(scores)
         return (gaps > 0) & (_holm_square(p_values) <= 1 - options.level), "paired-t"
     columns = np.column_stack([scores[:, first] - scores[:, other] for first, other in pairs])
-    draws = max(options.resamples, 50 * len(pairs))
-    p_flipped, _ = sign_flip_many(columns, resamples=draws, seed=options.seed)
-    shown = holm(p_flipped) <= 1 - options.level
+    if halves is None:
+        test, p_values = "sign-flip", sign_flip_many(columns, resamples=draws, seed=options.seed)[0]
+    else:
+        test, p_values = "swap", _swap_tests(halves, pairs, draws=draws, seed=options.seed)
+    shown = holm(p_values) <= 1 - options.level
     for (first, other), total, yes in zip(pairs, columns.sum(axis=0), shown, strict=True):
         if yes and total != 0:
             sure[(first, other) if total > 0 else (other, first)] = True
-    return sure, "sign-flip"
+    return sure, test
+
+
+def _swap_tests(halves: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], *, draws: int, seed: int) -> Floats:
+    """The p-value of each pair's difference of ratios; 1 where it cannot be tested."""
+    above, below = halves
+    sides = [(above[:, place], below[:, place]) for place in range(above.shape[1])]
+    tested = [swap_ratios(sides[first], sides[other], resamples=draws, seed=seed) for first, other in pairs]
+    return np.array([1.0 if p_value is None else p_value for p_value in tested])
 
 
 def _t_tests(scores: Floats) -> tuple[Floats, Floats]:

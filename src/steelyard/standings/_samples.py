@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.metrics import catalog
+from steelyard.metrics import Metric, catalog, constants_of
+from steelyard.profiles import Profile
 from steelyard.records import Missing
 from steelyard.statistics import Floats, Ints
 
@@ -41,7 +42,8 @@ class Samples:
     tasks: Ints
     """Which of them each run attempted."""
     values: Mapping[str, Floats | Missing]
-    """For each metric a value a run, NaN where it is missing; Missing where no run can have one."""
+    """For each metric a value a run, NaN where it is missing; Missing where no run can have one. A ratio of means has
+    its two halves and its inputs instead, in the runs that have all of them."""
     moved: frozenset[str] = frozenset()
     """Metrics that were multiplied, whose values are no longer what the metric declares."""
 
@@ -86,15 +88,60 @@ class Samples:
 
     def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
         """The same runs with one metric of some of them multiplied."""
-        column = self.values[metric]
+        name = half_names(metric)[0] if catalog()[metric].is_ratio else metric
+        column = self.values[name]
         if isinstance(column, Missing):
             return self
-        values = {**self.values, metric: np.where(rows, column * factor, column)}
+        values = {**self.values, name: np.where(rows, column * factor, column)}
         return Samples(self.task_names, self.tasks, values, self.moved | {metric})
 
     def binary(self, metric: str) -> bool:
         """Whether a run's value is 0 or 1, as the metric declares."""
         return catalog()[metric].binary and metric not in self.moved
+
+
+def half_names(metric: str) -> tuple[str, str]:
+    """Under which names samples hold what stands above and below in a ratio of means."""
+    return f"{metric} above", f"{metric} below"
+
+
+def ratio_columns(
+    declared: Metric, columns: Mapping[str, Floats | Missing], profile: Profile
+) -> dict[str, Floats | Missing]:
+    """The halves and the inputs of a ratio of means, by the names that samples hold them under."""
+    above, below = half_names(declared.name)
+    inputs = complete_inputs(declared, columns)
+    names = [f"{declared.name} {name}" for name in declared.inputs]
+    if isinstance(inputs, Missing):
+        return dict.fromkeys([above, below, *names], inputs)
+    halves = _halves(declared, inputs, profile)
+    return {above: halves[0], below: halves[1], **dict(zip(names, inputs.values(), strict=True))}
+
+
+def complete_halves(
+    declared: Metric, columns: Mapping[str, Floats | Missing], profile: Profile
+) -> tuple[Floats, Floats] | Missing:
+    """What stands above and below in a ratio of means; NaN in runs that have not all of its inputs."""
+    inputs = complete_inputs(declared, columns)
+    return inputs if isinstance(inputs, Missing) else _halves(declared, inputs, profile)
+
+
+def complete_inputs(declared: Metric, columns: Mapping[str, Floats | Missing]) -> dict[str, Floats] | Missing:
+    """The inputs in the complete cases: the runs that have all of them."""
+    inputs: dict[str, Floats] = {}
+    for name, of in declared.needs.items():
+        column = columns[of]
+        if isinstance(column, Missing):
+            return column
+        inputs[name] = column
+    complete = ~np.isnan(np.vstack(list(inputs.values()))).any(axis=0)
+    return {name: np.where(complete, column, np.nan) for name, column in inputs.items()}
+
+
+def _halves(declared: Metric, inputs: Mapping[str, Floats], profile: Profile) -> tuple[Floats, Floats]:
+    above, below = declared.halves(inputs, constants_of(declared, profile))
+    unknown = np.isnan(next(iter(inputs.values())))
+    return np.where(unknown, np.nan, above), np.where(unknown, np.nan, below)
 
 
 def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:

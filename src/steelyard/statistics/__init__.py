@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         paired_t as paired_t,
         sign_flip as sign_flip,
         sign_flip_many as sign_flip_many,
+        swap_ratios as swap_ratios,
     )
     from steelyard.statistics._pairwise import (
         bradley_terry as bradley_terry,

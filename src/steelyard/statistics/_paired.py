@@ -264,7 +264,7 @@ def paired_ratios(
         reason = f"{tasks} too few to draw from; {FEWEST_DRAWN} are needed"
         estimate = estimate if estimate is not None and np.isfinite(estimate) else None
     elif estimate is not None and not np.isfinite(estimate):
-        reason = "one side has no success on the common tasks, so its ratio is infinite"
+        reason = "one side has nothing to divide by on the common tasks"
         estimate = None
     if reason is not None or estimate is None:
         known = None if estimate is None else float(estimate)
@@ -277,12 +277,10 @@ def paired_ratios(
     endless = int(np.count_nonzero(~np.isfinite(gaps)))
     interval = _percentile_of_gaps(gaps, float(estimate), n=n, level=level, resamples=resamples, seed=seed)
     if endless > (1 - level) / 2 * resamples:
-        reason = "in many draws of tasks one side has no success, so its ratio has no upper limit"
+        reason = "in many draws of tasks one side has nothing to divide by, so its ratio has no limit"
         interval = no_interval(reason, method="percentile", n=n, clusters=n, level=level, estimate=float(estimate))
-    reached = _swapped_reach(exact, abs(float(estimate)), resamples=resamples, seed=seed)
-    p_value = (reached + 1) / (resamples + 1)
     test = Significance(
-        p_value=p_value,
+        p_value=_swapped(exact, abs(float(estimate)), resamples=resamples, seed=seed),
         statistic=float(estimate),
         method="swap",
         n=n,
@@ -291,6 +289,17 @@ def paired_ratios(
         resamples=resamples,
     )
     return interval, test
+
+
+def swap_ratios(
+    a: tuple[Floats, Floats], b: tuple[Floats, Floats], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> float | None:
+    """The p-value of that test alone; None where tasks are too few or one side has nothing to divide by."""
+    columns = np.column_stack([*a, *b])
+    estimate = float(_ratio_gap(columns.sum(axis=0)[None])[0])
+    if len(columns) < FEWEST_DRAWN or not np.isfinite(estimate):
+        return None
+    return _swapped(on_grid(columns, len(columns)), abs(estimate), resamples=resamples, seed=seed)
 
 
 def _percentile_of_gaps(gaps: Floats, estimate: float, *, n: int, level: float, resamples: int, seed: int) -> Interval:
@@ -315,7 +324,8 @@ def _ratio_gap(sums: Floats) -> Floats:
         return np.asarray(sums[:, 2] / sums[:, 3] - sums[:, 0] / sums[:, 1], dtype=float)
 
 
-def _swapped_reach(columns: Floats, observed: float, *, resamples: int, seed: int) -> int:
+def _swapped(columns: Floats, observed: float, *, resamples: int, seed: int) -> float:
+    """How often random swaps reach what was observed, the observation itself counted."""
     random = np.random.default_rng(seed)
     n = len(columns)
     total, turned = columns.sum(axis=0), columns[:, [2, 3, 0, 1]]
@@ -327,4 +337,4 @@ def _swapped_reach(columns: Floats, observed: float, *, resamples: int, seed: in
         gaps = _ratio_gap(total + swapped @ change)
         # a swap that leaves one side without success is as extreme as can be
         reached += int(np.count_nonzero(~(np.abs(gaps) < observed - 1e-9 * max(observed, 1e-300))))
-    return reached
+    return (reached + 1) / (resamples + 1)

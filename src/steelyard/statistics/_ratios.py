@@ -18,7 +18,7 @@ def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike,
 
     Where the denominator may be 0 the upper limit is infinite. Without any success (denominator 0) the ratio is
     infinite and only a lower limit exists, from the largest share that zero successes in G clusters leave believable.
-    Meant for numbers that are not negative: cost and passes.
+    Where what stands above may be negative, a denominator that may be 0 leaves no limit at all.
     """
     top, bottom = cluster(above, clusters), cluster(below, clusters)
     size, n = top.size, top.n
@@ -55,6 +55,8 @@ def _limits(top: Clusters, bottom: Clusters, level: float) -> tuple[float, float
         root = math.sqrt(max(inside, 0.0))
         return (b - root) / a, (b + root) / a, None
     reason = "the denominator cannot be told from 0"
+    if min(top.sums.min(), bottom.sums.min()) < 0:
+        return -math.inf, math.inf, reason
     if a == 0:
         return (max(c / (2 * b), 0.0) if b > 0 else 0.0), math.inf, reason
     if inside < 0:

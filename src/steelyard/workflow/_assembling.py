@@ -111,11 +111,17 @@ def assemble(
     combinations = engine.keys.combine(keys_by)
     keys, grouping = combinations.keys(), combinations.grouping()
     reduced = engine.statistics(plan.reduced, grouping)
+    complete = {
+        declared.name: engine.complete_statistics(list(dict.fromkeys(declared.needs.values())), grouping, reduced)
+        for declared in plan.shown_groups
+        if declared.is_ratio
+    }
     groups = [
         _group(
             _Place(engine, keys_by, key, index, int(grouping.sizes[index])),
             plan,
             reduced,
+            complete,
             asked=len(keys) <= _REASONS_ASKED,
         )
         for index, key in enumerate(keys)
@@ -201,12 +207,14 @@ class _Place:
     n: int
 
 
-def _group(place: _Place, plan: _Plan, reduced: Reduced, *, asked: bool) -> Group:
+def _group(place: _Place, plan: _Plan, reduced: Reduced, complete: Mapping[str, Reduced], *, asked: bool) -> Group:
     metrics: dict[str, Statistics | GroupValue] = {}
     for declared in plan.shown_runs:
         metrics[declared.name] = _statistics(place, declared.name, reduced[declared.name], asked=asked)
     for declared in plan.shown_groups:
-        metrics[declared.name] = _group_value(place, declared, reduced, asked=asked)
+        figures = complete.get(declared.name, reduced)
+        inputs = {name: _input(place, declared, name, figures, reduced, asked=asked) for name in declared.inputs}
+        metrics[declared.name] = _group_value(place, declared, inputs)
     composite = _statistics(place, "composite_score", reduced["composite_score"], asked=False).median
     profile = place.engine.profile
     grade = profile.grade_of(composite) if composite is not None and profile.grades else None
@@ -249,26 +257,34 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _group_value(place: _Place, declared: Metric, reduced: Reduced, *, asked: bool) -> GroupValue:
-    inputs: dict[str, float | Missing] = {}
-    for parameter, spec in declared.inputs.items():
-        statistics = reduced[spec.of or parameter]
-        if isinstance(statistics, Missing):
-            inputs[parameter] = statistics
-            continue
-        assert spec.reduce is not None, f"{declared.name}: a group metric's input needs a reducer"
-        value = _known(getattr(statistics, spec.reduce)[place.index])
-        if value is None:
-            reason = _why(place, spec.of or parameter) if asked else f"{parameter} is known for none of the runs"
-            inputs[parameter] = Missing(reason)
-        else:
-            inputs[parameter] = value
-    result = declared(**inputs, **constants_of(declared, place.engine.profile))
+def _group_value(place: _Place, declared: Metric, inputs: Mapping[str, GroupValue]) -> GroupValue:
+    given = {name: Missing(part.reason or "") if part.value is None else part.value for name, part in inputs.items()}
+    result = declared(**given, **constants_of(declared, place.engine.profile))
     if isinstance(result, Missing):
-        return GroupValue(None, result.reason)
-    used = [reduced[spec.of or parameter] for parameter, spec in declared.inputs.items()]
-    count = min(int(statistics.count[place.index]) for statistics in used if not isinstance(statistics, Missing))
-    return GroupValue(result, count=count, missing=place.n - count)
+        return GroupValue(None, result.reason, inputs=inputs)
+    count = min((part.count for part in inputs.values() if part.count is not None), default=0)
+    return GroupValue(result, count=count, missing=place.n - count, inputs=inputs)
+
+
+def _input(
+    place: _Place, declared: Metric, parameter: str, figures: Reduced, over_all: Reduced, *, asked: bool
+) -> GroupValue:
+    """An input's figure in the group, or why there is none; `over_all` tells whether some run has it at least."""
+    name, how = declared.needs[parameter], declared.inputs[parameter].reduce
+    statistics, alone = figures[name], over_all[name]
+    if isinstance(statistics, Missing) or isinstance(alone, Missing):
+        return GroupValue(None, statistics.reason if isinstance(statistics, Missing) else None)
+    assert how is not None, f"{declared.name}: a group metric's input has a reducer"
+    count = int(statistics.count[place.index])
+    value = _known(getattr(statistics, how)[place.index])
+    reason = None
+    if value is None:
+        reason = f"{parameter} is known for none of the runs"
+        if alone.count[place.index]:
+            reason = f"no run has all of {', '.join(declared.inputs)}"
+        elif asked:
+            reason = _why(place, name)
+    return GroupValue(value, reason, count=count, missing=place.n - count)
 
 
 def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:

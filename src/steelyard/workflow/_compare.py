@@ -8,6 +8,7 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
+from steelyard.metrics import catalog
 from steelyard.records import Chosen, Finding, set_aside_findings
 from steelyard.results import ComparedSide, Comparison, Coverage, Pair, tasks_text
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from steelyard.standings import Mask, Samples, StatisticsOptions
     from steelyard.tables import RunTable
 
-METRICS = ("pass_rate", "impl_rate", "composite_score", "cost_usd", "cost_of_pass", "duration_seconds")
-"""What is compared unless the caller names metrics."""
-
 FEW_TASKS = 10
 
 
@@ -31,14 +29,13 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
 
     `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
     """
-    from steelyard.standings import chosen_rows, difference, needed_columns, samples_of  # brings numpy and scipy
+    from steelyard.standings import chosen_rows, comparable, difference, samples_of  # brings numpy and scipy
 
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
-    names = list(dict.fromkeys(options.metrics or METRICS))
-    columns = needed_columns(names)
+    names = comparable(options.metrics or [metric.name for metric in catalog().overview() if metric.is_estimate])
     filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
-    samples = samples_of(table, columns, profile=profile)
+    samples = samples_of(table, names, profile=profile)
     masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
     sides = [
         ComparedSide(label, chosen, int(mask.sum()), int(samples.attempted(mask).sum()))

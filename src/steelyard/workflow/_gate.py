@@ -28,18 +28,18 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
     more. It holds when the whole interval keeps it and fails when the whole interval breaks it. `where`, `since` and
     `until` choose runs of both sides.
     """
-    from steelyard.standings import check, joined, needed_columns, read_rule  # brings numpy and scipy
+    from steelyard.standings import check, comparable, joined, read_rule  # brings numpy and scipy
 
     rules = [read_rule(text) for text in ([options.rule] if isinstance(options.rule, str) else options.rule)]
     if not rules:
         raise UsageError("there is no rule to keep", hint='--rule "pass_rate >= -0.02"')
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
-    columns = needed_columns([rule.metric for rule in rules])
+    metrics = comparable([rule.metric for rule in rules])
     choice = options.choice()
     sides = [
         _side(
             open_runs(given, choice, prices=options.prices, progress=progress, where=f"--where, {name}"),
-            columns,
+            metrics,
             profile=profile,
             name=name,
         )
@@ -72,7 +72,7 @@ class _Side:
     rejected_count: int
 
 
-def _side(table: RunTable, columns: Sequence[str], *, profile: Profile, name: str) -> _Side:
+def _side(table: RunTable, metrics: Sequence[str], *, profile: Profile, name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
     from steelyard.standings import pooled, samples_of
@@ -82,4 +82,4 @@ def _side(table: RunTable, columns: Sequence[str], *, profile: Profile, name: st
     if mixed:
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
-    return _Side(samples_of(table, columns, profile=profile), findings, table.rejected_count)
+    return _Side(samples_of(table, metrics, profile=profile), findings, table.rejected_count)

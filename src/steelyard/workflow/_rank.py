@@ -23,24 +23,29 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     """
     from steelyard.standings import (  # brings numpy and scipy
         bands,
+        comparable,
         enter,
         groups_of,
-        needed_columns,
         places,
         samples_of,
     )
 
     keys_by, declared = _ranked_by(options.by), _ranked_on(options.metrics)
     on = declared.name
+    metrics = comparable([on, "pass_rate", "cost_usd"])
+    if declared.is_ratio and options.order != "mean":
+        raise UsageError(f"{on} is a ratio of means, which no single task decides", hint="--order mean")
     profile, judging = options.outcome_profile(), options.statistics()
     if not 0 <= options.min_coverage <= 1:
         raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
-    samples = samples_of(table, needed_columns([on, "pass_rate", "cost_usd"]), profile=profile)
+    samples = samples_of(table, metrics, profile=profile)
     keys, codes = groups_of(table, keys_by, profile=profile)
     field = enter(samples, keys, codes, on, by=keys_by, min_coverage=options.min_coverage)
     direction = 1.0 if declared.better == "higher" else -1.0
-    order_by, best, worst, test = bands(direction * field.scores, order=options.order, options=judging)
+    order_by, best, worst, test = bands(
+        direction * field.scores, order=options.order, options=judging, halves=field.halves
+    )
     standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=options.order, options=judging)
     return Ranking(
         by=tuple(keys_by),
@@ -78,7 +83,4 @@ def _ranked_on(metrics: Sequence[str]) -> Metric:
     declared = catalog()[names[0]]
     if declared.better == "neither":
         raise UsageError(f"{declared.name} has no better direction, so nobody leads on it")
-    if declared.level != "run":
-        hint = "rank by composite_score, pass_rate, cost_usd, ..."
-        raise UsageError(f"{declared.name} is not a metric of single runs", hint=hint)
     return declared
