@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from steelyard.engines._local import (
         LocalEngine as LocalEngine,
+        complete_cases as complete_cases,
     )
     from steelyard.engines._run_checks import (
         LISTED as LISTED,

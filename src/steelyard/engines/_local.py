@@ -80,7 +80,7 @@ class LocalEngine:
         if len(over_all) < len(names) or not any(statistics.missing.any() for statistics in over_all):
             return reduced
         columns = {name: values for name, values in self.values(names).items() if not isinstance(values, Missing)}
-        complete = ~np.isnan(np.vstack(list(columns.values()))).any(axis=0)
+        complete = complete_cases(columns)
         counts = np.bincount(grouping.codes[complete], minlength=grouping.groups)
         if all(np.array_equal(statistics.count, counts) for statistics in over_all):
             return reduced
@@ -111,6 +111,11 @@ class LocalEngine:
             return {name}
         inputs = catalog()[name].inputs
         return set().union(*(self._facts_behind(spec.of or parameter) for parameter, spec in inputs.items()))
+
+
+def complete_cases(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.bool_]:
+    """Which runs have a value in every column: a ratio of means is taken over them alone."""
+    return np.asarray(~np.isnan(np.vstack(list(columns.values()))).any(axis=0), dtype=bool)
 
 
 class _ColumnFacts(Mapping[str, Any]):  # Any: column expressions

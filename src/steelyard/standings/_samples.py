@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.engines import complete_cases
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import Missing
@@ -134,7 +135,7 @@ def complete_inputs(declared: Metric, columns: Mapping[str, Floats | Missing]) -
         if isinstance(column, Missing):
             return column
         inputs[name] = column
-    complete = ~np.isnan(np.vstack(list(inputs.values()))).any(axis=0)
+    complete = complete_cases(inputs)
     return {name: np.where(complete, column, np.nan) for name, column in inputs.items()}
 
 
