@@ -41,6 +41,11 @@ def payload_of(found: Speedups, agent: str = "tool:model") -> dict[str, Any]:
     return fields
 
 
+def measures_of(found: Speedups) -> dict[str, Any]:
+    """What stands beside the payload of the first attempt."""
+    return found.result(many=False).attempts[0].measures
+
+
 UNIT_NOP = {"m.A.time_x(1)": 2.0, "m.A.time_x(2)": 2.0, "m.time_f": 2.0, "n.B.time_y": 2.0}
 UNIT_ORACLE = {"m.A.time_x(1)": 0.5, "m.A.time_x(2)": 0.5, "m.time_f": 2.0, "n.B.time_y": None}
 UNIT_AGENT = {"m.A.time_x(1)": 1.0, "m.A.time_x(2)": 0.25, "m.time_f": 4.0, "n.B.time_y": 2.0}

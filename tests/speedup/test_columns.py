@@ -5,35 +5,19 @@ from __future__ import annotations
 import random
 import statistics
 
-import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.metrics import geometric_mean, mean
-from steelyard.speedups._row_medians import WIDEST, medians_of_rows
-from timing_sides import attempt, measured, payload_of
+from steelyard.speedups._sides import pooled
+from timing_sides import attempt, measured, payload_of, side
 
 
-@given(size=st.integers(1, WIDEST + 3), rows=st.integers(1, 5), seed=st.integers(0, 9999))
-def test_medians_of_rows_are_those_of_the_standard_library_to_the_bit(size: int, rows: int, seed: int) -> None:
-    draws = random.Random(seed)
-    values = [[draws.choice((draws.random(), 0.5, 1e300, 5e-324)) for _ in range(size)] for _ in range(rows)]
-    given_ = np.array(values)
-    assert medians_of_rows(given_).tolist() == [statistics.median(row) for row in values]
-    assert given_.tolist() == values
-
-
-@pytest.mark.parametrize("size", range(2, 17))
-def test_the_network_finds_the_middle_of_all_zeros_and_ones(size: int) -> None:
-    # A network that is right for every row of zeros and ones is right for every row (the 0-1 principle).
-    rows = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
-    ordered = np.sort(rows, axis=1)
-    expected = (ordered[:, (size - 1) // 2] + ordered[:, size // 2]) / 2
-    assert (medians_of_rows(rows.astype(np.float64)) == expected).all()
-
-
-def test_a_row_with_what_is_no_number_has_no_median() -> None:
-    assert np.isnan(medians_of_rows(np.array([[1.0, np.nan, 2.0]]))).all()
+@given(rows=st.lists(st.lists(st.floats(5e-324, 1e300), min_size=1, max_size=30), min_size=1, max_size=5))
+def test_medians_are_those_of_the_standard_library_to_the_bit(rows: list[list[float]]) -> None:
+    measured_side = side({f"m.time_{at}": values for at, values in enumerate(rows)})
+    assert pooled([measured_side]).medians.tolist() == [statistics.median(values) for values in rows]
+    assert measured_side.values.tolist() == [value for values in rows for value in values]
 
 
 def test_a_task_that_nop_measured_nothing_of_disturbs_no_other() -> None:
@@ -51,14 +35,14 @@ def test_agents_that_share_baselines_are_as_if_measured_alone(seed: int, agents:
     draws = random.Random(seed)
     names = [f"m{draws.randrange(3)}.{draws.choice(('', 'A.', 'B.'))}time_{at % 4}({at})" for at in range(9)]
 
-    def side(missing: float) -> dict[str, float | None]:
+    def times(missing: float) -> dict[str, float | None]:
         return {name: None if draws.random() < missing else draws.uniform(0.5, 2.0) for name in names}
 
-    nop, oracle = side(0.1), side(0.1)
-    first = attempt(nop, oracle, side(0.2), task="t", agent="a0:m")
+    nop, oracle = times(0.1), times(0.1)
+    first = attempt(nop, oracle, times(0.2), task="t", agent="a0:m")
     shared = [first]
     for at in range(1, agents):
-        alone = attempt(nop, oracle, side(0.2), task="t", agent=f"a{at}:m")
+        alone = attempt(nop, oracle, times(0.2), task="t", agent=f"a{at}:m")
         shared.append(type(first)(task="t", agent=alone.agent, nop=first.nop, oracle=first.oracle, side=alone.side))
     together = measured(*shared, intervals=False)
     for one in shared:

@@ -13,7 +13,7 @@ from steelyard.records import Missing, TestResults
 from steelyard.speedups._benchmark_table import Attempt
 from steelyard.speedups._speedup_findings import coverage
 from steelyard.workflow import speedup
-from timing_sides import Measured, attempt, measured, side
+from timing_sides import Measured, attempt, measured, measures_of, side
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 GOOD, BAD = TestResults(passed=3), TestResults(passed=2, failed=1)
@@ -241,13 +241,13 @@ def test_one_task_has_no_interval_over_tasks() -> None:
 
 def test_the_noise_floor_comes_from_measuring_nop_twice() -> None:
     again = side({"a.time_x": 4.0 * math.e, "a.time_y": 4.0})
-    found = measured(run(2.0, nop_again=again)).measured[0]
+    found = measures_of(measured(run(2.0, nop_again=again)))
     assert found["noise_floor"] == pytest.approx(0.95)  # between 0 and 1, at 95 % of the way
-    assert measured(run(2.0)).measured[0]["noise_floor"] is None
+    assert measures_of(measured(run(2.0)))["noise_floor"] is None
 
 
 def test_cost_per_gain_only_where_there_is_gain() -> None:
-    gained, lost = (measured(run(speed, cost_usd=3.0)).measured[0] for speed in (math.e, 0.5))
+    gained, lost = (measures_of(measured(run(speed, cost_usd=3.0))) for speed in (math.e, 0.5))
     assert gained["cost_per_log_gain"] == pytest.approx(3.0)
     assert lost["cost_per_log_gain"] is None
     assert lost["missing"]["cost_per_log_gain"] == "there is no gain to pay for"

@@ -1,4 +1,7 @@
-"""The words metric formulas are written in. Each looks at what it is given: plain numbers or column expressions."""
+"""The words metric formulas are written in. Each looks at what it is given: plain numbers or column expressions.
+
+`when`, `ratio`, `clip`, `log` and `exp` take numpy arrays too, in which NaN is missing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from steelyard.records import Missing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Value: TypeAlias = Any  # a number, a Missing or a column expression: the words decide at run time which it is
+Value: TypeAlias = Any  # a number, a Missing, a column expression or an array: the words decide at run time which it is
 
 INFINITY = math.inf
 
@@ -23,26 +26,33 @@ def missing(reason: str) -> Missing:
 
 
 _PLAIN = (float, int, Missing)
-_COLUMN_LIBRARIES = ("narwhals", "polars")
+_COLUMNS = {"narwhals": "Expr", "polars": "Expr", "numpy": "ndarray"}
 
 
 def library_of(*values: Value) -> Any | None:
-    """The library whose column expressions are among the values, None if they are plain.
+    """The library whose column expressions or arrays are among the values, None if they are plain.
 
     Narwhals, which every engine understands, or Polars itself, where expressions are used so often that translating
-    them counts. Both have the words used here under the same names. Neither is imported to find out. Any: a module.
+    them counts: both have the words used here under the same names. Or numpy. None is imported to find out. Any: a
+    module.
     """
     for value in values:
         if not isinstance(value, _PLAIN):
-            for name in _COLUMN_LIBRARIES:
+            for name, column in _COLUMNS.items():
                 library = sys.modules.get(name)
-                if library is not None and isinstance(value, library.Expr):
+                if library is not None and isinstance(value, getattr(library, column)):
                     return library
     return None
 
 
+def _has_arrays(library: Any) -> bool:  # Any: a module
+    return bool(library.__name__ == "numpy")
+
+
 def as_column(value: Value, library: Any) -> Value:  # Any: a module
-    """The value as something a column expression of the library can be combined with: Missing becomes null."""
+    """The value as something a column of the library can be combined with: Missing becomes null."""
+    if _has_arrays(library):
+        return math.nan if isinstance(value, Missing) else value
     if isinstance(value, Missing):
         return library.lit(None, dtype=library.Float64)
     return value if isinstance(value, library.Expr) else library.lit(value)
@@ -54,6 +64,8 @@ def when(condition: Value, then: Value, otherwise: Value) -> Value:
     On columns both branches are evaluated, so a division in one of them is written with `ratio`.
     """
     if library := library_of(condition):
+        if _has_arrays(library):
+            return library.where(condition, as_column(then, library), as_column(otherwise, library))
         chosen = library.when(condition).then(as_column(then, library)).otherwise(as_column(otherwise, library))
         return library.when(~condition.is_null()).then(chosen)
     if isinstance(condition, Missing):
@@ -102,8 +114,8 @@ def clip(value: Value, low: float, high: float) -> Value:
 
 
 def _apply(value: Value, scalar: Callable[[float], float], column: str) -> Value:
-    if library_of(value):
-        return getattr(value, column)()
+    if library := library_of(value):
+        return getattr(library, column)(value) if _has_arrays(library) else getattr(value, column)()
     return value if isinstance(value, Missing) else scalar(value)
 
 

@@ -5,8 +5,8 @@ A speedup is time before over time after, so above 1 is faster. nop is the uncha
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from math import exp, fsum, inf, log
+from collections.abc import Sequence
+from math import fsum, inf
 
 from steelyard.metrics._declare import Example, Required, metric
 from steelyard.metrics._words import Value, missing, ratio
@@ -20,12 +20,14 @@ _ORACLE = (4.0, 4.0, 1.0)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """The geometric mean of positive numbers, through logarithms added without loss.
+    """The geometric mean of positive numbers.
 
     >>> geometric_mean([2.0, 8.0])
     4.0
     """
-    return exp(fsum(log(value) for value in values) / len(values))
+    import numpy as np  # heavy: who lists the metrics does not wait for it
+
+    return float(np.exp(np.cumsum(np.log(values))[-1] / len(values)))
 
 
 def mean(values: Sequence[float]) -> float:
@@ -33,19 +35,17 @@ def mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _level_advantage(agent: Sequence[float], oracle: Sequence[float], groups: Sequence[Hashable]) -> Value:
-    """Mean over the groups of gmean(agent) - gmean(oracle)."""
+def _level_advantage(agent: Sequence[float], oracle: Sequence[float], groups: Sequence[str | int]) -> Value:
+    """Mean over the groups of gmean(agent) - gmean(oracle), taken as the difference of the two means."""
+    import numpy as np  # heavy: who lists the metrics does not wait for it
+
     if not agent:
         return missing(_NO_BENCHMARK)
-    members: dict[Hashable, list[int]] = {}
-    for index, group in enumerate(groups):
-        members.setdefault(group, []).append(index)
-    return mean(
-        [
-            geometric_mean([agent[index] for index in inside]) - geometric_mean([oracle[index] for index in inside])
-            for inside in members.values()
-        ]
-    )
+    numbers = {group: number for number, group in enumerate(sorted(set(groups)))}
+    group = np.array([numbers[name] for name in groups])
+    sizes = np.bincount(group)
+    mine, theirs = (np.exp(np.bincount(group, np.log(side)) / sizes).cumsum()[-1] for side in (agent, oracle))
+    return mine / len(sizes) - theirs / len(sizes)
 
 
 @metric(
@@ -173,7 +173,9 @@ def agent_advantage_level3(*, agent_speedups: Required, oracle_speedups: Require
 )
 def agent_advantage_level4(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
     """Advantage over the expert on all benchmarks together."""
-    return _level_advantage(agent_speedups, oracle_speedups, [()] * len(agent_speedups))
+    return (
+        geometric_mean(agent_speedups) - geometric_mean(oracle_speedups) if agent_speedups else missing(_NO_BENCHMARK)
+    )
 
 
 @metric(

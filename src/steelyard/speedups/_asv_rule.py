@@ -13,8 +13,7 @@ from math import comb
 import numpy as np
 from scipy import special
 
-from steelyard.speedups._benchmark_rows import ABSENT
-from steelyard.speedups._benchmark_table import BenchmarkTable
+from steelyard.speedups._benchmark_table import ABSENT, BenchmarkTable
 from steelyard.speedups._sides import Flags, Floats, Ints, Side
 
 EXACT_UP_TO = 20

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from steelyard.records import Finding
+from steelyard.records import Finding, Missing
 from steelyard.results import BenchmarkNode, SpeedupAttempt, SpeedupResult, SpeedupSummary
 from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable, table_of
 from steelyard.speedups._benchmark_tree import tree_of
 from steelyard.speedups._constants import SpeedupConstants
-from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of
+from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of, task_figures
 from steelyard.speedups._payload import payloads
 from steelyard.speedups._speedup_findings import coverage, dominant, findings_of
 from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
@@ -33,17 +33,15 @@ class Speedups:
     """What reading the files found."""
 
     @cached_property
-    def measured(self) -> dict[int, Fields]:
-        """Our figures of each attempt."""
+    def figures(self) -> list[dict[str, float | Missing]]:
+        """The declared figures of each attempt."""
         attempts = range(len(self.table.attempts))
-        return {index: measures(self.table, index, self.surety, self.options) for index in attempts}
+        return [task_figures(self.table, index, self.surety, self.options) for index in attempts]
 
     @cached_property
     def overall(self) -> dict[str, Fields]:
         """Our figures of each agent over its tasks, and whether it is on the front of cost and gain."""
-        figures = {
-            key: overall(self.table, at, self.measured, self.options) for key, at in by_agent(self.table).items()
-        }
+        figures = {key: overall(self.table, at, self.figures, self.options) for key, at in by_agent(self.table).items()}
         costs = {key: self._whole_cost(key) for key in figures}
         gains = {key: fields["mean_log_advantage"] for key, fields in figures.items()}
         on_front = fronts(costs, gains)
@@ -57,7 +55,7 @@ class Speedups:
 
     @cached_property
     def _summaries(self) -> dict[str, SpeedupSummary]:
-        return {key: summary(self.table, indexes) for key, indexes in by_agent(self.table).items()}
+        return {key: summary(self.table, indexes, self.figures) for key, indexes in by_agent(self.table).items()}
 
     @property
     def summaries(self) -> dict[str, Fields]:
@@ -67,7 +65,7 @@ class Speedups:
     @cached_property
     def findings(self) -> list[Finding]:
         """All findings, those of reading first."""
-        findings = [*self.earlier, *findings_of(self.table, self.surety, self.measured, self.options)]
+        findings = [*self.earlier, *findings_of(self.table, self.surety, self.figures, self.options)]
         for key, fields in self.overall.items():
             findings += dominant(fields["largest_share"], fields["tasks"], "task", self.options, key)
         return findings
@@ -85,12 +83,12 @@ class Speedups:
                 agent=attempt.agent,
                 payload=payload,
                 missing=reasons,
-                measures=self.measured[index],
+                measures=measures(self.table, index, self.figures[index]),
                 benchmarks={} if self.surety is None else benchmark_measures(self.table, index, self.surety),
                 tree=None if many else self.tree(index),
             )
             for index, (attempt, (payload, reasons)) in enumerate(
-                zip(self.table.attempts, payloads(self.table), strict=True)
+                zip(self.table.attempts, payloads(self.table, self.figures), strict=True)
             )
         )
         return SpeedupResult(

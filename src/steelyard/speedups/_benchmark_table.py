@@ -1,25 +1,25 @@
-"""Many attempts as one long table of benchmarks: speedups, validity, the failure rules, task speedup and advantages."""
+"""Many attempts as one long table of benchmarks: speedups, validity and the failure rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from steelyard import metrics
+from steelyard.metrics import Metric
 from steelyard.records import Missing, Snapshot, TestResults
-from steelyard.speedups._benchmark_rows import ABSENT, Rows, rows_of
 from steelyard.speedups._constants import AgentOnlyRule
 from steelyard.speedups._failures import broke_tests, snapshot_failed, succeeded
-from steelyard.speedups._levels import level_means, levels_of
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, pooled
 
 IMPLAUSIBLE = 1e50
 """A speedup this far from 1 is no measurement, and sums of such numbers would overflow."""
-PORTION = 40_000
-"""Rows that are worked on at a time."""
+ABSENT = -1
+"""The row of a benchmark that a side does not have."""
 NO_COST = Missing("no cost is given")
 NO_TRAJECTORY = Missing("no log is given")
 
@@ -79,7 +79,16 @@ class BenchmarkTable:
 
     attempts: tuple[Attempt, ...]
     pool: Pool
-    positions: Rows
+    starts: Ints
+    """First row of each attempt, and one past the last."""
+    local: Ints
+    """The row's position in its nop side."""
+    nop_row: Ints
+    """The row's place in the pool under nop."""
+    oracle_row: Ints
+    """Under oracle; -1 where it has none."""
+    agent_row: Ints
+    """Under the agent; -1 where it has none."""
     agent: Floats
     oracle: Floats
     """Speedups over nop as measured; NaN where there is none."""
@@ -87,39 +96,11 @@ class BenchmarkTable:
     """What enters the figures: valid ones, and by the profile's rule those that failed only under the agent."""
     effective: Floats
     """The agent's speedup after the failure rules; NaN where not counted."""
-    task_speedup: Floats
-    advantages: Floats
-    """One row for each attempt, one column for each level; NaN where nothing counts."""
-
-    @property
-    def starts(self) -> Ints:
-        """First row of each attempt, and one past the last."""
-        return self.positions.starts
 
     @cached_property
     def attempt(self) -> Ints:
         """Which attempt a row belongs to."""
-        return np.repeat(np.arange(len(self.attempts)), np.diff(self.starts))
-
-    @cached_property
-    def local(self) -> Ints:
-        """The row's position in its nop side."""
-        return self.positions.local.numbers(0, len(self.attempts))
-
-    @cached_property
-    def nop_row(self) -> Ints:
-        """The row's place in the pool under nop."""
-        return self.positions.nop.numbers(0, len(self.attempts))
-
-    @cached_property
-    def oracle_row(self) -> Ints:
-        """The row's place in the pool under oracle; -1 where it has none."""
-        return self.positions.oracle.numbers(0, len(self.attempts))
-
-    @cached_property
-    def agent_row(self) -> Ints:
-        """The row's place in the pool under the agent; -1 where it has none."""
-        return self.positions.agent.numbers(0, len(self.attempts))
+        return _attempt_of_rows(self.starts)
 
     @cached_property
     def valid(self) -> Flags:
@@ -141,55 +122,55 @@ class BenchmarkTable:
 
 
 def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule = "drop") -> BenchmarkTable:
-    """Everything the specification asks of these attempts, computed over many of them at once."""
-    pool = pooled(side for one_attempt in attempts for side in (one_attempt.nop, one_attempt.oracle, one_attempt.side))
-    positions = rows_of([(one_attempt.nop, one_attempt.oracle, one_attempt.side) for one_attempt in attempts], pool)
-    starts = positions.starts
-    size = int(starts[-1])
-    agent, oracle, effective = np.empty(size), np.empty(size), np.empty(size)
-    counted = np.empty(size, dtype=bool)
-    task_speedup, advantages = np.empty(len(attempts)), np.empty((len(attempts), 4))
-    for first, last in _portions(starts):
-        rows, some = slice(int(starts[first]), int(starts[last])), slice(first, last)
-        nop = positions.nop.numbers(first, last)
-        agent[rows] = _speedup(pool, nop, positions.agent.numbers(first, last))
-        oracle[rows] = _speedup(pool, nop, positions.oracle.numbers(first, last))
-        attempt = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
-        effective[rows], counted[rows] = _by_rules(
-            attempts[some], attempt, agent[rows], oracle[rows], agent_only_failures
-        )
-        task_speedup[some], advantages[some] = _figures(
-            attempts[some], starts[first : last + 1] - starts[first], effective[rows], oracle[rows], counted[rows]
-        )
+    """The benchmarks of these attempts with their speedups, computed over all of them at once."""
+    trios = [(attempt.nop, attempt.oracle, attempt.side) for attempt in attempts]
+    pool = pooled(side for trio in trios for side in trio)
+    measured = [np.flatnonzero(attempt.nop.measured) for attempt in attempts]
+    nop, oracle, agent = (
+        _joined([_pool_rows(trio[0], rows, trio[which], pool) for trio, rows in zip(trios, measured, strict=True)])
+        for which in range(3)
+    )
+    starts = np.cumsum([0, *map(len, measured)])
+    mine = _speedups(metrics.agent_speedup, "agent_median", pool, nop, agent)
+    theirs = _speedups(metrics.oracle_speedup, "oracle_median", pool, nop, oracle)
+    effective, counted = _by_rules(attempts, _attempt_of_rows(starts), mine, theirs, agent_only_failures)
     return BenchmarkTable(
         attempts=tuple(attempts),
         pool=pool,
-        positions=positions,
-        agent=agent,
-        oracle=oracle,
+        starts=starts,
+        local=_joined(measured),
+        nop_row=nop,
+        oracle_row=oracle,
+        agent_row=agent,
+        agent=mine,
+        oracle=theirs,
         counted=counted,
         effective=effective,
-        task_speedup=task_speedup,
-        advantages=advantages,
     )
 
 
-def _portions(starts: Ints) -> Iterator[tuple[int, int]]:
-    """First and last (exclusive) attempt of portions whose rows fit the cache: touching fresh memory costs most."""
-    attempts = len(starts) - 1
-    first = 0
-    while first < attempts:
-        last = int(np.searchsorted(starts, starts[first] + PORTION, side="right")) - 1
-        last = min(max(last, first + 1), attempts)
-        yield first, last
-        first = last
+def _attempt_of_rows(starts: Ints) -> Ints:
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def _speedup(pool: Pool, nop: Ints, other: Ints) -> Floats:
-    """median(nop) / median(other), or the stated speedup; NaN unless all of it is finite and above 0."""
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def _pool_rows(nop: Side, positions: Ints, side: Side, pool: Pool) -> Ints:
+    """The side's row in the pool for each benchmark that nop measured."""
+    start = pool.row(side)
+    if side.names == nop.names:
+        return positions + start
+    where = {name: start + index for index, name in enumerate(side.names)}
+    return np.array([where.get(nop.names[position], ABSENT) for position in positions.tolist()], dtype=np.int64)
+
+
+def _speedups(declared: Metric, changed: str, pool: Pool, nop: Ints, other: Ints) -> Floats:
+    """The declared speedup of each row, or the stated one; NaN unless all of it is finite and above 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         before, after = pool.medians[nop], pool.medians[other]
-        speedup = before / after
+        speedup: Floats = declared.function(**{"nop_median": before, changed: after})
         speedup[~((before > 0) & (after > 0))] = np.nan
         if pool.stated is not None:
             stated = pool.stated[other] / pool.stated[nop]
@@ -217,24 +198,3 @@ def _by_rules(
     if fallback.any():
         effective[fallback[attempt] & counted] = 1.0
     return effective, counted
-
-
-def _figures(
-    attempts: Sequence[Attempt], starts: Ints, effective: Floats, oracle: Floats, counted: Flags
-) -> tuple[Floats, Floats]:
-    """Task speedup and the advantage at each level, for every attempt."""
-    nops = {id(attempt.nop): attempt.nop for attempt in attempts}
-    order = dict(zip(nops, range(len(nops)), strict=True))
-    which = np.array([order[id(attempt.nop)] for attempt in attempts], dtype=np.int64)
-    levels = levels_of(list(nops.values()))
-    if not counted.all():
-        mine = level_means(levels, which, effective, counted=counted)
-        return mine[:, 3], mine - level_means(levels, which, oracle, counted=counted)
-    mine = level_means(levels, which, effective, counted=None)
-    pairs: dict[tuple[int, int], int] = {}
-    pair = np.array(
-        [pairs.setdefault((id(attempt.nop), id(attempt.oracle)), len(pairs)) for attempt in attempts], dtype=np.int64
-    )
-    first = np.unique(pair, return_index=True)[1]
-    once = np.concatenate([oracle[starts[index] : starts[index + 1]] for index in first.tolist()])
-    return mine[:, 3], mine - level_means(levels, which[first], once, counted=None)[pair]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
 
 from steelyard import metrics
+from steelyard.errors import UnknownName
+from steelyard.metrics import Metric, catalog
 from steelyard.records import Missing
+from steelyard.results import Payload
 from steelyard.speedups._asv_rule import asv_changes
-from steelyard.speedups._benchmark_rows import ABSENT
-from steelyard.speedups._benchmark_table import BenchmarkTable
+from steelyard.speedups._benchmark_table import ABSENT, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import nullable, without_missing
 from steelyard.speedups._sides import LEVELS, Flags, Floats, Ints, Side, pooled
@@ -50,83 +54,98 @@ def surety_of(table: BenchmarkTable, options: SpeedupConstants) -> Surety:
         return Surety(speedup, ratio, speedup.low > 0, speedup.high < 0, judged)
 
 
-def measures(
+def task_figures(
     table: BenchmarkTable, index: int, surety: Surety | None, options: SpeedupConstants
-) -> dict[str, Any]:  # Any: JSON values
-    """Our figures for one attempt; null with a reason under `missing` where one cannot be had."""
+) -> dict[str, float | Missing]:
+    """Every declared metric of a task for one attempt, plug-ins' among them, in the order of their declarations."""
+    known = _task_inputs(table, index, surety, options)
+    declared_here = catalog().at("task")
+    for declared in declared_here:
+        inputs = {name: _input(declared, spec.of or name, known) for name, spec in declared.inputs.items()}
+        constants = {name: getattr(options, name, default) for name, default in declared.constants.items()}
+        known[declared.name] = declared(**inputs, **constants)
+    return {declared.name: known[declared.name] for declared in sorted(declared_here, key=_place_of)}
+
+
+def _place_of(declared: Metric) -> tuple[bool, str, int]:
+    module = declared.function.__module__
+    return not module.startswith(metrics.__name__), module, declared.function.__code__.co_firstlineno
+
+
+def _input(declared: Metric, name: str, known: Mapping[str, Any]) -> Any:  # Any: numbers or lists of them
+    if name not in known:
+        raise UnknownName("input of a task's metric", name, known, where=declared.name)
+    return known[name]
+
+
+def _task_inputs(
+    table: BenchmarkTable, index: int, surety: Surety | None, options: SpeedupConstants
+) -> dict[str, Any]:  # Any: numbers, lists of them, and Missing
+    """What the metrics of a task may ask for, besides each other."""
     rows, attempt = table.rows(index), table.attempts[index]
-    counted = table.counted[rows]
-    mine, theirs = table.effective[rows][counted].tolist(), table.oracle[rows][counted].tolist()
-    pair = {"agent_speedups": mine, "oracle_speedups": theirs}
-    # A benchmark that the rule counts has a value already; the bounds ask what it could have been.
-    seen = counted & ~table.agent_only[rows]
-    unmatched = table.oracle[rows][table.agent_only[rows]].tolist()
-    bounds = {
-        "agent_speedups": table.effective[rows][seen].tolist(),
-        "oracle_speedups": table.oracle[rows][seen].tolist(),
-        "unmatched_oracle_speedups": [] if attempt.fallback else unmatched,
+    counted, agent_only = table.counted[rows], table.agent_only[rows]
+    effective, oracle = table.effective[rows], table.oracle[rows]
+    seen = counted & ~agent_only
+    lows, highs = _ends(table, rows, surety, options)
+    return {
+        "agent_speedups": effective[counted].tolist(),
+        "oracle_speedups": oracle[counted].tolist(),
+        **{name: list(compress(numbers, counted.tolist())) for name, numbers in attempt.nop.groups.items()},
+        "measured_agent_speedups": effective[seen].tolist(),
+        "measured_oracle_speedups": oracle[seen].tolist(),
+        "unmatched_oracle_speedups": [] if attempt.fallback else oracle[agent_only].tolist(),
+        "log_speedup_lows": lows,
+        "log_speedup_highs": highs,
+        "task_cost": attempt.cost_usd,
+        "repeat_log_ratios": _repeat_log_ratios(attempt.nop, attempt.nop_again),
+        "items": metrics.advantage.function(agent_speedup=effective, oracle_speedup=oracle)[counted].tolist(),
     }
-    lows, highs = _ends(surety, rows, table.valid[rows])
-    figures: dict[str, Any] = {
+
+
+def measures(
+    table: BenchmarkTable, index: int, figures: Mapping[str, float | Missing]
+) -> dict[str, Any]:  # Any: JSON values
+    """What stands beside the payload for one attempt; null with a reason under `missing` where one cannot be had."""
+    attempt, rows = table.attempts[index], table.rows(index)
+    ours = {name: value for name, value in figures.items() if name not in Payload.__struct_fields__}
+    values, reasons = without_missing(ours)
+    by_level = [figures[f"agent_advantage_level{number}"] for number in range(1, 5)]
+    return {
         "num_agent_only_failures": int(np.count_nonzero(table.agent_only[rows])),
-        "log_advantage": metrics.log_advantage(**pair),
-        "speedup_ratio_gmean": metrics.speedup_ratio_gmean(**pair),
-        "speedup_ratio_hmean": metrics.speedup_ratio_hmean(**pair),
-        "harmonic_speedup": metrics.harmonic_speedup(agent_speedups=mine),
-        "worst_speedup": metrics.worst_speedup(agent_speedups=mine),
-        "significant_regressions": _significant(table, rows, surety, highs, options),
-        "minimum_significant_gain": metrics.minimum_significant_gain(log_speedup_lows=lows),
-        "log_advantage_low": metrics.log_advantage_low(**bounds),
-        "log_advantage_high": metrics.log_advantage_high(**bounds),
-        "cost_per_log_gain": _cost_per_gain(attempt.cost_usd, float(table.task_speedup[index])),
-        "noise_floor": noise_floor_of(attempt.nop, attempt.nop_again, options),
-        "largest_share": metrics.largest_share(items=[a - o for a, o in zip(mine, theirs, strict=True)]),
+        **values,
+        "advantage_by_level": without_missing(dict(zip(LEVELS, by_level, strict=True)))[0],
+        "cost_origin": attempt.cost_origin,
+        "trajectory_origin": attempt.trajectory_origin,
+        "missing": reasons,
     }
-    values, reasons = without_missing(figures)
-    levels = dict(zip(LEVELS, nullable(table.advantages[index]), strict=True))
-    return (
-        values
-        | {"advantage_by_level": levels}
-        | {"cost_origin": attempt.cost_origin, "trajectory_origin": attempt.trajectory_origin, "missing": reasons}
-    )
 
 
-def _ends(surety: Surety | None, rows: slice, valid: Flags) -> tuple[list[float], list[float]]:
+def _ends(
+    table: BenchmarkTable, rows: slice, surety: Surety | None, options: SpeedupConstants
+) -> tuple[list[float], list[float]]:
+    """Lower and upper ends of the intervals of the log speedup, as far as there are any."""
     if surety is None:
         return [], []
-    known = valid & np.isfinite(surety.speedup.low[rows])
-    return surety.speedup.low[rows][known].tolist(), surety.speedup.high[rows][known].tolist()
+    valid, low, high = table.valid[rows], surety.speedup.low[rows], surety.speedup.high[rows]
+    known = valid & np.isfinite(low)
+    if options.verdict == "asv":
+        # Metrics ask for the upper end; asv's rule has no interval, only whether there is a change.
+        return low[known].tolist(), np.where(surety.slower[rows], -1.0, 1.0)[valid].tolist()
+    return low[known].tolist(), high[known].tolist()
 
 
-def _significant(
-    table: BenchmarkTable, rows: slice, surety: Surety | None, highs: list[float], options: SpeedupConstants
-) -> float | Missing:
-    if surety is not None and options.verdict == "asv":
-        # The metric asks for the upper end; asv's rule has no interval, only whether there is a change.
-        highs = np.where(surety.slower[rows], -1.0, 1.0)[table.valid[rows]].tolist()
-    return metrics.significant_regressions(log_speedup_highs=highs)
-
-
-def _cost_per_gain(cost: float | Missing, speedup: float) -> float | Missing:
-    if isinstance(cost, Missing):
-        return cost
-    return metrics.cost_per_log_gain(task_cost=cost, task_speedup=speedup if np.isfinite(speedup) else None)
-
-
-def noise_floor_of(nop: Side, again: Side | None, options: SpeedupConstants) -> float | Missing:
-    """The noise floor from two measurements of the unchanged code; missing when it was measured once."""
+def _repeat_log_ratios(nop: Side, again: Side | None) -> list[float]:
+    """ln(nop / nop again) of each benchmark that was measured twice."""
     if again is None:
-        return Missing("the unchanged code was not measured twice")
-    medians = [_medians(side) for side in (nop, again)]
-    shared = sorted(medians[0].keys() & medians[1].keys())
-    gaps = [metrics.log_speedup(nop_median=medians[0][name], agent_median=medians[1][name]) for name in shared]
-    known = [gap for gap in gaps if not isinstance(gap, Missing)]
-    return metrics.noise_floor(repeat_log_ratios=known, noise_quantile=options.noise_quantile)
+        return []
+    first, second = _medians(nop), _medians(again)
+    return [math.log(first[name]) - math.log(second[name]) for name in sorted(first.keys() & second.keys())]
 
 
 def _medians(side: Side) -> Mapping[str, float]:
     medians: Floats = pooled([side]).medians
-    return {name: value for name, value in zip(side.names, medians.tolist(), strict=True) if np.isfinite(value)}
+    usable = np.isfinite(medians) & (medians > 0)
+    return dict(compress(zip(side.names, medians.tolist(), strict=True), usable.tolist()))
 
 
 def benchmark_measures(
@@ -135,15 +154,16 @@ def benchmark_measures(
     """For each benchmark of one attempt: statuses, intervals and verdict."""
     attempt, rows = table.attempts[index], table.rows(index)
     with np.errstate(invalid="ignore"):
-        logs = np.log(table.agent[rows]), np.log(table.agent[rows]) - np.log(table.oracle[rows])
+        log_speedup = metrics.log_speedup.function(agent_speedup=table.agent[rows])
+        log_ratio = log_speedup - np.log(table.oracle[rows])
     ends = (surety.speedup.low, surety.speedup.high, surety.ratio.low, surety.ratio.high)
     columns: dict[str, list[Any]] = {
         "agent_status": _statuses(attempt.side, table, table.agent_row[rows]),
         "oracle_status": _statuses(attempt.oracle, table, table.oracle_row[rows]),
-        "log_speedup": nullable(logs[0]),
+        "log_speedup": nullable(log_speedup),
         "log_speedup_low": nullable(ends[0][rows]),
         "log_speedup_high": nullable(ends[1][rows]),
-        "log_ratio": nullable(logs[1]),
+        "log_ratio": nullable(log_ratio),
         "log_ratio_low": nullable(ends[2][rows]),
         "log_ratio_high": nullable(ends[3][rows]),
         "verdict": [surety.verdict(row) for row in range(rows.start, rows.stop)],

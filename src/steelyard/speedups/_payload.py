@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from steelyard import metrics
 from steelyard.records import Missing, Snapshot, TestResults
 from steelyard.results import BenchmarkSpeedup, Payload
 from steelyard.speedups._benchmark_table import BenchmarkTable
@@ -16,28 +17,23 @@ from steelyard.speedups._sides import Floats
 
 Fields = dict[str, Any]  # Any: JSON values, and Missing until it is taken out
 
-NO_VALID = Missing("no benchmark is valid under nop, oracle and agent")
 NO_SNAPSHOT = Missing("no snapshot is given")
 
 
-def payloads(table: BenchmarkTable) -> Iterator[tuple[Payload, dict[str, str]]]:
+def payloads(
+    table: BenchmarkTable, figures: Sequence[Mapping[str, float | Missing]]
+) -> Iterator[tuple[Payload, dict[str, str]]]:
     """The payload of each attempt in turn, and the reasons for what is missing in it."""
-    advantages, task_speedups = table.advantages.tolist(), table.task_speedup.tolist()
+    declared = [name for name in Payload.__struct_fields__ if figures and name in figures[0]]
     sizes = np.diff(table.starts).tolist()
     for index, (attempt, speedups) in enumerate(zip(table.attempts, _per_benchmark(table), strict=True)):
-        levels = [_known(value) for value in advantages[index]]
         fields, reasons = without_missing(
             {
                 "pytest_summary": _pytest_summary(attempt.tests) or NO_TESTS,
                 "snapshot_summary": _snapshot_summary(attempt.snapshot) or NO_SNAPSHOT,
                 "pytest_failed": attempt.pytest_failed,
                 "success": attempt.success,
-                "agent_advantage": levels[3],
-                "agent_advantage_level1": levels[0],
-                "agent_advantage_level2": levels[1],
-                "agent_advantage_level3": levels[2],
-                "agent_advantage_level4": levels[3],
-                "task_speedup": _known(task_speedups[index]),
+                **{name: figures[index][name] for name in declared},
                 "task_cost_usd": attempt.cost_usd,
                 "trajectory_length": attempt.trajectory_length,
             }
@@ -59,32 +55,14 @@ def without_missing(fields: Fields) -> tuple[Fields, dict[str, str]]:
     return fields | dict.fromkeys(reasons), reasons
 
 
-def _known(value: float) -> float | Missing:
-    return value if math.isfinite(value) else NO_VALID
-
-
 def _per_benchmark(table: BenchmarkTable) -> Iterator[dict[str, BenchmarkSpeedup]]:
     """For each attempt its speedups by benchmark."""
-    everything = bool(table.counted.all())
-    as_list = _as_list if everything else nullable
-    shared: tuple[int, int] | None = None
-    names: tuple[str, ...] = ()
-    oracle: list[float | None] = []
     for index, attempt in enumerate(table.attempts):
         rows = table.rows(index)
-        if shared != (id(attempt.nop), id(attempt.oracle)):  # agents of one task share names and the expert's numbers
-            shared = (id(attempt.nop), id(attempt.oracle))
-            names, oracle = attempt.nop.measured_names, as_list(table.oracle[rows])
-        shown = table.effective[rows]
-        if not everything:
-            shown = np.where(table.counted[rows], shown, table.agent[rows])
-        columns = (as_list(shown), oracle, as_list(shown - table.oracle[rows]))
-        yield dict(zip(names, map(BenchmarkSpeedup, *columns), strict=True))
-
-
-def _as_list(values: Floats) -> list[Any]:  # Any: floats
-    listed: list[Any] = values.tolist()
-    return listed
+        oracle = table.oracle[rows]
+        agent = np.where(table.counted[rows], table.effective[rows], table.agent[rows])
+        columns = (agent, oracle, metrics.advantage.function(agent_speedup=agent, oracle_speedup=oracle))
+        yield dict(zip(attempt.nop.measured_names, map(BenchmarkSpeedup, *map(nullable, columns)), strict=True))
 
 
 def nullable(values: Floats) -> list[Any]:  # Any: a float, or None for NaN

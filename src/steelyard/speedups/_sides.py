@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
+from itertools import accumulate, compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.records import SECONDS, BenchmarkPlace, Timing, TimingStatus
-from steelyard.speedups._row_medians import medians_of_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-PORTION = 50_000
-"""Samples that are worked on at a time."""
 
 LEVELS = ("module", "class", "function", "overall")
 """The levels from the coarsest up to all benchmarks together; as level 1 to 4 in the specification's order."""
@@ -61,10 +57,18 @@ class Side:
         """The names of those."""
         return self.names if self.measured.all() else tuple(compress(self.names, self.measured.tolist()))
 
-    @property
-    def measured_places(self) -> tuple[BenchmarkPlace, ...]:
-        """Their places."""
-        return self.places if self.measured.all() else tuple(compress(self.places, self.measured.tolist()))
+    @cached_property
+    def groups(self) -> dict[str, list[int]]:
+        """For each of those the number of its module, its class and its function."""
+        places = list(compress(self.places, self.measured.tolist()))
+        depths = {"modules": 1, "classes": 2, "functions": 3}
+        return {name: _numbered(place[:depth] for place in places) for name, depth in depths.items()}
+
+
+def _numbered(names: Iterable[tuple[str | None, ...]]) -> list[int]:
+    """Each name as a number, in the order in which they first come."""
+    numbers: dict[tuple[str | None, ...], int] = {}
+    return [numbers.setdefault(name, len(numbers)) for name in names]
 
 
 def side_of(timings: Iterable[Timing]) -> Side:
@@ -115,6 +119,12 @@ class Pool:
     sides: tuple[Side, ...]
     starts: dict[int, int]
     """First row of each side, by the side's identity."""
+    counts: Ints
+    """How many samples each row has."""
+    offsets: Ints
+    """Where each row's samples begin in `values`, and one past the last."""
+    values: Floats
+    """All samples, sorted within each row."""
     medians: Floats
     """Median of the samples, else the one the tool stated; NaN where there is neither."""
     stated: Floats | None
@@ -124,85 +134,31 @@ class Pool:
         """The side's first row."""
         return self.starts[id(side)]
 
-    @cached_property
-    def counts(self) -> Ints:
-        """How many samples each row has."""
-        return np.concatenate([np.empty(0, dtype=np.int64), *[side.counts for side in self.sides]])
-
-    @cached_property
-    def offsets(self) -> Ints:
-        """Where each row's samples begin in `values`, and one past the last."""
-        return _offsets(self.counts)
-
-    @cached_property
-    def values(self) -> Floats:
-        """All samples, sorted within each row. Made when intervals ask for it: medians do not need it."""
-        return np.concatenate([np.empty(0), *[_sorted_samples(part) for part in _parts(self.sides)]])
-
 
 def pooled(sides: Iterable[Side]) -> Pool:
     """All distinct sides in one pool, with the median of every row."""
     distinct = tuple({id(side): side for side in sides}.values())
-    starts: dict[int, int] = {}
-    row = 0
-    for side in distinct:
-        starts[id(side)] = row
-        row += len(side.names)
-    medians = [_medians(part) for part in _parts(distinct)]
-    stated = None
-    if any(side.stated is not None for side in distinct):
-        parts = [np.full(len(side.names), np.nan) if side.stated is None else side.stated for side in distinct]
-        stated = np.concatenate(parts)
-    return Pool(sides=distinct, starts=starts, medians=np.concatenate([np.empty(0), *medians]), stated=stated)
-
-
-def _parts(sides: Sequence[Side]) -> Iterator[list[Side]]:
-    """The sides in portions small enough to stay in the cache: fresh memory costs more than sorting."""
-    part: list[Side] = []
-    value_count = 0
-    for side in sides:
-        part.append(side)
-        value_count += len(side.values)
-        if value_count >= PORTION:
-            yield part
-            part, value_count = [], 0
-    if part:
-        yield part
-
-
-def _medians(sides: Sequence[Side]) -> Floats:
-    """The median of each row of these sides: of its samples, else the one the tool stated."""
-    counts = np.concatenate([side.counts for side in sides])
-    values = np.concatenate([side.values for side in sides])
-    if counts.size and counts[0] > 0 and (counts == counts[0]).all():
-        return medians_of_rows(values.reshape(len(counts), -1))
-    medians = np.concatenate([side.medians for side in sides])
-    for _, rows, block in blocks(values, _offsets(counts), counts):
-        medians[rows] = medians_of_rows(block)
-    return medians
-
-
-def _sorted_samples(sides: Sequence[Side]) -> Floats:
-    """The samples of these sides, sorted within each row."""
-    counts = np.concatenate([side.counts for side in sides])
-    values = np.concatenate([side.values for side in sides])
-    offsets = _offsets(counts)
+    lengths = [len(side.names) for side in distinct]
+    counts = np.concatenate([np.empty(0, dtype=np.int64), *(side.counts for side in distinct)])
+    values = np.concatenate([np.empty(0), *(side.values for side in distinct)])
+    medians = np.concatenate([np.empty(0), *(side.medians for side in distinct)])
+    offsets = np.concatenate(([0], np.cumsum(counts)))
     for size, rows, block in blocks(values, offsets, counts):
         block.sort(axis=1)
-        if not isinstance(rows, slice):  # a slice is a view: sorting it has sorted the values themselves
-            values[offsets[rows][:, None] + np.arange(size)] = block
-    return values
+        values[offsets[rows][:, None] + np.arange(size)] = block
+        with np.errstate(over="ignore"):  # a median past all numbers is infinite, hence not valid
+            medians[rows] = (block[:, (size - 1) // 2] + block[:, size // 2]) / 2
+    stated = None
+    if any(side.stated is not None for side in distinct):
+        stated = np.concatenate(
+            [np.full(len(side.names), np.nan) if side.stated is None else side.stated for side in distinct]
+        )
+    starts = {id(side): start for side, start in zip(distinct, accumulate(lengths, initial=0), strict=False)}
+    return Pool(distinct, starts, counts, offsets, values, medians, stated)
 
 
-def _offsets(counts: Ints) -> Ints:
-    return np.concatenate(([0], np.cumsum(counts)))
-
-
-def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, Ints | slice, Floats]]:
-    """Rows of equal length as matrices: sample count, rows, samples. One view, not a copy, when all counts agree."""
-    if counts.size and counts[0] > 0 and (counts == counts[0]).all():
-        yield int(counts[0]), slice(None), values.reshape(-1, int(counts[0]))
-        return
+def blocks(values: Floats, offsets: Ints, counts: Ints) -> Iterator[tuple[int, Ints, Floats]]:
+    """Rows of equal length as matrices: sample count, rows, samples."""
     for size in np.unique(counts[counts > 0]).tolist():
         rows = np.flatnonzero(counts == size)
         yield size, rows, values[offsets[rows][:, None] + np.arange(size)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,11 @@ SHOWN = 5
 
 
 def findings_of(
-    table: BenchmarkTable, surety: Surety | None, measured: Mapping[int, dict[str, Any]], options: SpeedupConstants
-) -> list[Finding]:  # Any: JSON values
+    table: BenchmarkTable,
+    surety: Surety | None,
+    figures: Sequence[Mapping[str, float | Missing]],
+    options: SpeedupConstants,
+) -> list[Finding]:
     """All findings, attempt by attempt, then over tasks."""
     findings: list[Finding] = []
     for index, attempt in enumerate(table.attempts):
@@ -29,7 +31,7 @@ def findings_of(
         findings += _of_sides(attempt, where)
         if surety is not None:
             findings += _noisy(table, index, surety, options, where)
-        share = measured[index]["largest_share"]
+        share = figures[index]["largest_share"]
         rows = table.rows(index)
         findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
     findings += duplicates(table.attempts)
@@ -112,9 +114,12 @@ def _noisy(
         yield Finding(code="too_noisy", message=message, where=where)
 
 
-def dominant(share: float | None, size: int, what: str, options: SpeedupConstants, where: str) -> Iterator[Finding]:
+def dominant(
+    share: float | Missing | None, size: int, what: str, options: SpeedupConstants, where: str
+) -> Iterator[Finding]:
     """A finding when one item gives too much of a mean; with few items one always does."""
-    if share is not None and share > options.largest_share_limit and size * options.largest_share_limit > 1:
+    limit = options.largest_share_limit
+    if share is not None and not isinstance(share, Missing) and share > limit and size * limit > 1:
         message = f"one {what} of {size} gives {share:.0%} of the mean advantage"
         yield Finding(code="dominant_item", message=message, where=where)
 

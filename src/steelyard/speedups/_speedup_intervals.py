@@ -17,8 +17,7 @@ from functools import cache
 import numpy as np
 from scipy import special
 
-from steelyard.speedups._benchmark_rows import ABSENT
-from steelyard.speedups._benchmark_table import BenchmarkTable
+from steelyard.speedups._benchmark_table import ABSENT, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, blocks
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
-
-import numpy as np
 
 from steelyard import metrics
 from steelyard.metrics import mean
@@ -19,9 +17,11 @@ from steelyard.speedups._payload import without_missing
 from steelyard.statistics import Interval, bootstrap_mean, clustered, pass_at_k
 
 Fields = dict[str, Any]  # Any: JSON values
+Figures = Mapping[str, float | Missing]
 
 _NOTHING = Missing("no task has a valid benchmark")
 
+_ADVANTAGES = ("agent_advantage", *(f"agent_advantage_level{level}" for level in range(1, 5)))
 TASKS_TO_DRAW_FROM = 100
 """From so many tasks on, intervals from drawn tasks cover what they promise (docs/statistics.md)."""
 
@@ -37,12 +37,12 @@ def by_agent(table: BenchmarkTable) -> dict[str, list[int]]:
     return indexes_by_agent
 
 
-def summary(table: BenchmarkTable, indexes: Sequence[int]) -> SpeedupSummary:
+def summary(table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures]) -> SpeedupSummary:
     """The specification's run-level fields of one agent. Every task counts once, however often it was attempted."""
     attempts = [table.attempts[index] for index in indexes]
     at_tasks = _Tasks(attempts)
-    speedups = at_tasks.means(_finite(table.task_speedup[index] for index in indexes))
-    levels = [at_tasks.means(_finite(table.advantages[index, level] for index in indexes)) for level in range(4)]
+    speedups = at_tasks.means(figures[index]["task_speedup"] for index in indexes)
+    advantages = {name: at_tasks.means(figures[index][name] for index in indexes) for name in _ADVANTAGES}
     costs = at_tasks.whole_means(attempt.cost_usd for attempt in attempts)
     successes = at_tasks.means(attempt.success for attempt in attempts)
     lengths = at_tasks.means(attempt.trajectory_length for attempt in attempts)
@@ -55,10 +55,11 @@ def summary(table: BenchmarkTable, indexes: Sequence[int]) -> SpeedupSummary:
             "mean_success_rate": metrics.mean_success_rate(successes=successes),
             "num_benchmarks": measured,
             "num_valid_benchmarks": valid,
-            "agent_advantage": _mean(levels[3]),
-            **{f"agent_advantage_level{level + 1}": _mean(values) for level, values in enumerate(levels)},
+            **{name: _mean(values) for name, values in advantages.items()},
             "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
-            "cost_weighted_advantage": _cost_weighted(levels[3], costs, [attempt.cost_usd for attempt in attempts]),
+            "cost_weighted_advantage": _cost_weighted(
+                advantages["agent_advantage"], costs, [attempt.cost_usd for attempt in attempts]
+            ),
             "mean_trajectory_length": metrics.mean_trajectory_length(lengths=lengths),
             "accuracy": metrics.accuracy(successes=solved),
             "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
@@ -66,11 +67,10 @@ def summary(table: BenchmarkTable, indexes: Sequence[int]) -> SpeedupSummary:
         }
     )
     tasks = len(at_tasks.rows)
-    used = {"mean_speedup": speedups, "mean_success_rate": successes, "agent_advantage": levels[3]}
-    used |= {f"agent_advantage_level{level + 1}": values for level, values in enumerate(levels)}
+    used = {"mean_speedup": speedups, "mean_success_rate": successes, **advantages}
     used |= {"mean_cost_per_task": costs, "mean_trajectory_length": lengths, "accuracy": solved}
     counts: Fields = {name: n_of(len(values), tasks) for name, values in used.items()}
-    counts["cost_weighted_advantage"] = n_of(min(len(levels[3]), len(costs)), tasks)
+    counts["cost_weighted_advantage"] = n_of(min(len(advantages["agent_advantage"]), len(costs)), tasks)
     counts["pass@k"] = passed.counts()
     counts["total_cost"] = n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts))
     return SpeedupSummary(fields, missing, counts)
@@ -176,7 +176,12 @@ class Passes:
         return {k: n_of(self.used[k], self.tasks) for k in (self.beyond if beyond else self.estimates)}
 
 
-def passes(attempts: Sequence[Attempt], verdicts: Sequence[bool | Missing]) -> Passes:
+def passes(
+    attempts: Sequence[Attempt],
+    verdicts: Sequence[bool | Missing],
+    *,
+    over_tasks: Callable[[list[float]], float] = mean,
+) -> Passes:
     """pass@k of each k that some task allows."""
     rows = _Tasks(attempts).rows
     known = [_known(verdicts[position] for position in inside) for inside in rows]
@@ -189,29 +194,28 @@ def passes(attempts: Sequence[Attempt], verdicts: Sequence[bool | Missing]) -> P
             for task_verdicts in known
             if (chance := pass_at_k(len(task_verdicts), sum(task_verdicts), k)) is not None
         ]
-        estimates[str(k)], used[str(k)] = mean(chances), len(chances)
+        estimates[str(k)], used[str(k)] = over_tasks(chances), len(chances)
     inside = {k: value for k, value in estimates.items() if int(k) <= smallest}
     beyond = {k: value for k, value in estimates.items() if int(k) > smallest}
     return Passes(inside, beyond, used, len(rows))
 
 
 def overall(
-    table: BenchmarkTable, indexes: Sequence[int], measured: Mapping[int, Fields], options: SpeedupConstants
+    table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], options: SpeedupConstants
 ) -> Fields:
     """Our figures of one agent over its tasks."""
     attempts = [table.attempts[index] for index in indexes]
     at_tasks = _Tasks(attempts)
-    logs = [measured[index]["log_advantage"] for index in indexes]
-    means = at_tasks.means(Missing("nothing valid") if value is None else value for value in logs)
+    means = at_tasks.means(figures[index]["log_advantage"] for index in indexes)
     interval = _over_tasks(means, options)
-    advantages = at_tasks.means(_finite(table.advantages[index, 3] for index in indexes))
+    advantages = at_tasks.means(figures[index]["agent_advantage"] for index in indexes)
     fields, reasons = without_missing(
         {
             "mean_log_advantage": metrics.mean_log_advantage(log_advantages=means),
             "largest_share": metrics.largest_share(items=advantages),
         }
     )
-    curves, counts = _curves(table, indexes, measured, options)
+    curves, counts = _curves(table, indexes, figures, options)
     counts |= {"mean_log_advantage": n_of(len(means), len(at_tasks.rows))}
     passed = passes(attempts, [attempt.success for attempt in attempts])
     counts |= {"pass@k_beyond": passed.counts(beyond=True)}
@@ -234,25 +238,32 @@ def _over_tasks(means: Sequence[float], options: SpeedupConstants) -> Interval:
 
 
 def _curves(
-    table: BenchmarkTable, indexes: Sequence[int], measured: Mapping[int, Fields], options: SpeedupConstants
+    table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], options: SpeedupConstants
 ) -> tuple[Fields, Fields]:
     """fast_p, opt_p and opt@k, and their counts. An attempt whose success is unknown is left out of them."""
-    judged = [index for index in indexes if not isinstance(table.attempts[index].success, Missing)]
-    inputs: dict[str, list[Any]] = {
-        # Nothing valid is not fast: such an attempt stays in the denominator with a speedup of 0.
-        "speedups": [float(np.nan_to_num(table.task_speedup[index])) for index in judged],
-        "successes": [table.attempts[index].success for index in judged],
-    }
-    ratios = [measured[index]["speedup_ratio_hmean"] or 0.0 for index in judged]
+    attempts = [table.attempts[index] for index in indexes]
+    # Nothing valid is not fast: such an attempt stays in the denominator with a speedup of 0.
+    reached = [
+        {
+            "speedups": _or_zero(figures[index]["task_speedup"]),
+            "ratios": _or_zero(figures[index]["speedup_ratio_hmean"]),
+            "successes": attempt.success,
+        }
+        for index, attempt in zip(indexes, attempts, strict=True)
+    ]
+    judged = [inputs for inputs in reached if not isinstance(inputs["successes"], Missing)]
+    listed = {name: [inputs[name] for inputs in judged] for name in ("speedups", "ratios", "successes")}
+    fast_inputs = {name: listed[name] for name in ("speedups", "successes")}
     gate = {"opt_min_speedup": options.opt_min_speedup}
-    fast = {str(p): metrics.fast_p(**inputs, fast_p_at=p) for p in options.fast_p_points}
-    opt = {str(p): metrics.opt_p(**inputs, ratios=ratios, opt_p_at=p, **gate) for p in options.opt_p_points}
-    optimal = {
-        index: bool(success) and speedup >= options.opt_min_speedup and ratio > options.opt_p_at
-        for index, speedup, success, ratio in zip(judged, inputs["speedups"], inputs["successes"], ratios, strict=True)
-    }
-    unknown = Missing("success is not known")
-    chances = passes([table.attempts[index] for index in indexes], [optimal.get(index, unknown) for index in indexes])
+    fast = {str(p): metrics.fast_p(**fast_inputs, fast_p_at=p) for p in options.fast_p_points}
+    opt = {str(p): metrics.opt_p(**listed, opt_p_at=p, **gate) for p in options.opt_p_points}
+    optimal = [
+        success
+        if isinstance(success := inputs["successes"], Missing)
+        else metrics.opt_p(**{name: [value] for name, value in inputs.items()}, opt_p_at=options.opt_p_at, **gate) == 1
+        for inputs in reached
+    ]
+    chances = passes(attempts, optimal, over_tasks=lambda chances: metrics.opt_at_k.function(chances=chances))
     curves = {
         "fast_p": without_missing(fast)[0],
         "opt_p": without_missing(opt)[0],
@@ -260,6 +271,10 @@ def _curves(
     }
     counted = n_of(len(judged), len(indexes))
     return curves, {"fast_p": counted, "opt_p": counted, "opt@k": chances.counts()}
+
+
+def _or_zero(value: float | Missing) -> float:
+    return 0.0 if isinstance(value, Missing) else value
 
 
 def fronts(costs: Mapping[str, float | None], gains: Mapping[str, float | None]) -> dict[str, bool | None]:
@@ -273,11 +288,6 @@ def fronts(costs: Mapping[str, float | None], gains: Mapping[str, float | None])
         )
         on_front[key] = verdict == 1.0
     return on_front
-
-
-def _finite(values: Iterable[np.float64]) -> Iterator[float | Missing]:
-    for value in values:
-        yield float(value) if np.isfinite(value) else _NOTHING
 
 
 def _known(values: Any) -> list[Any]:  # Any: an iterable of numbers, flags and Missing
