@@ -19,6 +19,7 @@ from steelyard.profiles import load_profile, shipped_profiles
 from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
 from steelyard.reports import measurement_tables
+from steelyard.statistics import STATISTICS
 from steelyard.workflow import measure
 
 HERE = Path(__file__).parent
@@ -44,7 +45,17 @@ def metrics_page() -> str:
             meaning = " ".join(one.doc.split())
             row = (f"`{one.name}`", one.level, one.unit, one.better, _range(one), one.formula, meaning)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_statistics()]) + "\n"
+
+
+def _statistics() -> list[str]:
+    lines = ["", "## Statistics of a group", "", "Taken of every per-run metric in each group. A group metric may name"]
+    lines += ["those that reduce: `Mean`, `Sum`, or `Annotated[Any, Input(reduce=...)]`.", ""]
+    lines += ["| statistic | shown by `measure` | reduces | meaning |", "|---|---|---|---|"]
+    for statistic in STATISTICS.values():
+        marks = ("yes" if mark else "no" for mark in (statistic.shown, statistic.reduces))
+        lines.append(f"| `{statistic.name}` | {' | '.join(marks)} | {statistic.meaning} |")
+    return lines
 
 
 def _range(one: Metric) -> str:

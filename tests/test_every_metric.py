@@ -23,7 +23,7 @@ from metric_laws import (
 from steelyard.errors import UsageError
 from steelyard.metrics import Example, Input, Metric, Optional, Required, Value, catalog, metric
 from steelyard.records import Missing, encode_run, run_facts, sum_in_order
-from steelyard.results import GroupValue, Statistics
+from steelyard.results import GroupValue
 from strategies import run_lists, runs
 
 DOCS = Path(__file__).parent.parent / "docs" / "metrics.md"
@@ -97,7 +97,7 @@ def numbers_of(result: Any) -> dict[Any, list[float | None]]:
             if isinstance(value, GroupValue):
                 found[key] = [value.value]
             else:
-                found[key] = [getattr(value, field) for field in Statistics.__dataclass_fields__ if field != "reason"]
+                found[key] = list(value.values.values())
     return found
 
 

@@ -286,7 +286,7 @@ def test_a_median_is_halfway_however_small_or_large_the_values(values):
     found = auto_medians(values, np.zeros(len(values), dtype=np.int64), np.arange(len(values)), size=1)[0].estimate
     assert found == exact == median_exact(values).estimate
     codes = np.zeros(len(values), np.uint32)
-    assert grouped_statistics(np.array(values), Grouping.of(codes, 1), ddof=0).median[0] == exact
+    assert grouped_statistics(np.array(values), Grouping.of(codes, 1), ddof=0)["median"][0] == exact
 
 
 def test_a_ratio_of_what_may_be_negative_has_no_limit_where_the_denominator_may_be_0() -> None:

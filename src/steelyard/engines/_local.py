@@ -77,12 +77,12 @@ class LocalEngine:
         `reduced` holds their statistics over all runs, which are the answer where the same runs have them all.
         """
         over_all = [statistics for name in names if not isinstance(statistics := reduced[name], Missing)]
-        if len(over_all) < len(names) or not any(statistics.missing.any() for statistics in over_all):
+        if len(over_all) < len(names) or not any(statistics["missing"].any() for statistics in over_all):
             return reduced
         columns = {name: values for name, values in self.values(names).items() if not isinstance(values, Missing)}
         complete = complete_cases(columns)
         counts = np.bincount(grouping.codes[complete], minlength=grouping.groups)
-        if all(np.array_equal(statistics.count, counts) for statistics in over_all):
+        if all(np.array_equal(statistics["count"], counts) for statistics in over_all):
             return reduced
         return self._reduced({name: np.where(complete, column, np.nan) for name, column in columns.items()}, grouping)
 

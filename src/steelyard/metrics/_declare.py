@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
@@ -15,10 +15,13 @@ from steelyard.metrics._limits import Limits, check_inputs, check_result
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.profiles import default_profile
 from steelyard.records import Missing
+from steelyard.statistics import STATISTICS
 
 Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
 Better = Literal["higher", "lower", "neither"]
-Reducer = Literal["mean", "median", "sum", "count", "min", "max"]
+Reducer: TypeAlias = str
+"""The name of a statistic that may reduce."""
+REDUCERS = tuple(name for name, statistic in STATISTICS.items() if statistic.reduces)
 Scope = Literal["own", "base", "all"]
 
 
@@ -229,8 +232,8 @@ def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or noth
 
 def _check(declared: Metric) -> None:
     """Refuse a declaration that contradicts itself."""
-    _check_word("level", declared.level, Level)
-    _check_word("better direction", declared.better, Better)
+    _check_word("level", declared.level, get_args(Level))
+    _check_word("better direction", declared.better, get_args(Better))
     for name, spec in declared.inputs.items():
         _check_input(declared, name, spec)
     low, high = declared.bounds
@@ -246,16 +249,16 @@ def _check(declared: Metric) -> None:
         raise BadDeclaration("the overview is of metrics of runs and groups")
 
 
-def _check_word(what: str, word: str, known: object) -> None:
-    if word not in get_args(known):
-        raise UnknownName(what, str(word), get_args(known))
+def _check_word(what: str, word: str, known: Sequence[str]) -> None:
+    if word not in known:
+        raise UnknownName(what, str(word), known)
 
 
 def _check_input(declared: Metric, name: str, spec: Input) -> None:
     reduced = declared.level in ("group", "across")
     if spec.reduce is not None:
-        _check_word("reducer", spec.reduce, Reducer)
-    _check_word("scope", spec.scope, Scope)
+        _check_word("reducer", spec.reduce, REDUCERS)
+    _check_word("scope", spec.scope, get_args(Scope))
     if reduced and spec.reduce is None:
         message = f"{name!r} is a value of each run, and a metric of a {declared.level} takes one figure"
         raise BadDeclaration(message, hint="annotate it with Mean, Sum or another Input(reduce=...)")

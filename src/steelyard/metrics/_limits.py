@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.records import FACTS
+from steelyard.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from steelyard.metrics._declare import Metric
@@ -31,7 +32,7 @@ def limits_of(declared: Metric, metrics: Mapping[str, Metric]) -> dict[str, Limi
             limits[parameter] = NEVER_NEGATIVE
         elif name in metrics and name != declared.name and _one_number(metrics[name], declared):
             low, high = metrics[name].bounds
-            limits[parameter] = (low, math.inf if spec.reduce in ("sum", "count") else high)
+            limits[parameter] = (low, high if spec.reduce is None or STATISTICS[spec.reduce].between else math.inf)
     return limits
 
 

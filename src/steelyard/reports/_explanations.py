@@ -10,9 +10,8 @@ from steelyard.metrics import catalog
 from steelyard.reports._measurement_tables import DASH, cell_text, group_key_text, heading, number_text
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
-from steelyard.results import Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
+from steelyard.results import FIGURES, Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
 
-FIGURES = ("mean", "median", "min", "max", "std_dev")
 _OF_COMPONENT = {
     "component_tokens": "tokens",
     "component_token_share": "token_share",

@@ -11,7 +11,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.records import key_text, sum_in_order, tier_meaning
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
-from steelyard.results import STATISTICS, Group, GroupValue, Measurement, Statistics
+from steelyard.results import FIGURES, Group, GroupValue, Measurement, Statistics
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 DASH = "-"
@@ -162,16 +162,16 @@ def _percent(share: float | None) -> str:
 def _all_statistics(group: Group) -> Table:
     table = plain_table(f"{group.label}: {group.n:,} runs")
     table.add_column("metric")
-    for name in ("value", *STATISTICS, "n of N"):
+    for name in ("value", *FIGURES, "n of N"):
         table.add_column(name, justify="right")
     table.add_column("why missing")
     for name, value in group.metrics.items():
         unit = catalog()[name].unit
         label = f"{name} {ARROWS[catalog()[name].better]}".rstrip()
         if isinstance(value, GroupValue):
-            cells = [number_text(value.value, unit), *[""] * (len(STATISTICS) + 1)]
+            cells = [number_text(value.value, unit), *[""] * (len(FIGURES) + 1)]
         else:
-            numbers = [number_text(getattr(value, statistic), unit) for statistic in STATISTICS]
+            numbers = [number_text(getattr(value, statistic), unit) for statistic in FIGURES]
             cells = ["", *numbers, f"{value.count:,} of {group.n:,}"]
         add_row(table, label, *cells, value.reason or "")
     return table

@@ -99,7 +99,8 @@ if TYPE_CHECKING:
         versioned as versioned,
     )
     from steelyard.results._measurement import (
-        STATISTICS as STATISTICS,
+        FIGURES as FIGURES,
+        SHOWN as SHOWN,
         Across as Across,
         ComponentShare as ComponentShare,
         Group as Group,

@@ -9,31 +9,51 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.records import Finding, Rejected, finding_dict, key_label, set_aside_findings
 from steelyard.results._manners import Result, json_number, json_numbers, polars_frame
+from steelyard.statistics import STATISTICS
 
 if TYPE_CHECKING:
     import polars as pl
 
     from steelyard.statistics import Interval
 
-STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev")
+SHOWN = {name: statistic for name, statistic in STATISTICS.items() if statistic.shown}
+"""The statistics of a per-run metric that are shown, in order."""
+FIGURES = tuple(name for name, statistic in SHOWN.items() if not statistic.counts)
+"""Those in the metric's own unit."""
+_WITH_LIMITS = ("value", "mean", "median")
+"""What a range may be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a per-run metric over the runs of a group; None where there is no value."""
+    """Statistics of a per-run metric over the runs of a group, each also under its own name as an attribute."""
 
-    median: float | None
-    mean: float | None
-    mode: float | None
-    min: float | None
-    max: float | None
-    std_dev: float | None
-    count: int
-    missing: int
+    values: Mapping[str, float | None]
+    """By name, those that are shown; None where there is no value. Counts are whole."""
     reason: str | None = None
     """Why no run has a value, where none has."""
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     """The range of the mean and of the median, where asked for."""
+
+    def __getattr__(self, name: str) -> float | None:
+        """A statistic by its name."""
+        if name not in SHOWN:
+            raise AttributeError(f"there is no statistic {name!r}: {', '.join(SHOWN)}")
+        return self.values[name]
+
+    def __dir__(self) -> list[str]:
+        """The statistics among the attributes, for those who complete names."""
+        return sorted({*object.__dir__(self), *SHOWN})
+
+    @property
+    def count(self) -> int:
+        """How many runs have a value."""
+        return int(self.values["count"] or 0)
+
+    @property
+    def missing(self) -> int:
+        """How many runs have none."""
+        return int(self.values["missing"] or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +157,10 @@ class Measurement(Result):
             for name, value in group.metrics.items():
                 row: dict[str, Any] = {**group.key, "n": group.n, "grade": group.grade, "metric": name}
                 if isinstance(value, GroupValue):
-                    row |= {"value": value.value, **dict.fromkeys(STATISTICS)}
+                    row |= {"value": value.value, **dict.fromkeys(SHOWN)}
+                    row |= {"count": value.count, "missing": None if value.count is None else value.missing}
                 else:
-                    row |= {"value": None, **{name_: getattr(value, name_) for name_ in STATISTICS}}
-                stated = value.count is not None
-                row |= {"count": value.count, "missing": value.missing if stated else None}
+                    row |= {"value": None, **value.values}
                 if self.interval != "none":
                     row |= _limits(value)
                 rows.append(row | {"reason": value.reason, "profile": self.profile})
@@ -151,13 +170,12 @@ class Measurement(Result):
         """One row a group and metric, as a Polars frame."""
         import polars as pl  # heavy: not every caller wants a frame
 
-        numbers = dict.fromkeys(("value", *STATISTICS), pl.Float64)
-        counts = dict.fromkeys(("n", "count", "missing"), pl.Int64)
+        numbers = dict.fromkeys(("value", *FIGURES), pl.Float64)
+        counts = dict.fromkeys(("n", *(name for name in SHOWN if name not in FIGURES)), pl.Int64)
         texts = dict.fromkeys(("grade", "metric", "reason", "profile"), pl.String)
         if self.interval != "none":
-            figures = ("value", "mean", "median")
-            numbers |= {f"{figure}_{end}": pl.Float64 for figure in figures for end in ("low", "high")}
-            texts |= {f"{figure}_method": pl.String for figure in figures}
+            numbers |= {f"{figure}_{end}": pl.Float64 for figure in _WITH_LIMITS for end in ("low", "high")}
+            texts |= {f"{figure}_method": pl.String for figure in _WITH_LIMITS}
         return polars_frame(self.to_dicts(), **numbers, **counts, **texts)
 
 
@@ -184,8 +202,7 @@ def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON
         if value.missing:
             shape |= {"count": value.count, "missing": value.missing}
     else:
-        shape = {name: json_number(getattr(value, name)) for name in STATISTICS}
-        shape |= {"count": value.count, "missing": value.missing}
+        shape = {name: json_number(number) for name, number in value.values.items()}
     if isinstance(value, Statistics) and value.intervals:
         shape["intervals"] = {name: json_numbers(interval.as_dict()) for name, interval in value.intervals.items()}
     if isinstance(value, GroupValue) and value.interval:
@@ -206,7 +223,7 @@ def _limits(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: cells of 
     """The limits of each figure as flat cells."""
     intervals = {"value": value.interval} if isinstance(value, GroupValue) else dict(value.intervals)
     row: dict[str, Any] = {}
-    for figure in ("value", "mean", "median"):
+    for figure in _WITH_LIMITS:
         interval = intervals.get(figure)
         row |= {
             f"{figure}_low": interval.low if interval else None,

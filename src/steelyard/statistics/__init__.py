@@ -25,6 +25,9 @@ if TYPE_CHECKING:
         size_word as size_word,
         standardized as standardized,
     )
+    from steelyard.statistics._group_statistics import (
+        STATISTICS as STATISTICS,
+    )
     from steelyard.statistics._grouped_intervals import (
         auto_means as auto_means,
         auto_medians as auto_medians,
@@ -97,6 +100,9 @@ if TYPE_CHECKING:
     from steelyard.statistics._sensitivity import (
         SensitivityBounds as SensitivityBounds,
         difference_bounds as difference_bounds,
+    )
+    from steelyard.statistics._sorted_groups import (
+        SortedGroups as SortedGroups,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -12,11 +12,11 @@ from steelyard.statistics._means import (
     effective_size,
     exact_median,
     median_rank,
-    midpoint,
     student_quantile,
     woodruff_median,
 )
 from steelyard.statistics._proportions import normal_quantile, wilson_bounds
+from steelyard.statistics._sorted_groups import SortedGroups
 
 SAME = 1e-12
 """A standard error this small beside its mean is what rounding leaves of none."""
@@ -114,10 +114,8 @@ def auto_medians(
     ordered = numbers[order]
     n = np.bincount(groups, minlength=size)
     starts = np.cumsum(n) - n
-    filled = n > 0
     median = np.full(size, np.nan)
-    lower, upper = (ordered[(starts + shift)[filled]] for shift in ((n - 1) // 2, n // 2))
-    median[filled] = midpoint(lower, upper)
+    median[n > 0] = SortedGroups.of(ordered, n, ddof=0).median
     below = (numbers < median[groups]) + 0.5 * (numbers == median[groups])
     grouped = by_group(below, groups, tasks, size=size)
     ranks = {int(count): median_rank(int(count), level) for count in np.unique(n)}

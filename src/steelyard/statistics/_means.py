@@ -10,6 +10,7 @@ from scipy import special
 
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
 from steelyard.statistics._proportions import wilson_bounds
+from steelyard.statistics._sorted_groups import midpoint
 
 
 def student_quantile(level: float, degrees: npt.ArrayLike) -> Floats:
@@ -147,17 +148,6 @@ def wilson_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
         clusters=by_cluster.size,
         level=level,
     )
-
-
-def midpoint(low: Floats, high: Floats) -> Floats:
-    """Halfway between two values, correctly rounded, also where their sum is too large or they are too small to halve.
-
-    >>> midpoint(np.array([5e-324, 1.5e308]), np.array([1.5e-323, 1.7e308])).tolist()
-    [1e-323, 1.6e+308]
-    """
-    with np.errstate(over="ignore", invalid="ignore"):  # the same infinity on both sides is itself
-        added, halves = low + high, low / 2 + high / 2
-    return np.asarray(np.where(low == high, low, np.where(np.isinf(added), halves, added / 2)), dtype=float)
 
 
 def sorted_median(ordered: Floats) -> float | None:

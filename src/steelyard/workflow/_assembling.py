@@ -14,7 +14,7 @@ from steelyard.errors import UnknownName
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import ComponentType, Finding, Missing, component_column, key_label
-from steelyard.results import Across, ComponentShare, Group, GroupValue, Measurement, Statistics
+from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics
 from steelyard.tables import RunTable
 
 Medians = Mapping[str, Sequence[float | None]]
@@ -161,7 +161,7 @@ def _known_tier(groups: Sequence[Group], tier: str) -> str:
 def reduced_medians(reduced: Reduced) -> dict[str, list[float | None]]:
     """The median of each metric in each group."""
     return {
-        name: [_known(value) for value in statistics.median.tolist()]
+        name: [_known(value) for value in statistics["median"].tolist()]
         for name, statistics in reduced.items()
         if not isinstance(statistics, Missing)
     }
@@ -230,23 +230,13 @@ def _group(place: _Place, plan: _Plan, reduced: Reduced, complete: Mapping[str, 
 
 def _statistics(place: _Place, name: str, statistics: GroupedStatistics | Missing, *, asked: bool) -> Statistics:
     if isinstance(statistics, Missing):
-        return Statistics(*(None,) * 6, count=0, missing=place.n, reason=statistics.reason)
-    index = place.index
-    count = int(statistics.count[index])
+        values = dict.fromkeys(SHOWN) | {"count": 0, "missing": place.n}
+        return Statistics(values, reason=statistics.reason)
+    values = {shown: _known(statistics[shown][place.index].item()) for shown in SHOWN}
     reason = None
-    if count == 0:
+    if values["count"] == 0:
         reason = _why(place, name) if asked else f"none of the {place.n:,} runs has a value"
-    return Statistics(
-        median=_known(statistics.median[index]),
-        mean=_known(statistics.mean[index]),
-        mode=_known(statistics.mode[index]),
-        min=_known(statistics.min[index]),
-        max=_known(statistics.max[index]),
-        std_dev=_known(statistics.std_dev[index]),
-        count=count,
-        missing=int(statistics.missing[index]),
-        reason=reason,
-    )
+    return Statistics(values, reason=reason)
 
 
 def _why(place: _Place, name: str) -> str:
@@ -254,7 +244,7 @@ def _why(place: _Place, name: str) -> str:
 
 
 def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+    return None if math.isnan(value) else value
 
 
 def _group_value(place: _Place, declared: Metric, inputs: Mapping[str, GroupValue]) -> GroupValue:
@@ -275,12 +265,12 @@ def _input(
     if isinstance(statistics, Missing) or isinstance(alone, Missing):
         return GroupValue(None, statistics.reason if isinstance(statistics, Missing) else None)
     assert how is not None, f"{declared.name}: a group metric's input has a reducer"
-    count = int(statistics.count[place.index])
-    value = _known(getattr(statistics, how)[place.index])
+    count = int(statistics["count"][place.index])
+    value = _known(statistics[how][place.index].item())
     reason = None
     if value is None:
         reason = f"{parameter} is known for none of the runs"
-        if alone.count[place.index]:
+        if alone["count"][place.index]:
             reason = f"no run has all of {', '.join(declared.inputs)}"
         elif asked:
             reason = _why(place, name)
@@ -294,7 +284,7 @@ def _components(place: _Place, reduced: Reduced) -> dict[str, ComponentShare]:
         statistics = reduced[f"{type_.value.lower()}_{what}"]
         if isinstance(statistics, Missing):
             return statistics
-        value = _known(statistics.sum[place.index])
+        value = _known(statistics["sum"][place.index].item())
         reason = "its tokens could not be priced" if what == "cost_usd" else "no run of the group has components"
         return Missing(reason) if value is None else value
 

@@ -1,0 +1,66 @@
+"""The statistics of a group, each declared once: its name, how it is taken, and where it may be used.
+
+An entry here is all it takes: the engine computes it, `measure` shows it (JSON, CSV, frames, tables), the inputs of
+group metrics may name it and the documentation lists it, as the entry says. Nothing here loads numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steelyard.statistics._interval import Floats, Ints
+    from steelyard.statistics._sorted_groups import SortedGroups
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A declared statistic."""
+
+    name: str
+    meaning: str
+    take: Callable[[SortedGroups], Floats | Ints]
+    """One number for each group that has values; of a count, for each group."""
+    shown: bool = True
+    """Whether `measure` shows it."""
+    reduces: bool = True
+    """Whether an input of a group metric may be reduced by it."""
+    between: bool = True
+    """Whether it lies between the smallest and the largest value, so that it keeps their bounds."""
+    counts: bool = False
+    """Whether it counts values: a whole number that no group lacks."""
+
+
+STATISTICS: dict[str, Statistic] = {
+    statistic.name: statistic
+    for statistic in (
+        Statistic(
+            "median", "The middle value, or halfway between the two in the middle.", lambda groups: groups.median
+        ),
+        Statistic("mean", "The arithmetic mean.", lambda groups: groups.moments.mean),
+        Statistic(
+            "mode", "The most frequent value, the smallest among equals.", lambda groups: groups.mode, reduces=False
+        ),
+        Statistic("min", "The smallest value.", lambda groups: groups.smallest),
+        Statistic("max", "The largest value.", lambda groups: groups.largest),
+        Statistic(
+            "std_dev",
+            "The standard deviation, of the population or of the sample as the profile says.",
+            lambda groups: groups.moments.deviation,
+            reduces=False,
+            between=False,
+        ),
+        Statistic("sum", "The sum.", lambda groups: groups.moments.total, shown=False, between=False),
+        Statistic("count", "How many runs have a value.", lambda groups: groups.counts, between=False, counts=True),
+        Statistic(
+            "missing",
+            "How many runs have none.",
+            lambda groups: groups.missing,
+            reduces=False,
+            between=False,
+            counts=True,
+        ),
+    )
+}
