@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import narwhals as nw
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, evaluate
-from steelyard.metrics._declare import Reducer
+from steelyard.metrics._declare import REDUCERS
 from steelyard.profiles import load_profile
 from steelyard.records import FACTS, Missing, Run, run_facts
 from steelyard.results import GroupValue
@@ -66,7 +66,7 @@ def check_inside_bounds(declared: Metric, facts: dict[str, Any], known: dict[str
 def check_formula_names_reducers(declared: Metric) -> None:
     """The formula says `mean cost_usd` where the mean is taken, and no such word where values are added up."""
     for name, spec in declared.inputs.items():
-        said = [how for how in get_args(Reducer) if f"{how} {spec.of or name}" in declared.formula]
+        said = [how for how in REDUCERS if f"{how} {spec.of or name}" in declared.formula]
         assert said == ([] if spec.reduce == "sum" else [spec.reduce]), (declared.formula, name)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from steelyard.speedups._benchmark_table import ABSENT, BenchmarkTable
-from steelyard.speedups._sides import Flags, Floats, Ints, Side
+from steelyard.speedups._sides import Flags, Floats, Ints
 
 EXACT_UP_TO = 20
 _CELLS = 8_000_000
@@ -93,15 +93,10 @@ def _block(table: BenchmarkTable, rows: Ints, count: int) -> Floats:
     return np.asarray(table.pool.values[table.pool.offsets[rows][:, None] + np.arange(count)])
 
 
-def _sides(table: BenchmarkTable) -> list[Side]:
-    distinct = {id(side): side for attempt in table.attempts for side in (attempt.nop, attempt.oracle, attempt.side)}
-    return sorted(distinct.values(), key=table.pool.row)
-
-
 def _tool_intervals(table: BenchmarkTable) -> tuple[Floats, Floats]:
     parts = [
         np.full((len(side.names), 2), np.nan) if side.intervals99 is None else side.intervals99
-        for side in _sides(table)
+        for side in table.pool.sides
     ]
     ends = np.concatenate([np.empty((0, 2)), *parts])
     return ends[:, 0], ends[:, 1]
@@ -110,7 +105,7 @@ def _tool_intervals(table: BenchmarkTable) -> tuple[Floats, Floats]:
 def _both_repeated(table: BenchmarkTable) -> Flags:
     """Rows that asv has statistics for on both sides, from more than one repetition."""
     parts = [
-        np.where(side.counts > 0, side.counts, -1) if side.rounds is None else side.rounds for side in _sides(table)
+        np.where(side.counts > 0, side.counts, -1) if side.rounds is None else side.rounds for side in table.pool.sides
     ]
     rounds = np.concatenate([np.empty(0, dtype=np.int64), *parts])
     several = (rounds > 1) | (table.pool.counts > 1)

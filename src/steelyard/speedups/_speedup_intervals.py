@@ -19,7 +19,7 @@ from scipy import special
 
 from steelyard.speedups._benchmark_table import ABSENT, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
-from steelyard.speedups._sides import Flags, Floats, Ints, Pool, Side, blocks
+from steelyard.speedups._sides import Flags, Floats, Ints, Pool, blocks
 
 CELLS = 4_000_000
 """Largest block of pairs of order statistics held at a time."""
@@ -153,7 +153,7 @@ def _by_process(
     table: BenchmarkTable, options: SpeedupConstants, before: Ints, after: Ints, intervals: LogIntervals
 ) -> None:
     """Replace the intervals of benchmarks whose samples are known to come from processes."""
-    grouped = _grouped_rows(table)
+    grouped = _grouped_rows(table.pool)
     if not grouped:
         return
     for row in range(len(before)):
@@ -172,16 +172,14 @@ def _by_process(
         intervals.low[row], intervals.high[row] = np.quantile(first - second, [tail, 1 - tail])
 
 
-def _grouped_rows(table: BenchmarkTable) -> dict[int, list[Floats]]:
+def _grouped_rows(pool: Pool) -> dict[int, list[Floats]]:
+    """The samples of each row that is known to come from processes, process by process."""
     processes_by_row: dict[int, list[Floats]] = {}
-    sides: dict[int, Side] = {
-        id(side): side for attempt in table.attempts for side in (attempt.nop, attempt.oracle, attempt.side)
-    }
-    for side in sides.values():
+    for side in pool.sides:
         offsets = np.concatenate(([0], np.cumsum(side.counts)))
         for position, sizes in side.processes.items():
             values = side.values[offsets[position] : offsets[position + 1]]
-            processes_by_row[table.pool.row(side) + position] = np.split(values, np.cumsum(sizes)[:-1])
+            processes_by_row[pool.row(side) + position] = np.split(values, np.cumsum(sizes)[:-1])
     return processes_by_row
 
 
