@@ -18,11 +18,12 @@ from steelyard.arena.scoring._baseline import (
     own_baseline,
     quartile,
 )
+from steelyard.arena.scoring._counted_values import count_values, each_once
+from steelyard.arena.scoring._receipts import places_of
 from steelyard.arena.scoring._rescoring import Yardstick, score_all, with_yardsticks
-from steelyard.arena.scoring._running_median import RunningMedian, Tally
 from steelyard.arena.scoring._score_intervals import mean_interval, score_interval
 from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, points, score, score_columns, to_cents, to_cents_column
-from steelyard.arena.scoring._stored_tallies import Ranks, rank_and_percentile
+from steelyard.arena.scoring._stored_tallies import rank_and_percentile
 from steelyard.arena.scoring._submission_rows import frame_of
 from steelyard.errors import BadProfile, UnknownName, UsageError
 from steelyard.metrics import catalog
@@ -30,41 +31,6 @@ from steelyard.profiles import Profile, load_profile
 from steelyard.records import Missing, Task, convert_task
 
 RULES = read_rules(load_profile("arena-1"))
-VALUES = st.lists(st.integers(0, 12) | st.integers(0, 2**53), min_size=1, max_size=60)
-
-
-class Elsewhere:
-    """A tally that is kept somewhere else, as a store does."""
-
-    def __init__(self, values: list[int]) -> None:
-        self.values = sorted(values)
-
-    def count(self, value: int) -> int:
-        return self.values.count(value)
-
-    def before(self, value: int) -> int | None:
-        return max((one for one in self.values if one < value), default=None)
-
-    def after(self, value: int) -> int | None:
-        return min((one for one in self.values if one > value), default=None)
-
-
-@settings(max_examples=150, deadline=None)
-@given(earlier=VALUES, coming=VALUES)
-def test_the_running_median_is_the_median(earlier: list[int], coming: list[int]) -> None:
-    first = RunningMedian(Tally(), n=0, value=None, below=0)
-    for number, value in enumerate(earlier, 1):
-        first.add(value)
-        assert first.median() == statistics.median(earlier[:number])
-    elsewhere = RunningMedian(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
-    at_once = RunningMedian(Tally(source=Elsewhere(earlier)), n=first.n, value=first.value, below=first.below)
-    for number, value in enumerate(coming, 1):
-        elsewhere.add(value)
-        assert elsewhere.median() == statistics.median(earlier + coming[:number])
-    at_once.add_all(coming)
-    assert at_once.median() == elsewhere.median()
-    assert (at_once.value, at_once.below) == (elsewhere.value, elsewhere.below)
-    assert at_once.tally.added == elsewhere.tally.added
 
 
 @settings(max_examples=300, deadline=None)
@@ -132,11 +98,11 @@ def test_many_rows_and_few_rows_give_the_same_to_cents() -> None:
         BaselineBounds(*(float(RULES.defaults_of(task)[name]) for name in BaselineBounds._fields)),
         RULES.constants_of(task),
     )
-    together = score_all(facts, [yardstick], [0] * 1000)
+    together = score_all(facts, [yardstick], np.zeros(1000, dtype=int))
     for start in range(0, 1000, 100):
         part = {name: values[start : start + 100] for name, values in facts.items()}
-        few = score_all(part, [yardstick], [0] * 100)
-        assert all(few[name] == together[name][start : start + 100] for name in KEPT_SCORES)
+        few = score_all(part, [yardstick], np.zeros(100, dtype=int))
+        assert all((few[name] == together[name][start : start + 100]).all() for name in KEPT_SCORES)
 
 
 @settings(max_examples=100, deadline=None)
@@ -155,11 +121,16 @@ def test_a_tool_with_too_few_submissions_has_no_baseline_of_its_own() -> None:
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40))
 def test_ranks_are_competition_ranks_and_percentiles_the_share_below(values: list[int]) -> None:
-    counts = {value: values.count(value) for value in values}
-    for value in values:
-        rank, percentile = rank_and_percentile(*Ranks(counts).around(value), len(values))
-        assert rank == 1 + sum(other > value for other in values)
-        assert percentile == round(sum(other < value for other in values) / len(values) * 100, 1)
+    n = len(values)
+    counted = count_values(each_once(np.zeros(n, dtype=int), np.array(values)), 1)
+    expected = [
+        (1 + sum(other > value for other in values), round(sum(other < value for other in values) / n * 100, 1))
+        for value in values
+    ]
+    assert list(zip(*places_of(counted, np.full(n, n)), strict=True)) == expected
+    assert [
+        rank_and_percentile(sum(other > value for other in values), values.count(value), n) for value in values
+    ] == expected
 
 
 def test_another_level_takes_student_s_quantile() -> None:

@@ -1,4 +1,4 @@
-"""Batches to many small tasks take a way of their own; what they leave is what one by one leaves."""
+"""One way in: a batch leaves what its submissions leave one by one, and what a slow plain twin makes of them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,32 @@ import json
 import math
 import random
 import statistics
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import select
 
 from arena_makers import as_submission, as_task, make_arena, random_submission, random_task
 from steelyard.arena import Arena, Watch, notify_once, open_arena
-from steelyard.arena.intake._column_baselines import group, group_medians, running_extremes
-from steelyard.arena.notifying._events import unfold_events
+from steelyard.arena.intake._baselines import group, running_extremes
+from steelyard.arena.intake._tasks import load_tasks
 from steelyard.arena.notifying._sending import waiting
 from steelyard.arena.notifying._targets import Target
-from steelyard.arena.scoring._column_tallies import count_values, each_once, unpack_all
-from steelyard.arena.scoring._stored_tallies import FIELDS, PACKED_UP_TO, PackedTallies, pack_tally, unpack_tally
+from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
+from steelyard.arena.scoring._counted_values import count_values, each_once, of_tallies
+from steelyard.arena.scoring._running_median import running_medians
+from steelyard.arena.scoring._scores import FACTS, score_cents
+from steelyard.arena.scoring._stored_tallies import BELOW_ALL, FIELDS
+from steelyard.arena.scoring._task_state import EXTREMES, StoredTask
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Submission
 from steelyard.results import Policy, Receipt
 from steelyard.store import Store, open_store
-from steelyard.store.schema import baselines, folded_events, outbox, small_tallies, states, submissions, tallies
+from steelyard.store.schema import baselines, outbox, states, submissions, tallies
 
 HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
 
@@ -57,11 +62,10 @@ def filled(
 
 def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """Everything that the store holds of the arena, but for the moments at which it was written."""
-    unfold_events(store)
     moments = {"accepted_at", "created_at"}
     found = {}
     with store.read() as connection:
-        for table in (submissions, baselines, states, tallies, small_tallies):
+        for table in (submissions, baselines, states, tallies):
             columns = [column for column in table.columns if column.name not in moments]
             keys = list(table.primary_key.columns)
             found[table.name] = [tuple(row) for row in connection.execute(select(*columns).order_by(*keys))]
@@ -70,25 +74,109 @@ def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("policy", ["current", "as-submitted"])
-def test_batches_leave_what_one_by_one_leaves(store: Store, tmp_path: Path, policy: Policy) -> None:
-    tasks, rows = made_up([PACKED_UP_TO + 20, 4, 5, 6, 90, 60, 1], seed=3)
-    rng = random.Random(4)
+def in_portions(rows: list[Submission], sizes: tuple[int, ...], seed: int) -> list[list[Submission]]:
+    rng = random.Random(seed)
     portions = []
     start = 0
-    while start < len(rows):  # now and then one or a few, so that both ways meet in the same task
-        size = rng.choice((1, 5, 250, 320))
+    while start < len(rows):
+        size = rng.choice(sizes)
         portions.append(rows[start : start + size])
         start += size
-    filled(store, tasks, portions, policy)
+    return portions
+
+
+@pytest.mark.parametrize("policy", ["current", "as-submitted"])
+def test_batches_leave_what_one_by_one_leaves(store: Store, tmp_path: Path, policy: Policy) -> None:
+    tasks, rows = made_up([530, 4, 5, 6, 90, 60, 1], seed=3)
+    filled(store, tasks, in_portions(rows, (1, 5, 250, 320), seed=4), policy)
     other = open_store(f"sqlite:///{tmp_path}/one-by-one.db")
     filled(other, tasks, [[one] for one in rows], policy)
     ours, theirs = contents(store), contents(other)
     other.close()
-    assert ours[small_tallies.name]
-    assert ours[tallies.name]  # the largest task has outgrown its one row
     for name, held in theirs.items():
         assert ours[name] == held, name
+
+
+@pytest.mark.parametrize("policy", ["current", "as-submitted"])
+def test_how_much_of_a_tally_is_read_changes_nothing(
+    store: Store, tmp_path: Path, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, rows = made_up([300, 80, 6], seed=13)
+    portions = in_portions(rows, (1, 3, 40), seed=14)
+    whole = filled(store, tasks, portions, policy)
+    monkeypatch.setattr("steelyard.arena.scoring._stored_tallies.WHOLE_UP_TO", 0)  # never the whole tally
+    monkeypatch.setattr("steelyard.arena.scoring._stored_tallies.LOOK_UP_TO", 1000)
+    other = open_store(f"sqlite:///{tmp_path}/in-parts.db")
+    assert filled(other, tasks, portions, policy) == whole
+    again = [one for one in open_arena(other).submit(rows) if isinstance(one, Receipt)]
+    monkeypatch.undo()
+    assert again == open_arena(store).submit(rows)
+    assert contents(other) == contents(store)
+    other.close()
+
+
+def plain_bounds(stored_task: StoredTask, rows: list[dict[str, Any]], least: int) -> BaselineBounds:
+    """The bounds that these rows make, found by looking at all of them."""
+    bounds = default_bounds(stored_task.defaults)._asdict()
+    if len(rows) < least:
+        return BaselineBounds(**bounds)
+    for name, field in EXTREMES.items():
+        known = [row[field] for row in rows if row[field] or (row[field] == 0 and name in ("tokens", "tool_calls"))]
+        if known:
+            bounds |= {f"min_{name}": float(min(known)), f"max_{name}": float(max(known))}
+    bounds["median_iterations"] = float(statistics.median(row["iterations"] or 1 for row in rows))
+    return BaselineBounds(**bounds)
+
+
+@pytest.mark.parametrize("policy", ["current", "as-submitted"])
+def test_the_store_holds_what_a_plain_twin_finds_by_looking_at_every_row(store: Store, policy: Policy) -> None:
+    tasks, rows = made_up([140, 4, 5, 30], seed=15)
+    filled(store, tasks, in_portions(rows, (1, 7, 60), seed=16), policy)
+    arena = open_arena(store)
+    least = arena.rules.baseline.submissions
+    with store.read() as connection:
+        stored_tasks = load_tasks(connection, arena.rules)
+        every = [
+            dict(row) for row in connection.execute(select(submissions).order_by(submissions.c.ordinal)).mappings()
+        ]
+        kept = {tuple(row) for row in connection.execute(select(tallies))}
+        state_of = {row["task_key"]: row for row in connection.execute(select(states)).mappings()}
+        made = {(row["task_key"], row["version"]): row for row in connection.execute(select(baselines)).mappings()}
+    expected: set[tuple[int, int, int, int]] = set()
+    versions = 0
+    for stored_task in stored_tasks.values():
+        own = [row for row in every if row["task_key"] == stored_task.key]
+        bounds, version = plain_bounds(stored_task, [], least), 1
+        for number, row in enumerate(own):
+            assert row["baseline_version"] == version
+            day = score_cents({name: row[name] for name in FACTS}, bounds, stored_task.constants)
+            assert day == {name: row[name] for name in day}
+            after = plain_bounds(stored_task, own[: number + 1], least)
+            if after != bounds:
+                bounds, version = after, version + 1
+                begun = made[stored_task.key, version]
+                assert begun["from_n"] == number + 1
+                assert tuple(begun[name] for name in BaselineBounds._fields) == bounds
+        versions += version
+        facts = [{name: row[name] for name in FACTS} for row in own]
+        now = [score_cents(row, bounds, stored_task.constants)["overall"] for row in facts]
+        values = {
+            "overall": now if policy == "current" else [row["overall"] for row in own],
+            "iterations": [row["iterations"] or 1 for row in own],
+            "total_tokens": [row["total_tokens"] for row in own],
+        }
+        for field, number in FIELDS.items():
+            expected |= {(stored_task.key, number, value, n) for value, n in Counter(values[field]).items()}
+        state = state_of[stored_task.key]
+        assert (state["n"], state["version"]) == (len(own), version)
+        for field, prefix in (("iterations", "iterations"), ("total_tokens", "tokens")):
+            middle = statistics.median_low(values[field])
+            assert (state[f"{prefix}_middle"], state[f"{prefix}_below"]) == (
+                middle,
+                sum(value < middle for value in values[field]),
+            )
+    assert versions == len(made) > 20
+    assert kept == expected
 
 
 @pytest.mark.parametrize("policy", ["current", "as-submitted"])
@@ -108,36 +196,7 @@ def test_sent_again_a_batch_gets_the_receipts_it_had(store: Store, policy: Polic
     assert any(one.defaulted for one in before)
 
 
-def test_a_small_task_of_an_older_store_goes_on_with_its_rows(store: Store, tmp_path: Path) -> None:
-    tasks, rows = made_up([150, 150, 40], seed=6)
-    filled(store, tasks, [rows[:100]], "current")
-    with store.write() as connection:
-        for row in connection.execute(select(small_tallies)).mappings().all():
-            values = [
-                {"task_key": row["task_key"], "field": number, "value": value, "n": n}
-                for name, number in FIELDS.items()
-                for value, n in unpack_tally(row[name]).items()
-            ]
-            connection.execute(insert(tallies), values)
-        connection.execute(delete(small_tallies))
-    arena = open_arena(store)
-    arena.submit(rows[100:])
-    assert arena.rescore() == len(rows)
-    other = open_store(f"sqlite:///{tmp_path}/new.db")
-    filled(other, tasks, [rows], "current")
-    ours, theirs = contents(store), contents(other)
-    other.close()
-    assert ours[small_tallies.name] == []
-    assert ours[states.name] == theirs[states.name]
-    counted = {(key, field, value): n for key, field, value, n in ours[tallies.name]}
-    for key, *packed in theirs[small_tallies.name]:
-        for name, held in zip(PackedTallies._fields, packed, strict=True):
-            assert unpack_tally(held) == {
-                value: n for (task, field, value), n in counted.items() if (task, field) == (key, FIELDS[name])
-            }
-
-
-def test_a_rescore_keeps_the_tallies_of_small_tasks(store: Store) -> None:
+def test_a_rescore_keeps_the_tallies(store: Store) -> None:
     tasks, rows = made_up([150, 30], seed=7)
     filled(store, tasks, [rows], "current")
     before = contents(store)
@@ -182,8 +241,6 @@ def test_bad_ones_in_a_batch_of_many_portions_are_refused_where_they_stand(
 
 
 class TestEvents:
-    """The events of a batch lie folded until they are wanted."""
-
     @pytest.fixture
     def arena(self, store: Store) -> Arena:
         tasks, rows = made_up([200, 100], seed=10)
@@ -208,14 +265,6 @@ class TestEvents:
                 assert one[name] == getattr(held, name), name
         assert notify_once(store, [HOOK], sender=sender).sent == 0
 
-    def test_unfolding_twice_moves_them_once(self, arena: Arena) -> None:
-        unfold_events(arena.store)
-        unfold_events(arena.store)
-        with arena.store.read() as connection:
-            assert connection.execute(select(func.count()).select_from(outbox)).scalar_one() == 300
-            assert connection.execute(select(func.count()).select_from(folded_events)).scalar_one() == 0
-        assert waiting(arena.store) == 300
-
     def test_whoever_watches_sees_those_that_come_and_not_those_that_were_there(self, arena: Arena) -> None:
         watch = Watch(arena)
         assert watch.news() == []
@@ -226,24 +275,29 @@ class TestEvents:
 
 
 KNOWN = st.floats(0, 1e9) | st.sampled_from([1.0, 2.0, 2.0**53])
-GROUPS = st.lists(st.lists(st.none() | KNOWN, min_size=1, max_size=8), min_size=1, max_size=6)
+STORED = st.none() | st.tuples(KNOWN, KNOWN).map(sorted)
+GROUPS = st.lists(st.tuples(STORED, st.lists(st.none() | KNOWN, min_size=1, max_size=8)), min_size=1, max_size=6)
 
 
 @settings(max_examples=150, deadline=None)
 @given(GROUPS)
-def test_running_extremes_are_those_of_the_group_so_far(groups: list[list[float | None]]) -> None:
-    values = np.array([math.nan if value is None else value for held in groups for value in held])
-    lows, highs = running_extremes(values, ~np.isnan(values), group([len(held) for held in groups]))
+def test_running_extremes_are_those_of_the_group_so_far(
+    groups: list[tuple[list[float] | None, list[float | None]]],
+) -> None:
+    values = np.array([[math.nan if value is None else value] for _, held in groups for value in held])
+    stored = np.array([[math.nan, math.nan] if ends is None else ends for ends, _ in groups])
+    sizes = group([len(held) for _, held in groups])
+    lows, highs = running_extremes(values, stored[:, :1], stored[:, 1:], sizes)
     expected = []
-    for held in groups:
+    for ends, held in groups:
         for place in range(len(held)):
-            known = [value for value in held[: place + 1] if value is not None]
+            known = [*(ends or []), *(value for value in held[: place + 1] if value is not None)]
             expected.append((min(known), max(known)) if known else None)
-    found = [None if math.isnan(low) else (low, high) for low, high in zip(lows.tolist(), highs.tolist(), strict=True)]
-    assert found == expected
+    pairs = zip(lows[:, 0].tolist(), highs[:, 0].tolist(), strict=True)
+    assert [None if math.isnan(low) else (low, high) for low, high in pairs] == expected
 
 
-COUNTS = st.lists(st.lists(st.integers(0, 9) | st.integers(0, 2**53), min_size=1, max_size=9), min_size=1, max_size=5)
+COUNTS = st.lists(st.lists(st.integers(0, 9) | st.integers(0, 2**53), max_size=9), min_size=1, max_size=5)
 
 
 @settings(max_examples=150, deadline=None)
@@ -251,40 +305,48 @@ COUNTS = st.lists(st.lists(st.integers(0, 9) | st.integers(0, 2**53), min_size=1
 def test_counts_and_medians_of_many_tasks_are_those_of_each(groups: list[list[int]]) -> None:
     which = np.repeat(np.arange(len(groups)), [len(held) for held in groups])
     flat = [value for held in groups for value in held]
-    found = count_values(each_once(which, np.array(flat)), len(groups))
-    lower_medians = found.lower_medians()
-    for place, held in enumerate(groups):
-        counts = {value: held.count(value) for value in held}
-        assert found.packed()[place] == pack_tally(counts)
-        assert unpack_tally(pack_tally(counts)) == counts
-        assert lower_medians.medians[place] == statistics.median(held)
-        assert lower_medians.values[place] == statistics.median_low(held)
-        assert lower_medians.below[place] == sum(value < statistics.median_low(held) for value in held)
+    found = count_values(each_once(which, np.array(flat, dtype=np.int64)), len(groups))
+    expected = [(place, value, n) for place, held in enumerate(groups) for value, n in sorted(Counter(held).items())]
+    assert list(zip(found.which.tolist(), found.values.tolist(), found.counts.tolist(), strict=True)) == expected
+    assert found.totals.tolist() == [len(held) for held in groups]
     for row, value in enumerate(flat):
         held = groups[which[row]]
         assert found.values[found.where[row]] == value
         assert found.below[found.where[row]] == sum(other < value for other in held)
-    packed = [pack_tally({value: held.count(value) for value in held}) for held in groups]
-    again = count_values(unpack_all(packed), len(groups))
-    assert again.packed() == packed
+    again = count_values(of_tallies(np.arange(len(groups)), [Counter(held) for held in groups]), len(groups))
+    assert (again.values.tolist(), again.counts.tolist()) == (found.values.tolist(), found.counts.tolist())
+    full = [place for place, held in enumerate(groups) if held]
+    middles = found.lower_medians(np.array(full, dtype=np.int64), found.totals[full])
+    for number, place in enumerate(full):
+        low = statistics.median_low(groups[place])
+        assert middles.medians[number] == statistics.median(groups[place])
+        assert (middles.values[number], middles.below[number]) == (low, sum(value < low for value in groups[place]))
 
 
 TURNS = st.integers(1, 6) | st.integers(1, 2**53)
-TASKS = st.lists(
-    st.tuples(st.lists(TURNS, max_size=9), st.lists(TURNS, min_size=1, max_size=9)), min_size=1, max_size=5
-)
 
 
-@settings(max_examples=150, deadline=None)
-@given(tasks=TASKS, few=st.sampled_from([0, 64]))
-def test_running_medians_are_the_medians(tasks: list[tuple[list[int], list[int]]], few: int) -> None:
-    packed = [pack_tally({value: earlier.count(value) for value in earlier}) for earlier, _ in tasks]
-    coming = np.array([value for _, held in tasks for value in held])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "steelyard.arena.intake._column_baselines.COUNTED_UP_TO", few
-        )  # 0: one by one, as with many distinct values
-        found = group_medians(packed, coming, group([len(held) for _, held in tasks]))
-    assert found.tolist() == [
-        statistics.median(earlier + held[: n + 1]) for earlier, held in tasks for n in range(len(held))
-    ]
+def around_the_middle(values: list[int], reach: int) -> dict[int, int]:
+    """The counts that a store gives: so many distinct values on both sides of the middle, all lower ones in one."""
+    counts = Counter(values)
+    middle = statistics.median_low(values)
+    kept = sorted(value for value in counts if value < middle)[-reach:]
+    kept += sorted(value for value in counts if value >= middle)[:reach]
+    return {BELOW_ALL: sum(value < kept[0] for value in values)} | {value: counts[value] for value in kept}
+
+
+@settings(max_examples=300, deadline=None)
+@given(earlier=st.lists(TURNS, max_size=30), coming=st.lists(TURNS, min_size=1, max_size=9))
+def test_running_medians_are_the_medians(earlier: list[int], coming: list[int]) -> None:
+    expected = [statistics.median(earlier + coming[: number + 1]) for number in range(len(coming))]
+    low = statistics.median_low(earlier + coming)
+    below = sum(value < low for value in earlier + coming)
+    parts = around_the_middle(earlier, len(coming) + 2) if earlier else {}
+    for counts in (Counter(earlier), parts):
+        assert running_medians(counts, coming, n=len(earlier)) == (expected, (low, below))
+
+
+def test_too_few_values_around_the_middle_would_be_noticed() -> None:
+    earlier = list(range(1, 30))
+    enough, too_few = (running_medians(around_the_middle(earlier, reach), [9, 9, 9, 9], n=29) for reach in (6, 1))
+    assert enough != too_few

@@ -79,7 +79,7 @@ class TestWaiting:
         assert notify_once(arena.store, [DOWN, CI], sender=fails).sent == 3
 
     def test_an_event_that_only_one_of_them_was_offered_in_a_round_waits_for_nobody(self, arena: Arena) -> None:
-        # As when a batch is unfolded by somebody else after the other target has had its turn.
+        # As when a batch is accepted after the other target has had its turn.
         began = now_microseconds()
         assert serve(arena.store, DOWN, sender=fails, began=began, stop=Signal()).failed == 3
         assert settle(arena.store, [DOWN, CI], began) == 0

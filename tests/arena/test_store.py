@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from steelyard.errors import BadStore, StoreUnavailable
 from steelyard.store import Store, alongside, insert_columns, open_store
 from steelyard.store._migrate import migrations
-from steelyard.store.schema import applied, settings, tasks
+from steelyard.store.schema import applied, settings, tallies, tasks
 from steelyard.surfaces.cli import run
 
 
@@ -191,11 +192,26 @@ def test_a_key_that_is_there_refuses_all_rows_as_sqlalchemy_would(store: Store, 
         assert connection.execute(select(settings)).all() == []
 
 
-def test_an_error_in_what_is_done_alongside_breaks_the_transaction(store: Store) -> None:
+@pytest.mark.parametrize("count", [1, 3, 30_000])
+def test_what_is_added_to_keys_that_are_there_is_added(store: Store, count: int) -> None:
+    with store.write() as connection:
+        insert_columns(connection, tasks, {"id": ["task"], "definition": ["{}"], "created_at": [7]})
+        (key,) = connection.execute(select(tasks.c.task_key)).scalars()
+        for values in (range(0, 2 * count, 2), range(count)):
+            columns = {"task_key": [key] * count, "field": [0] * count, "value": [*values], "n": [3] * count}
+            insert_columns(connection, tallies, columns, adding=True)
+    with store.read() as connection:
+        found = {row.value: row.n for row in connection.execute(select(tallies))}
+    first, second = Counter(range(0, 2 * count, 2)), Counter(range(count))
+    assert found == {value: 3 * n for value, n in (first + second).items()}
+
+
+@pytest.mark.parametrize("is_worth_it", [True, False])
+def test_an_error_in_what_is_done_alongside_breaks_the_transaction(store: Store, *, is_worth_it: bool) -> None:
     rows = {"name": ["a"], "value": ["b"]}
 
     def write_twice() -> None:
-        with store.write() as connection, alongside(connection) as other:
+        with store.write() as connection, alongside(connection, is_worth_it=is_worth_it) as other:
             other.later(insert_columns, settings, rows)
             other.later(insert_columns, settings, rows)
 
@@ -205,8 +221,9 @@ def test_an_error_in_what_is_done_alongside_breaks_the_transaction(store: Store)
         assert connection.execute(select(settings)).all() == []
 
 
-def test_what_is_done_alongside_is_done_in_its_order(store: Store) -> None:
-    with store.write() as connection, alongside(connection) as other:
+@pytest.mark.parametrize("is_worth_it", [True, False])
+def test_what_is_done_alongside_is_done_in_its_order(store: Store, *, is_worth_it: bool) -> None:
+    with store.write() as connection, alongside(connection, is_worth_it=is_worth_it) as other:
         for number in range(20):
             other.later(insert_columns, settings, {"name": [f"{number:02}"], "value": [""]})
         found = other.now(lambda lent: lent.execute(select(settings.c.name)).scalars().all())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, insert
+from sqlalchemy import create_engine, insert, select
 from sqlalchemy.engine import Connection, make_url
 
+from steelyard.arena import open_arena
+from steelyard.arena.notifying._events import event_id, read_events
 from steelyard.errors import BadStore, StoreUnavailable
+from steelyard.results import Policy
 from steelyard.store import open_store, upgrade_store
 from steelyard.store._migrate import migrations
-from steelyard.store.migrations import m0001_arena, m0017_american_spelling
-from steelyard.store.schema import METADATA, applied
+from steelyard.store.migrations import m0001_arena, m0011_batches, m0015_outbox_waits, m0017_american_spelling
+from steelyard.store.schema import METADATA, applied, outbox, tallies
 from steelyard.surfaces.cli import run
 from store_shapes import shape_of
 
@@ -155,7 +159,7 @@ class TestUpgrading:
     ) -> None:
         assert run(["arena", "upgrade", "--store", old_store]) == 0
         told = capsys.readouterr()
-        assert told.err == "migration 17: american spelling\n"
+        assert told.err == "migration 17: american spelling\nmigration 18: one format\n"
         assert told.out == (
             f"{old_store}: upgraded, schema version 16 -> {NEWEST}\n"
             f"the store as it was is kept in {old_file}.before-upgrade-16\n"
@@ -268,6 +272,110 @@ def test_a_store_of_the_first_migration_becomes_one_of_the_present(first_store: 
         METADATA.drop_all(connection)
         METADATA.create_all(connection)
         assert migrated == shape_of(connection)
+    store.close()
+
+
+@pytest.fixture
+def packed_store(store_address: str) -> Iterator[str]:
+    """A store of version 17: a task that has its tallies in one row, one that has them in many, and folded events."""
+    url = make_url(store_address)
+    driver = "postgresql+psycopg" if url.get_backend_name() == "postgresql" else "sqlite"
+    engine = create_engine(url.set(drivername=driver))
+    with engine.begin() as connection:
+        applied.create(connection)
+        for migration in migrations():
+            if migration.number <= 17:
+                migration.upgrade(connection)
+                row = {"number": migration.number, "name": migration.name, "applied_at": 0}
+                connection.execute(insert(applied), row)
+        named = [{"id": name, "definition": "{}", "created_at": 7} for name in ("small", "large", "empty")]
+        connection.execute(insert(m0001_arena.tasks), named)
+        connection.execute(
+            insert(m0011_batches.small_tallies),
+            [
+                {
+                    "task_key": 1,
+                    "overall": struct.pack("<4q", 5, 9_000, 2, 1),
+                    "iterations": struct.pack("<2q", 1, 3),
+                    "total_tokens": struct.pack("<6q", 0, 7, 2**53, 1, 1, 1),
+                },
+                {"task_key": 3, "overall": b"", "iterations": b"", "total_tokens": b""},
+            ],
+        )
+        connection.execute(insert(m0001_arena.tallies), {"task_key": 2, "field": 2, "value": 8, "n": 600})
+        event = {"kind": "submission.evaluated", "task_key": 1, "ordinal": 1, "overall": 4, "overall_ranking": 1}
+        settled = {"due_at": 5, "is_settled": True, "settled_at": 6}
+        told = {"percentile": 0.0, "baseline_version": 1, "created_at": 5}
+        connection.execute(insert(m0015_outbox_waits.outbox), event | settled | told)
+        folds = [
+            {"task_key": 1, "first_ordinal": 2, "n": 2, "created_at": 10, "numbers": (5, 9_000, 3, 1, 0, 667, 1, 2)},
+            {"task_key": 2, "first_ordinal": 600, "n": 1, "created_at": 20, "numbers": (70, 300, 500, 41)},
+        ]
+        for fold in folds:
+            numbers = fold.pop("numbers")
+            row = {**fold, "kind": "submission.evaluated", "places": struct.pack(f"<{len(numbers)}q", *numbers)}
+            connection.execute(insert(m0011_batches.folded_events), row)
+    engine.dispose()
+    return store_address
+
+
+def test_packed_tallies_and_folded_events_become_rows_of_the_same_content(packed_store: str) -> None:
+    assert [step.number for step in upgrade_store(packed_store).migrations] == list(range(18, NEWEST + 1))
+    store = open_store(packed_store, create=False)
+    with store.read() as connection:
+        counted = {tuple(row) for row in connection.execute(select(tallies))}
+        assert counted == {
+            *((1, 0, 5, 2), (1, 0, 9_000, 1), (1, 1, 1, 3), (1, 2, 0, 1), (1, 2, 7, 1), (1, 2, 2**53, 1)),
+            (2, 2, 8, 600),
+        }
+        named = ("task_key", "ordinal", "overall", "overall_ranking", "percentile", "baseline_version", "created_at")
+        events = [tuple(row) for row in connection.execute(select(*map(outbox.c.get, named)).order_by(outbox.c.seq))]
+        assert events == [
+            (1, 1, 4, 1, 0.0, 1, 5),
+            (1, 2, 5, 3, 0.0, 1, 10),
+            (1, 3, 9_000, 1, 66.7, 2, 10),
+            (2, 600, 70, 300, 50.0, 41, 20),
+        ]
+        waiting = select(outbox.c.ordinal, outbox.c.due_at, outbox.c.due_for, outbox.c.settled_at)
+        open_ones = connection.execute(waiting.where(~outbox.c.is_settled).order_by(outbox.c.seq)).all()
+        assert open_ones == [(2, 10, None, None), (3, 10, None, None), (600, 20, None, None)]
+    store.close()
+
+
+def test_the_events_that_0_1_0_left_folded_are_told_as_it_would_have_told_them(old_file: Path, old_store: str) -> None:
+    with closing(sqlite3.connect(old_file)) as connection:
+        ((first, n, places),) = connection.execute("SELECT first_ordinal, n, places FROM arena_folded_events")
+        ids = dict(connection.execute("SELECT ordinal, id FROM arena_submissions WHERE task_key = 2"))
+    numbers = struct.unpack(f"<{4 * n}q", places)
+    upgrade_store(old_store)
+    store = open_store(old_store, create=False)
+    with store.read() as connection:
+        seqs = connection.execute(select(outbox.c.seq).where(outbox.c.task_key == 2).order_by(outbox.c.seq)).scalars()
+        events = [event for _, event in read_events(connection, list(seqs))]
+    store.close()
+    assert len(events) == n == 210
+    for place, event in enumerate(events):
+        told = (event.overall_score, event.overall_ranking, event.percentile, event.baseline_version)
+        overall, rank, tenths, version = (numbers[part * n + place] for part in range(4))
+        assert told == (overall / 100, rank, tenths / 10, version)
+        assert event.event_id == event_id("submission.evaluated", ids[first + place])
+
+
+@pytest.mark.parametrize("policy", ["current", "as-submitted"])
+def test_the_tallies_that_0_1_0_left_packed_are_those_of_a_rescore(old_store: str, policy: Policy) -> None:
+    upgrade_store(old_store)
+    store = open_store(old_store, create=False)
+    arena = open_arena(store)
+
+    def kept() -> list[tuple[int, ...]]:
+        with store.read() as connection:
+            return sorted(tuple(row) for row in connection.execute(select(tallies)))
+
+    before = kept()
+    arena.rescore()
+    assert kept() == before
+    arena.rescore(policy=policy)
+    assert (kept() == before) == (policy == "current")
     store.close()
 
 

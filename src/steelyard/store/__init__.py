@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     )
     from steelyard.store._bulk import (
         insert_columns as insert_columns,
-        insert_rows as insert_rows,
         look_up as look_up,
     )
     from steelyard.store._canon_rows import (

@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 
 
 class Alongside:
-    """A connection whose work is done by another thread."""
+    """A connection whose work is done by another thread, or at once where there is none."""
 
-    def __init__(self, connection: Connection, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, connection: Connection, pool: ThreadPoolExecutor | None) -> None:
         self._connection = connection
         self._pool = pool
         self._waiting: list[Future[None]] = []
@@ -32,7 +32,10 @@ class Alongside:
         **named: Given.kwargs,
     ) -> None:
         """Do this when what was asked for before is done."""
-        self._waiting.append(self._pool.submit(work, self._connection, *given, **named))
+        if self._pool is None:
+            work(self._connection, *given, **named)
+        else:
+            self._waiting.append(self._pool.submit(work, self._connection, *given, **named))
 
     def now(
         self,
@@ -42,6 +45,8 @@ class Alongside:
         **named: Given.kwargs,
     ) -> Result:
         """What this gives, once all that was asked for before is done."""
+        if self._pool is None:
+            return work(self._connection, *given, **named)
         return self._pool.submit(work, self._connection, *given, **named).result()
 
     def finish(self) -> None:
@@ -51,11 +56,14 @@ class Alongside:
 
 
 @contextmanager
-def alongside(connection: Connection) -> Iterator[Alongside]:
-    """Lend the connection to a thread; it is back, with everything done, when the block ends.
+def alongside(connection: Connection, *, is_worth_it: bool = True) -> Iterator[Alongside]:
+    """Lend the connection to a thread, if that is worth it; it is back, with everything done, when the block ends.
 
     When the block fails, what has not begun is left undone: the caller's transaction is not kept anyway.
     """
+    if not is_worth_it:
+        yield Alongside(connection, None)
+        return
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="steelyard-writes")
     try:
         lent = Alongside(connection, pool)

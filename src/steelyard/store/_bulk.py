@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Boolean, Column, Table
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
-
-OnConflict = Literal["add", "replace"]
-"""What becomes of a key that is there: the other columns are added to, or replaced."""
 
 PARAMETERS_AT_ONCE = 32_000
 """Values in one statement. Many rows in each are quicker than one, and other threads run meanwhile."""
@@ -26,20 +23,29 @@ COPY_FROM = 100
 _AS_NUMBER = {True: 1, False: 0, None: None}
 
 
-def insert_columns(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Insert rows given as columns of the same length. Any: column values."""
-    names, values = list(columns), list(columns.values())
-    count = len(values[0])
-    if connection.dialect.name == "postgresql":
-        if count < COPY_FROM:
-            insert_rows(connection, table, names, list(zip(*values, strict=True)))
-        else:
-            _copy(connection, table, names, values)
-        return
-    _insert_at_once(connection, table, columns, count)
+def insert_columns(
+    connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]], *, adding: bool = False
+) -> None:
+    """Insert rows given as columns of the same length; where a key is there, `adding` adds to it. Any: column values.
+
+    A key may be given once.
+    """
+    count = len(next(iter(columns.values())))
+    if connection.dialect.name != "postgresql":
+        _insert_at_once(connection, table, columns, count, adding=adding)
+    elif adding:
+        _insert_arrays(connection, table, columns)
+    elif count < COPY_FROM:
+        connection.exec_driver_sql(
+            _insertion(connection, table, list(columns)), list(zip(*columns.values(), strict=True))
+        )
+    else:
+        _copy(connection, table, columns)
 
 
-def _insert_at_once(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]], count: int) -> None:
+def _insert_at_once(
+    connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]], count: int, *, adding: bool
+) -> None:
     """Insert into SQLite with few values handed over: the driver takes them one by one, and holds up other threads.
 
     What is the same in all rows goes over once, by its number. Any: column values.
@@ -56,13 +62,14 @@ def _insert_at_once(connection: Connection, table: Table, columns: Mapping[str, 
     marks = [f"?{place}" for place in range(1, len(same) + 1)]
     width = len(differing)
     most = max(1, (min(PARAMETERS_AT_ONCE, _parameter_limit(connection)) - len(same)) // max(width, 1))
+    conflict = _addition(connection, table, columns) if adding else ""
     for start in range(0, count, most):
         rows = min(most, count - start)
         flat: list[Any] = [None] * (rows * width)
         for place, column in enumerate(differing.values()):
             flat[place::width] = column[start : start + rows]
         text = _insertion(connection, table, [*same, *differing], rows=rows, fixed=marks)
-        connection.exec_driver_sql(text, (*same.values(), *flat))
+        connection.exec_driver_sql(text + conflict, (*same.values(), *flat))
 
 
 def _parameter_limit(connection: Connection) -> int:
@@ -70,15 +77,24 @@ def _parameter_limit(connection: Connection) -> int:
     return driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
 
 
-def _copy(connection: Connection, table: Table, names: Sequence[str], values: Sequence[Sequence[Any]]) -> None:
+def _insert_arrays(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Add to rows of PostgreSQL, whose stream knows no conflicts: each column goes over as one array."""
     quote = connection.dialect.identifier_preparer.quote
-    listed = ", ".join(quote(table.c[name].name) for name in names)
+    listed = ", ".join(quote(table.c[name].name) for name in columns)
+    arrays = ", ".join(f"%s::{table.c[name].type.compile(connection.dialect)}[]" for name in columns)
+    text = f"INSERT INTO {quote(table.name)} ({listed}) SELECT * FROM unnest({arrays})"  # noqa: S608 - our own names
+    connection.exec_driver_sql(text + _addition(connection, table, columns), tuple(map(list, columns.values())))
+
+
+def _copy(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+    quote = connection.dialect.identifier_preparer.quote
+    listed = ", ".join(quote(table.c[name].name) for name in columns)
     text = f"COPY {quote(table.name)} ({listed}) FROM STDIN"
     cursor: Any = connection.connection.cursor()  # Any: psycopg, which is an extra
     driver: Any = connection.dialect.dbapi  # Any: as above
     try:
         with cursor.copy(text) as copying:
-            for row in zip(*values, strict=True):
+            for row in zip(*columns.values(), strict=True):
                 copying.write_row(row)
     except driver.Error as error:
         # As SQLAlchemy would raise it: a key that another took meanwhile is tried again.
@@ -87,25 +103,8 @@ def _copy(connection: Connection, table: Table, names: Sequence[str], values: Se
         cursor.close()
 
 
-def insert_rows(
-    connection: Connection,
-    table: Table,
-    columns: Sequence[str],
-    rows: Sequence[tuple[Any, ...]],
-    *,
-    on_conflict: OnConflict | None = None,
-) -> None:
-    """Insert rows given as tuples in the order of the columns. Any: column values."""
-    if not rows:
-        return
-    text = _insertion(connection, table, columns, rows=1)
-    if on_conflict is not None:
-        text += _conflict_clause(table, columns, on_conflict, connection.dialect.identifier_preparer.quote)
-    connection.exec_driver_sql(text, rows)
-
-
 def _insertion(
-    connection: Connection, table: Table, columns: Sequence[str], *, rows: int, fixed: Sequence[str] = ()
+    connection: Connection, table: Table, columns: Sequence[str], *, rows: int = 1, fixed: Sequence[str] = ()
 ) -> str:
     """The statement that inserts so many rows, the first columns with `fixed` parameters. Names are the table's own."""
     quote = connection.dialect.identifier_preparer.quote
@@ -115,14 +114,13 @@ def _insertion(
     return f"INSERT INTO {quote(table.name)} ({names}) VALUES {', '.join([row] * rows)}"  # noqa: S608 - our own names
 
 
-def _conflict_clause(table: Table, columns: Sequence[str], on_conflict: OnConflict, quote: Callable[[str], str]) -> str:
-    keys = {column.name for column in table.primary_key.columns}
+def _addition(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> str:
+    """What follows an insertion so that a key that is there has the other columns added to."""
+    quote = connection.dialect.identifier_preparer.quote
+    keys = [column.name for column in table.primary_key.columns]
     others = [quote(table.c[name].name) for name in columns if name not in keys]
-    if on_conflict == "add":
-        changes = [f"{name} = {quote(table.name)}.{name} + excluded.{name}" for name in others]
-    else:
-        changes = [f"{name} = excluded.{name}" for name in others]
-    return f" ON CONFLICT ({', '.join(quote(name) for name in sorted(keys))}) DO UPDATE SET {', '.join(changes)}"
+    changes = [f"{name} = {quote(table.name)}.{name} + excluded.{name}" for name in others]
+    return f" ON CONFLICT ({', '.join(map(quote, keys))}) DO UPDATE SET {', '.join(changes)}"
 
 
 def look_up(connection: Connection, key: Column[Any], value: Column[Any], wanted: Sequence[str]) -> dict[str, Any]:

@@ -169,20 +169,6 @@ tallies = Table(
 )
 """How many submissions of a task have each value: ranks and medians, whatever the number of submissions."""
 
-small_tallies = Table(
-    "arena_small_tallies",
-    METADATA,
-    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
-    Column("overall", LargeBinary, nullable=False, doc="The tally of overall scores."),
-    Column("iterations", LargeBinary, nullable=False, doc="The tally of iterations."),
-    Column("total_tokens", LargeBinary, nullable=False, doc="The tally of total tokens."),
-)
-"""Tallies of a small task, whole in one row; a task has either a row here or rows in `tallies`.
-
-The bytes are the values in ascending order and then how often each occurs, all as signed 64-bit numbers, the lowest
-byte first.
-"""
-
 reigns = Table(
     "arena_reigns",
     METADATA,
@@ -235,23 +221,6 @@ Index(
     sqlite_where=outbox.c.settled_at.is_not(None),
     postgresql_where=outbox.c.settled_at.is_not(None),
 )
-
-folded_events = Table(
-    "arena_folded_events",
-    METADATA,
-    Column("fold", Serial, Identity(), primary_key=True, doc="Counts the rows."),
-    Column("kind", String(64), nullable=False, doc="What happened."),
-    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), nullable=False, doc="The submissions' task."),
-    Column("first_ordinal", BigInteger, nullable=False, doc="The number of the first submission in its task."),
-    Column("n", BigInteger, nullable=False, doc="How many submissions, with consecutive numbers."),
-    Column("places", LargeBinary, nullable=False, doc="Where each stood, as bytes."),
-    Column("created_at", BigInteger, nullable=False, doc="When it happened."),
-)
-"""The events of a batch, one row a task; they move to `outbox` before they are sent or shown.
-
-The bytes are the columns overall, overall_ranking, percentile (in tenths) and baseline_version of the events, one
-column after the other, as signed 64-bit numbers, the lowest byte first.
-"""
 
 deliveries = Table(
     "arena_deliveries",

@@ -14,7 +14,7 @@ sleep 1
 "$steelyard" arena rescore --profile "$here/inputs/mine.toml" --store $store
 sleep 1
 "$steelyard" arena submit "$here/inputs/later.jsonl" --store $store
-# From 200 on a batch is written folded.
+# From 200 on, 0.1.0 writes a batch folded.
 python3 - >batch.jsonl <<'EOF'
 import json
 for n in range(210):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Waiting as Waiting,
         columns_of as columns_of,
         in_pieces as in_pieces,
+        read_digests as read_digests,
     )
     from steelyard.arena.checking._task_files import (
         KeptFiles as KeptFiles,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import astuple
+from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking._artifacts import BadArtifacts, locate, staged
 from steelyard.arena.checking._criteria import check_all, runs_commands
@@ -21,6 +22,8 @@ from steelyard.arena.scoring import StoredTask, TaskState
 from steelyard.errors import said_by
 from steelyard.records import Rejected, Submission, microseconds_of, submission_digest
 from steelyard.results import CriterionResult, Receipt
+from steelyard.store import look_up
+from steelyard.store.schema import submissions
 
 AS_GIVEN = (
     "id",
@@ -55,6 +58,11 @@ SubmissionOutcome = Receipt | Rejected
 
 Arrival = tuple[TaskState, list[CheckedSubmission]]
 """A task and the new entries for it, in their order."""
+
+
+def read_digests(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The digests of those ids that are in the store."""
+    return look_up(connection, submissions.c.id, submissions.c.digest, ids)
 
 
 def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, Sequence[Any]]:

@@ -1,71 +1,72 @@
 """The steps inside one transaction: known ids aside, fetch the baseline, score, flag, rank, move the baseline, notify.
 
 Everything here runs under the lock of the tasks. Submissions were parsed and their criteria checked before, outside of
-the transaction. One submission and many give the same; rows are held as columns.
+the transaction. All tasks are worked on together, over columns; one submission is a batch of one.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.checking import Arrival, CheckedSubmission, SubmissionOutcome, columns_of
-from steelyard.arena.intake._accepting_by_columns import accept_by_columns
+from steelyard.arena.checking import Arrival, CheckedSubmission, SubmissionOutcome, columns_of, read_digests
+from steelyard.arena.intake._baselines import Groups, group, take_in
 from steelyard.arena.notifying import write_events
 from steelyard.arena.scoring import (
-    COLUMNS_FROM,
-    DEFAULTED,
     FACTS,
-    KEPT_SCORES,
-    PACKED_UP_TO,
-    RANKED_SCORES,
-    SUSPECT,
-    PackedTallies,
+    Counts,
+    LowerMedian,
+    Places,
     Rules,
     Scores,
-    StoredTally,
+    ScoresOfTasks,
     TaskState,
     Yardstick,
     add_to_tallies,
-    claimed_of,
-    count_scores,
-    defaulted_of,
-    flags_of,
-    forget_packed,
+    count_fields,
+    each_once,
     forget_scores,
+    join_values,
     load_task_states,
-    lower_bounds_of,
-    pack_tally,
-    points_column,
-    ranks_and_percentiles,
+    of_field,
+    of_tallies,
+    places_of,
+    read_middles,
+    read_scores,
+    receipts_of,
     save_task_states,
     score_all,
     stored_receipts,
-    tally_scores,
-    unpack_tally,
-    warnings_of,
-    write_packed,
+    stored_scores_now,
 )
 from steelyard.records import Rejected
 from steelyard.results import Policy, Receipt
-from steelyard.store import insert_columns, look_up
+from steelyard.store import Alongside, alongside, insert_columns
 from steelyard.store.schema import submissions
 
+ROWS_AT_ONCE = 10_000
+"""While so many rows are being written, the next are made."""
+ALONGSIDE_FROM = 200
+"""Fewer rows than these are written before another thread has begun."""
 
-@dataclass(slots=True)
-class Batch:
-    """The new submissions of one transaction as columns, those of each task side by side."""
 
-    task_states: list[TaskState]
-    spans: list[range]
-    columns: dict[str, Sequence[Any]]  # Any: column values
-    now_scores: Scores = field(default_factory=dict)
-    counts: dict[int, dict[int, int]] = field(default_factory=dict)
-    """Whole tallies of overall scores, of the tasks that were rescored and of small ones."""
+class Before(NamedTuple):
+    """By task, the counts that medians depend on, as they were before anything came in."""
+
+    iterations: dict[int, Counts]
+    total_tokens: dict[int, Counts]
+
+
+class Scored(NamedTuple):
+    """Scores in cents: of the new rows on their day and now, and the overall scores of earlier rows now."""
+
+    day: Scores
+    now: Scores
+    earlier: ScoresOfTasks
+    """Of those tasks alone whose baseline moved under policy `current`: their tallies are made anew."""
 
 
 def accept(
@@ -88,25 +89,16 @@ def accept(
         load_task_states(connection, [entry.stored_task for entry in entries], rules)
     fresh = [entry for entry in entries if entry.submission.id not in stored_digests] if stored_digests else entries
     receipts = _accept_new(connection, fresh, meanwhile, rules=rules, policy=policy, now=now) if fresh else {}
-    same = (
-        [entry for entry in entries if stored_digests.get(entry.submission.id) == entry.digest]
-        if stored_digests
-        else []
-    )
-    stored = [(entry.stored_task, entry.submission.id) for entry in same]
-    receipts |= stored_receipts(connection, stored, rules=rules, policy=policy)
     if not stored_digests:
         return [receipts[entry.submission.id] for entry in entries]
+    same = [entry for entry in entries if stored_digests.get(entry.submission.id) == entry.digest]
+    stored = [(entry.stored_task, entry.submission.id) for entry in same]
+    receipts |= stored_receipts(connection, stored, rules=rules, policy=policy)
     names = [(entry, entry.submission.id) for entry in entries]
     return [
         receipts[name] if stored_digests.get(name, entry.digest) == entry.digest else other_content(name)
         for entry, name in names
     ]
-
-
-def read_digests(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
-    """The digests of those ids that are in the store."""
-    return look_up(connection, submissions.c.id, submissions.c.digest, ids)
 
 
 def other_content(identity: str) -> Rejected:
@@ -128,142 +120,141 @@ def _accept_new(
     policy: Policy,
     now: int,
 ) -> dict[str, Receipt]:
+    """Write the entries; the receipts by id."""
     by_task: dict[int, list[CheckedSubmission]] = {}
     for entry in entries:
         by_task.setdefault(entry.stored_task.key, []).append(entry)
     task_states = load_task_states(connection, [group[0].stored_task for group in by_task.values()], rules)
     arrivals: list[Arrival] = [(task_states[key], by_task[key]) for key in sorted(by_task)]  # rows lie in this order
-    packed: list[Arrival] = []
-    in_rows: list[Arrival] = []
-    for state, group in arrivals:
-        stays_packed = state.packed is not None and state.n + len(group) <= PACKED_UP_TO
-        (packed if stays_packed else in_rows).append((state, group))
-    if sum(len(group) for _, group in packed) < COLUMNS_FROM:
-        return _accept_each(connection, arrivals, rules=rules, policy=policy, now=now)
-    receipts = accept_by_columns(connection, packed, rules=rules, policy=policy, now=now, meanwhile=meanwhile)
-    return receipts | _accept_each(connection, in_rows, rules=rules, policy=policy, now=now) if in_rows else receipts
+    # Read before anything is written: what has come in later must not be waited for.
+    sizes = [(state, len(group)) for state, group in arrivals]
+    before = Before(*(read_middles(connection, sizes, field) for field in Before._fields))
+    receipts: dict[str, Receipt] = {}
+    is_many = len(entries) >= ALONGSIDE_FROM
+    with alongside(connection, is_worth_it=is_many) as store:
+        for part in _parts(arrivals):
+            receipts |= _accept_part(store, part, before, rules=rules, policy=policy, now=now)
+        if is_many and meanwhile is not None:
+            meanwhile()
+    return receipts
 
 
-def _accept_each(
-    connection: Connection, arrivals: Sequence[Arrival], *, rules: Rules, policy: Policy, now: int
+def _parts(arrivals: Sequence[Arrival]) -> Iterator[list[Arrival]]:
+    """Whole tasks together, about ROWS_AT_ONCE rows each time."""
+    part: list[Arrival] = []
+    rows = 0
+    for arrival in arrivals:
+        part.append(arrival)
+        rows += len(arrival[1])
+        if rows >= ROWS_AT_ONCE:
+            yield part
+            part, rows = [], 0
+    if part:
+        yield part
+
+
+def _accept_part(
+    store: Alongside, arrivals: Sequence[Arrival], before: Before, *, rules: Rules, policy: Policy, now: int
 ) -> dict[str, Receipt]:
-    """Accept the entries of each task by itself: a single one, or many to tasks that are large."""
-    batch = _arrange(arrivals, now)
-    yardsticks: list[Yardstick] = []
-    which: list[int] = []
-    for state, span in zip(batch.task_states, batch.spans, strict=True):
-        state.prepare(connection, len(span))
-        first = len(yardsticks) - state.version
-        yardsticks.append(Yardstick(state.bounds, state.stored_task.constants))
-        state.take_in({name: batch.columns[name][span.start : span.stop] for name in FACTS}, now)
-        yardsticks += [Yardstick(bounds, state.stored_task.constants) for _, _, bounds, _ in state.new_versions]
-        which += [first + version for version in state.versions_before]
-    batch.columns["baseline_version"] = [version for state in batch.task_states for version in state.versions_before]
-    batch.columns |= score_all(batch.columns, yardsticks, which)
-    _rank(connection, batch, policy)
-    insert_columns(connection, submissions, batch.columns)
-    save_task_states(connection, batch.task_states)
-    receipts = _receipts(connection, batch, rules=rules, policy=policy)
-    _notify(connection, batch, receipts, now)
-    return {receipt.submission_id: receipt for receipt in receipts}
-
-
-def _arrange(arrivals: Sequence[Arrival], now: int) -> Batch:
-    spans = []
-    end = 0
-    for _, group in arrivals:
-        spans.append(range(end, end + len(group)))
-        end += len(group)
-    return Batch([state for state, _ in arrivals], spans, columns_of(arrivals, now))
-
-
-def _rank(connection: Connection, batch: Batch, policy: Policy) -> None:
-    """Bring the tallies up to date; a task whose baseline moved is scored anew under policy `current`."""
-    columns = batch.columns
-    batch.now_scores = {name: list(columns[name]) for name in KEPT_SCORES}
-    moved = [place for place, state in enumerate(batch.task_states) if state.moved and policy == "current"]
-    if moved:
-        task_states = [batch.task_states[place] for place in moved]
-        spans = [batch.spans[place] for place in moved]
-        batch.counts, again = tally_scores(connection, task_states, columns, spans)
-        for name in KEPT_SCORES:
-            for row, value in zip([row for span in spans for row in span], again[name], strict=True):
-                batch.now_scores[name][row] = value
-        forget_scores(connection, [state.stored_task.key for state in task_states if state.packed is None])
-    _tally(connection, batch)
-
-
-def _tally(connection: Connection, batch: Batch) -> None:
-    """Count the new values: in one row while a task is small, in a row for each value from then on."""
-    counts: dict[tuple[int, str], Mapping[int, int]] = {}
-    packed: dict[int, PackedTallies] = {}
-    outgrown: list[int] = []
-    for state, span in zip(batch.task_states, batch.spans, strict=True):
-        key = state.stored_task.key
-        new = batch.now_scores["overall"][span.start : span.stop]
-        if state.packed is None:
-            counts[key, "overall"] = batch.counts[key] if key in batch.counts else count_scores(new)
-            counts[key, "iterations"] = state.iterations.tally.added
-            counts[key, "total_tokens"] = state.tokens.tally.added
-            continue
-        if key not in batch.counts:
-            batch.counts[key] = dict(Counter(unpack_tally(state.packed.overall)) + Counter(new))
-        whole = {"overall": batch.counts[key]}
-        whole |= {"iterations": state.iterations.tally.whole(), "total_tokens": state.tokens.tally.whole()}
-        if state.n <= PACKED_UP_TO:
-            packed[key] = PackedTallies(**{name: pack_tally(values) for name, values in whole.items()})
-            continue
-        counts |= {(key, name): values for name, values in whole.items()}
-        outgrown.append(key)
-    add_to_tallies(connection, counts)
-    write_packed(connection, packed)
-    forget_packed(connection, outgrown)
-
-
-def _receipts(connection: Connection, batch: Batch, *, rules: Rules, policy: Policy) -> list[Receipt]:
-    places: list[tuple[int, float]] = []
-    flags: list[tuple[str, ...]] = []
-    versions = batch.columns["baseline_version"]
-    if policy == "current":
-        versions = [state.version for state, span in zip(batch.task_states, batch.spans, strict=True) for _ in span]
-    for state, span in zip(batch.task_states, batch.spans, strict=True):
-        places += _places(connection, batch, state, span)
-        own = [batch.columns[name][span.start : span.stop] for name in SUSPECT]
-        flags += flags_of(rules.outliers, state.tokens.median(), *own)
-    scores = {name: points_column(batch.now_scores[name]) for name in KEPT_SCORES}
-    made = map(
-        Receipt,
-        batch.columns["id"],
-        [state.stored_task.task.id for state, span in zip(batch.task_states, batch.spans, strict=True) for _ in span],
-        ["accepted"] * len(places),
-        *(scores[name] for name in KEPT_SCORES),
-        [rank for rank, _ in places],
-        [percentile for _, percentile in places],
-        versions,
-        defaulted_of(*(batch.columns[name] for name in DEFAULTED)),
-        claimed_of(batch.columns["is_claimed"], batch.columns["details"]),
-        flags,
-        warnings_of(rules.validation, [scores[name] for name in RANKED_SCORES], batch.columns["total_tokens"]),
-        lower_bounds_of(batch.columns["details"]),
-    )
-    return list(made)
-
-
-def _places(connection: Connection, batch: Batch, state: TaskState, span: range) -> list[tuple[int, float]]:
-    """Rank and percentile of each new row of a task."""
-    key = state.stored_task.key
-    values = batch.now_scores["overall"][span.start : span.stop]
-    stored = StoredTally(connection, key, "overall")
-    return ranks_and_percentiles(values, stored, state.n, batch.counts.get(key))
-
-
-def _notify(connection: Connection, batch: Batch, receipts: Sequence[Receipt], now: int) -> None:
-    columns: dict[str, Sequence[Any]] = {  # Any: column values
-        "task_key": batch.columns["task_key"],
-        "ordinal": batch.columns["ordinal"],
-        "overall": batch.now_scores["overall"],
-        "overall_ranking": [receipt.overall_ranking for receipt in receipts],
-        "percentile": [receipt.percentile for receipt in receipts],
-        "baseline_version": [receipt.baseline_version for receipt in receipts],
+    task_states = [state for state, _ in arrivals]
+    groups = group([len(entries) for _, entries in arrivals])
+    columns = columns_of(arrivals, now)
+    iterations = [before.iterations[state.stored_task.key] for state in task_states]
+    versions = take_in(task_states, columns, groups, earlier_iterations=iterations, now=now)
+    scored = _score(store, task_states, columns, groups, versions, policy)
+    columns["baseline_version"] = versions.tolist()
+    columns |= {name: values.tolist() for name, values in scored.day.items()}
+    tokens = [before.total_tokens[state.stored_task.key] for state in task_states]
+    places, token_medians = _tally(store, task_states, columns, groups, scored, earlier_tokens=tokens)
+    store.later(insert_columns, submissions, columns)
+    store.later(save_task_states, task_states)
+    of_rows = [state for state, entries in arrivals for state in [state] * len(entries)]
+    shown = [state.version for state in of_rows] if policy == "current" else columns["baseline_version"]
+    told = {
+        "task_key": columns["task_key"],
+        "ordinal": columns["ordinal"],
+        "overall": scored.now["overall"].tolist(),
+        "overall_ranking": places.ranks,
+        "percentile": places.percentiles,
+        "baseline_version": shown,
     }
-    write_events(connection, columns, now)
+    store.later(write_events, told, now)
+    receipts = receipts_of(
+        columns,
+        of_rows,
+        status="accepted",
+        scores=scored.now,
+        places=places,
+        versions=shown,
+        token_medians=token_medians,
+        rules=rules,
+    )
+    return dict(zip(columns["id"], receipts, strict=True))
+
+
+def _score(
+    store: Alongside,
+    task_states: Sequence[TaskState],
+    columns: Mapping[str, Sequence[Any]],
+    groups: Groups,
+    versions: np.ndarray,
+    policy: Policy,
+) -> Scored:
+    """Score the rows by what they met, and where that has moved under policy `current` also by what it is now."""
+    yardsticks: list[Yardstick] = []
+    first, last = [], []
+    for state in task_states:
+        first.append(len(yardsticks) - state.version_before)
+        bounds = [state.bounds_before, *(bounds for _, _, bounds, _ in state.new_versions)]
+        yardsticks += [Yardstick(each, state.stored_task.constants) for each in bounds]
+        last.append(len(yardsticks) - 1)
+    which = [np.array(first)[groups.which] + versions]
+    moved = [place for place, state in enumerate(task_states) if state.moved and policy == "current"]
+    if moved:
+        which.append(np.array(last)[groups.which])
+    facts = {name: [*columns[name]] * len(which) for name in FACTS}
+    scores = score_all(facts, yardsticks, np.concatenate(which))
+    rows = len(versions)
+    day, now = ({name: values[part] for name, values in scores.items()} for part in (slice(rows), slice(-rows, None)))
+    with_earlier = np.array([place for place in moved if task_states[place].n_before], dtype=np.int64)
+    if not len(with_earlier):
+        return Scored(day, now, ScoresOfTasks(with_earlier, with_earlier))
+    of_earlier, overall = store.now(stored_scores_now, [task_states[place] for place in with_earlier])
+    return Scored(day, now, ScoresOfTasks(with_earlier[of_earlier], overall))
+
+
+def _tally(
+    store: Alongside,
+    task_states: Sequence[TaskState],
+    columns: Mapping[str, Sequence[Any]],
+    groups: Groups,
+    scored: Scored,
+    *,
+    earlier_tokens: Sequence[Mapping[int, int]],
+) -> tuple[Places, list[float]]:
+    """Count the new values, scores anew where a baseline moved; each row's place, and its task's median of tokens."""
+    tasks, which = np.arange(len(task_states)), groups.which
+    keys, n = [state.stored_task.key for state in task_states], np.array([state.n for state in task_states])
+    again = set(scored.earlier.which.tolist())
+    going_on = [place for place, state in enumerate(task_states) if state.n_before and place not in again]
+    own = groups.split(scored.now["overall"].tolist())
+    asked = [(task_states[place], own[place]) for place in going_on]
+    stored = store.now(read_scores, asked) if asked else []
+    turns = [1 if told is None else told for told in columns["iterations"]]
+    new = join_values(
+        each_once(of_field(which, "overall"), scored.now["overall"]),
+        each_once(of_field(scored.earlier.which, "overall"), scored.earlier.overall),
+        each_once(of_field(which, "iterations"), np.array(turns, dtype=np.int64)),
+        each_once(of_field(which, "total_tokens"), np.array(columns["total_tokens"], dtype=np.int64)),
+    )
+    store.later(forget_scores, [keys[place] for place in again])
+    store.later(add_to_tallies, keys, count_fields(new, len(tasks)))
+    before = (
+        of_tallies(of_field(np.array(going_on, dtype=np.int64), "overall"), stored),
+        of_tallies(of_field(tasks, "total_tokens"), earlier_tokens),
+    )
+    counted = count_fields(join_values(new, *before), len(tasks))
+    tokens = counted.lower_medians(of_field(tasks, "total_tokens"), n)
+    for state, value, below in zip(task_states, tokens.values.tolist(), tokens.below.tolist(), strict=True):
+        state.middles["total_tokens"] = LowerMedian(value, below)
+    return places_of(counted, n[which]), tokens.medians[which].tolist()

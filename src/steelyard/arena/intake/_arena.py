@@ -13,10 +13,16 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.checking import ArtifactPlaces, CheckedSubmission, KeptFiles, SubmissionOutcome, Waiting, in_pieces
-from steelyard.arena.intake._accepting import accept, read_digests
+from steelyard.arena.checking import (
+    ArtifactPlaces,
+    CheckedSubmission,
+    KeptFiles,
+    SubmissionOutcome,
+    Waiting,
+    in_pieces,
+    read_digests,
+)
 from steelyard.arena.intake._outcomes import OutcomesSoFar, Told, interrupt_held_back
-from steelyard.arena.intake._scoring_again import rescore_tasks
 from steelyard.arena.intake._tasks import add_task, find_task, find_tasks, load_tasks, new_task
 from steelyard.arena.scoring import (
     POLICIES,
@@ -177,6 +183,8 @@ class Arena:
             self._write(CheckedPortion(numbers, entries, checked.rules), so_far, meanwhile)
 
     def _write(self, checked: CheckedPortion, so_far: OutcomesSoFar, meanwhile: Callable[[], None] | None) -> None:
+        from steelyard.arena.intake._accepting import accept  # heavy: it loads numpy
+
         def work(connection: Connection) -> list[SubmissionOutcome]:
             self.refresh(connection)
             under, coming = self._rules_with_tasks, checked.entries
@@ -278,6 +286,8 @@ class Arena:
 
         Under `as-submitted` each keeps the score of its day: baselines and ranks are made anew, no score is.
         """
+        from steelyard.arena.intake._scoring_again import rescore_tasks  # heavy: it loads numpy
+
         if (profile or policy) and task_ids:
             raise UsageError("a profile or policy holds for the whole arena", hint="leave the tasks out")
         new_rules = None if profile is None else read_rules(profile)

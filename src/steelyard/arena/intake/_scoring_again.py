@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.intake._tasks import load_tasks
 from steelyard.arena.scoring import (
-    FACTS,
     Rules,
+    ScoresOfTasks,
+    TaskState,
     add_to_tallies,
-    count_scores,
+    bounds_now,
+    count_fields,
+    each_once,
     forget_scores,
     load_task_states,
-    pack_tally,
+    of_field,
     save_task_states,
-    tally_scores,
-    write_packed,
+    stored_scores_now,
 )
 from steelyard.errors import UnknownName
 from steelyard.records import now_microseconds
@@ -35,31 +38,26 @@ def rescore_tasks(connection: Connection, task_ids: Sequence[str] | None, *, rul
     chosen = [every[name] for name in task_ids] if task_ids else list(every.values())
     for stored_task in chosen:
         rules.check_task(stored_task.task)
-    task_states = load_task_states(connection, chosen, rules)
-    for state in task_states.values():
-        state.prepare(connection, 1)
-        bounds = state.bounds_now()
+    task_states = list(load_task_states(connection, chosen, rules).values())
+    for state in task_states:
+        bounds = bounds_now(connection, state)
         if bounds != state.bounds:
-            state.set_bounds(bounds, now_microseconds())
-    save_task_states(connection, list(task_states.values()))
-    forget_scores(connection, task_states)
-    if policy == "current":
-        filled = [state for state in task_states.values() if state.n]
-        nothing: dict[str, list[int]] = {name: [] for name in FACTS}
-        counts_by_task, _ = tally_scores(connection, filled, nothing, [range(0)] * len(filled)) if filled else ({}, {})
-        counts: dict[int, dict[int, int]] = {key: counts_by_task.get(key, {}) for key in task_states}
-    else:
-        stored = select(submissions.c.task_key, submissions.c.overall)
-        counts = {
-            key: count_scores(row.overall for row in connection.execute(stored.where(submissions.c.task_key == key)))
-            for key in task_states
-        }
-    in_rows = {(key, "overall"): tally for key, tally in counts.items() if task_states[key].packed is None}
-    add_to_tallies(connection, in_rows)
-    packed = {
-        key: state.packed._replace(overall=pack_tally(counts[key]))
-        for key, state in task_states.items()
-        if state.packed
-    }
-    write_packed(connection, packed)
-    return sum(state.n for state in task_states.values())
+            state.begin(state.version + 1, state.n, bounds, now_microseconds())
+    save_task_states(connection, task_states)
+    filled = [state for state in task_states if state.n]
+    keys = [state.stored_task.key for state in filled]
+    forget_scores(connection, keys)
+    if filled:
+        which, scores = (stored_scores_now if policy == "current" else _scores_of_their_day)(connection, filled)
+        counted = count_fields(each_once(of_field(which, "overall"), scores), len(filled))
+        add_to_tallies(connection, keys, counted)
+    return sum(state.n for state in filled)
+
+
+def _scores_of_their_day(connection: Connection, task_states: Sequence[TaskState]) -> ScoresOfTasks:
+    """The overall score that every submission of these tasks got when it came."""
+    place_of = {state.stored_task.key: place for place, state in enumerate(task_states)}
+    wanted = select(submissions.c.task_key, submissions.c.overall)
+    rows = [row for key in place_of for row in connection.execute(wanted.where(submissions.c.task_key == key))]
+    which = np.array([place_of[key] for key, _ in rows], dtype=np.int64)
+    return ScoresOfTasks(which, np.array([overall for _, overall in rows], dtype=np.int64))

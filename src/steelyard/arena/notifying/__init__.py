@@ -8,9 +8,7 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.arena.notifying._events import (
-        fold_events as fold_events,
         read_events as read_events,
-        unfold_events as unfold_events,
         write_events as write_events,
     )
     from steelyard.arena.notifying._outbox import (

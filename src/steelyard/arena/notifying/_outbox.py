@@ -10,7 +10,6 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement
 
-from steelyard.arena.notifying._events import unfold_events
 from steelyard.arena.notifying._targets import Target
 from steelyard.records import DAY, now_microseconds
 from steelyard.store import Store
@@ -41,7 +40,6 @@ def wake(store: Store, targets: Sequence[Target]) -> None:
 
 def skip_before(store: Store, moment: int) -> int:
     """Settle what was created before a moment, sent or not; how many events."""
-    unfold_events(store)
     is_old = and_(~outbox.c.is_settled, outbox.c.created_at < moment)
     return _change(store, is_old, is_settled=True, settled_at=now_microseconds(), due_for=None)
 

@@ -12,7 +12,7 @@ from functools import partial
 from threading import Event as Signal, Thread
 
 from steelyard.arena.notifying._delivery import Sender, Served, serve
-from steelyard.arena.notifying._events import count_waiting, unfold_events
+from steelyard.arena.notifying._events import count_waiting
 from steelyard.arena.notifying._outbox import forget, settle, wake
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.notifying._webhook import send
@@ -35,7 +35,6 @@ def notify_once(
     """Send everything that is due now, once. A target that cannot be sent to is an error before any event is taken."""
     for target in targets:
         target.check_environment()
-    unfold_events(store)
     wake(store, targets)
     began = now_microseconds() if now is None else now
     stop = Signal()

@@ -17,22 +17,27 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._collector import (
         collector_resting as collector_resting,
     )
-    from steelyard.arena.scoring._column_tallies import (
-        CountedValues as CountedValues,
-        count_values as count_values,
+    from steelyard.arena.scoring._counted_values import (
         each_once as each_once,
         join_values as join_values,
-        unpack_all as unpack_all,
+        of_tallies as of_tallies,
+    )
+    from steelyard.arena.scoring._receipts import (
+        DEFAULTED as DEFAULTED,
+        Places as Places,
+        claimed_criteria as claimed_criteria,
+        defaulted_fields as defaulted_fields,
+        lower_bounds as lower_bounds,
+        places_of as places_of,
+        receipts_of as receipts_of,
+        stored_receipts as stored_receipts,
     )
     from steelyard.arena.scoring._rescoring import (
-        COLUMNS_FROM as COLUMNS_FROM,
         Scores as Scores,
+        ScoresOfTasks as ScoresOfTasks,
         Yardstick as Yardstick,
-        count_scores as count_scores,
-        no_facts as no_facts,
-        read_facts as read_facts,
         score_all as score_all,
-        tally_scores as tally_scores,
+        stored_scores_now as stored_scores_now,
         with_yardsticks as with_yardsticks,
     )
     from steelyard.arena.scoring._rules import (
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.scoring._running_median import (
         LowerMedian as LowerMedian,
+        running_medians as running_medians,
     )
     from steelyard.arena.scoring._score_intervals import (
         mean_interval as mean_interval,
@@ -57,13 +63,10 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._scores import (
         FACTS as FACTS,
         KEPT_SCORES as KEPT_SCORES,
-        OWN_CONSTANTS as OWN_CONSTANTS,
         RANKED_SCORES as RANKED_SCORES,
         points as points,
-        points_column as points_column,
         score as score,
         score_cents_columns as score_cents_columns,
-        tenths_column as tenths_column,
         to_cents as to_cents,
     )
     from steelyard.arena.scoring._settings import (
@@ -73,28 +76,16 @@ if TYPE_CHECKING:
         settings_at as settings_at,
         write_settings as write_settings,
     )
-    from steelyard.arena.scoring._stored_receipts import (
-        DEFAULTED as DEFAULTED,
-        claimed_criteria as claimed_criteria,
-        claimed_of as claimed_of,
-        defaulted_fields as defaulted_fields,
-        defaulted_of as defaulted_of,
-        lower_bounds as lower_bounds,
-        lower_bounds_of as lower_bounds_of,
-        stored_receipts as stored_receipts,
-    )
     from steelyard.arena.scoring._stored_tallies import (
-        PACKED_UP_TO as PACKED_UP_TO,
-        PackedTallies as PackedTallies,
-        StoredTally as StoredTally,
+        Counts as Counts,
         add_to_tallies as add_to_tallies,
-        forget_packed as forget_packed,
+        bounds_now as bounds_now,
+        count_fields as count_fields,
         forget_scores as forget_scores,
-        pack_tally as pack_tally,
+        of_field as of_field,
         rank_and_percentile as rank_and_percentile,
-        ranks_and_percentiles as ranks_and_percentiles,
-        unpack_tally as unpack_tally,
-        write_packed as write_packed,
+        read_middles as read_middles,
+        read_scores as read_scores,
     )
     from steelyard.arena.scoring._submission_rows import (
         frame_of as frame_of,
@@ -103,10 +94,8 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._suspicion import (
         REVIEW as REVIEW,
         SUSPECT as SUSPECT,
-        flags_of as flags_of,
         outlier_flags as outlier_flags,
         validate as validate,
-        warnings_of as warnings_of,
     )
     from steelyard.arena.scoring._task_state import (
         EXTREMES as EXTREMES,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
@@ -23,9 +23,9 @@ COLUMNS_FROM = 200
 
 KEYS_PER_QUERY = 500
 
-Columns = Mapping[str, Sequence[Any]]  # Any: column values
-Scores = dict[str, list[int]]
-"""The kept scores in cents, one list each."""
+Columns = Mapping[str, Any]  # Any: column values, in a list or in a column of Polars
+Scores = dict[str, np.ndarray]
+"""The kept scores in cents, one column each."""
 
 
 class Yardstick(NamedTuple):
@@ -35,24 +35,28 @@ class Yardstick(NamedTuple):
     constants: Mapping[str, float]
 
 
-def count_scores(values: Iterable[int]) -> dict[int, int]:
-    """How often each score occurs."""
-    return dict(Counter(values))
+class ScoresOfTasks(NamedTuple):
+    """Overall scores in cents, each with the place of its task."""
+
+    which: np.ndarray
+    overall: np.ndarray
 
 
-def score_all(facts: Columns, yardsticks: Sequence[Yardstick], which: Sequence[int]) -> Scores:
+def score_all(facts: Columns, yardsticks: Sequence[Yardstick], which: np.ndarray) -> Scores:
     """The scores of each row by the yardstick whose place `which` gives."""
     if len(which) < COLUMNS_FROM:
         rows = [
             score_cents({name: facts[name][row] for name in FACTS}, *yardsticks[place])
-            for row, place in enumerate(which)
+            for row, place in enumerate(which.tolist())
         ]
-        return {name: [row[name] for row in rows] for name in KEPT_SCORES}
+        return {name: np.array([row[name] for row in rows], dtype=np.int64) for name in KEPT_SCORES}
     frame = with_yardsticks(frame_of(facts, FACTS), yardsticks, which)
-    return {name: values.tolist() for name, values in score_cents_columns(frame, yardsticks[0].constants).items()}
+    return score_cents_columns(frame, yardsticks[0].constants)
 
 
-def with_yardsticks(frame: pl.DataFrame, yardsticks: Sequence[Yardstick], which: Sequence[int]) -> pl.DataFrame:
+def with_yardsticks(
+    frame: pl.DataFrame, yardsticks: Sequence[Yardstick], which: Sequence[int] | np.ndarray
+) -> pl.DataFrame:
     """The rows with the bounds and the constants of their yardstick beside them."""
     import polars as pl  # heavy: a few submissions are scored without it
 
@@ -69,67 +73,27 @@ def with_yardsticks(frame: pl.DataFrame, yardsticks: Sequence[Yardstick], which:
     return frame.hstack(pl.DataFrame(numbers)[places])
 
 
-def tally_scores(
-    connection: Connection, task_states: Sequence[TaskState], facts: Columns, spans: Sequence[range]
-) -> tuple[dict[int, dict[int, int]], Scores]:
-    """For each task, how often each overall score occurs under its present bounds; and the scores of the new rows.
-
-    `facts` are rows still to be written, those of each task in its span; the rows of the store are scored with them.
-    """
-    yardsticks = [Yardstick(state.bounds, state.stored_task.constants) for state in task_states]
-    if sum(state.n for state in task_states) < COLUMNS_FROM:
-        return _one_by_one(connection, task_states, facts, spans)
-    import polars as pl  # heavy: a few submissions are scored without it
-
-    order = [row for span in spans for row in span]
-    new = frame_of({name: [facts[name][row] for row in order] for name in FACTS}, FACTS)
-    of_new = [place for place, span in enumerate(spans) for _ in span]
-    place_of = {state.stored_task.key: place for place, state in enumerate(task_states)}
-    stored = read_facts(connection, [state.stored_task.key for state in task_states if state.n_before])
-    of_stored = [place_of[key] for key in stored["task_key"].to_list()] if len(task_states) > 1 else [0] * len(stored)
-    which = of_stored + of_new
-    frame = with_yardsticks(pl.concat([stored.drop("task_key"), new]), yardsticks, which)
-    scores = score_cents_columns(frame, yardsticks[0].constants)
-    counted = pl.DataFrame({"which": pl.Series(which, dtype=pl.Int64), "overall": scores["overall"]})
-    counts: dict[int, dict[int, int]] = {state.stored_task.key: {} for state in task_states}
+def stored_scores_now(connection: Connection, task_states: Sequence[TaskState]) -> ScoresOfTasks:
+    """The overall score of every stored submission of these tasks under the bounds that they have now."""
     keys = [state.stored_task.key for state in task_states]
-    for place, value, n in counted.group_by("which", "overall").len().iter_rows():
-        counts[keys[place]][value] = n
-    return counts, {name: values[len(stored) :].tolist() for name, values in scores.items()}
+    facts = _read_facts(connection, keys, count=sum(state.n_before for state in task_states))
+    in_order = np.argsort(keys)
+    which = in_order[np.searchsorted(keys, np.array(facts["task_key"], dtype=np.int64), sorter=in_order)]
+    yardsticks = [Yardstick(state.bounds, state.stored_task.constants) for state in task_states]
+    return ScoresOfTasks(which, score_all(facts, yardsticks, which)["overall"])
 
 
-def _one_by_one(
-    connection: Connection, task_states: Sequence[TaskState], facts: Columns, spans: Sequence[range]
-) -> tuple[dict[int, dict[int, int]], Scores]:
-    counts: dict[int, dict[int, int]] = {}
-    new: Scores = {name: [] for name in KEPT_SCORES}
-    wanted = [submissions.c[name] for name in FACTS]
-    for state, span in zip(task_states, spans, strict=True):
-        earlier: Sequence[Any] = ()  # Any: rows of the store
-        if state.n_before:
-            of_task = submissions.c.task_key == state.stored_task.key
-            earlier = connection.execute(select(*wanted).where(of_task)).mappings().all()
-        rows = [*earlier, *({name: facts[name][row] for name in FACTS} for row in span)]
-        scores = [score_cents(row, state.bounds, state.stored_task.constants) for row in rows]
-        counts[state.stored_task.key] = count_scores(row_scores["overall"] for row_scores in scores)
-        for name in KEPT_SCORES:
-            new[name] += [row_scores[name] for row_scores in scores[len(earlier) :]]
-    return counts, new
-
-
-def read_facts(connection: Connection, keys: Sequence[int]) -> pl.DataFrame:
-    """What scores take from every stored submission of these tasks, with the task's key."""
-    import polars as pl  # heavy: a few submissions are scored without it
-
-    wanted = [submissions.c[name] for name in ("task_key", *FACTS)]
+def _read_facts(connection: Connection, keys: Sequence[int], *, count: int) -> Columns:
+    """What scores take from the stored submissions of these tasks, about `count` in all, with the task's key."""
+    names = ("task_key", *FACTS)
+    wanted = select(*(submissions.c[name] for name in names))
     parts = [
-        read_frame(connection, select(*wanted).where(submissions.c.task_key.in_(keys[start : start + KEYS_PER_QUERY])))
+        wanted.where(submissions.c.task_key.in_(keys[start : start + KEYS_PER_QUERY]))
         for start in range(0, len(keys), KEYS_PER_QUERY)
     ]
-    return pl.concat(parts) if parts else no_facts()
+    if count < COLUMNS_FROM:
+        rows = [row for part in parts for row in connection.execute(part)]
+        return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    import polars as pl  # heavy: a few submissions are scored without it
 
-
-def no_facts() -> pl.DataFrame:
-    """What `read_facts` gives of no tasks."""
-    names = ("task_key", *FACTS)
-    return frame_of({name: [] for name in names}, names)
+    return pl.concat([read_frame(connection, part) for part in parts]).to_dict()

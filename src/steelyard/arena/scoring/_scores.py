@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -34,11 +34,6 @@ def points(cents: int) -> float:
     return cents / 100
 
 
-def points_column(cents: Sequence[int]) -> list[float]:
-    """`points` of each."""
-    return [value / 100 for value in cents]
-
-
 def to_cents_column(scores: np.ndarray) -> np.ndarray:
     """`to_cents` of each score."""
     return _whole(scores, digits=2)
@@ -51,7 +46,7 @@ def tenths_column(percentages: np.ndarray) -> np.ndarray:
 
 def _whole(values: np.ndarray, *, digits: int) -> np.ndarray:
     """The values in units of the last digit; only those near a half are rounded one by one."""
-    import numpy as np  # heavy: a single submission is scored without it
+    import numpy as np  # heavy: only columns of scores need it
 
     scaled = values * 10**digits
     rounded = np.rint(scaled)

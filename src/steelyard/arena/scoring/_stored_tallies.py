@@ -1,163 +1,142 @@
-"""Tallies at rest: how many submissions of a task have each value of a field."""
+"""Tallies at rest: how many submissions of a task have each value of a field, a row for each value."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-from sqlalchemy import BindParameter, bindparam, delete, func, select
+import numpy as np
+from sqlalchemy import BigInteger, Integer, bindparam, case, delete, func, select, union_all
 from sqlalchemy.engine import Connection
 
-from steelyard.store import insert_rows
-from steelyard.store.schema import small_tallies, tallies
-
-PACKED_UP_TO = 512
-"""Up to so many submissions a task's tallies stay in one row; they are then at most 8 KB each."""
-
-KEYS_PER_QUERY = 500
-_FORGET = delete(small_tallies).where(small_tallies.c.task_key == bindparam("of_task"))
-
-
-class PackedTallies(NamedTuple):
-    """The tallies of a task as one row of the store holds them."""
-
-    overall: bytes = b""
-    iterations: bytes = b""
-    total_tokens: bytes = b""
-
-
-def pack_tally(counts: Mapping[int, int]) -> bytes:
-    """The counts as bytes: values in ascending order, then how often each occurs.
-
-    >>> unpack_tally(pack_tally({7: 1, 3: 2}))
-    {3: 2, 7: 1}
-    """
-    values = sorted(counts)
-    return struct.pack(f"<{2 * len(values)}q", *values, *[counts[value] for value in values])
-
-
-def unpack_tally(packed: bytes) -> dict[int, int]:
-    """The counts in the bytes."""
-    numbers = struct.unpack(f"<{len(packed) // 8}q", packed)
-    half = len(numbers) // 2
-    return dict(zip(numbers[:half], numbers[half:], strict=True))
-
-
-def read_packed(connection: Connection, keys: Sequence[int]) -> dict[int, PackedTallies]:
-    """The tallies of those tasks that have them in one row."""
-    packed: dict[int, PackedTallies] = {}
-    for start in range(0, len(keys), KEYS_PER_QUERY):
-        wanted = select(small_tallies).where(small_tallies.c.task_key.in_(keys[start : start + KEYS_PER_QUERY]))
-        for row in connection.execute(wanted):
-            packed[row.task_key] = PackedTallies(row.overall, row.iterations, row.total_tokens)
-    return packed
-
-
-def write_packed(connection: Connection, packed: Mapping[int, PackedTallies]) -> None:
-    """Keep the tallies of these tasks, in place of what was kept of them before."""
-    rows = [(key, *packed[key]) for key in sorted(packed)]
-    insert_rows(connection, small_tallies, ("task_key", *PackedTallies._fields), rows, on_conflict="replace")
-
-
-def forget_packed(connection: Connection, keys: Iterable[int]) -> None:
-    """Drop the rows of tasks that have grown."""
-    chosen = [{"of_task": key} for key in sorted(keys)]
-    if chosen:
-        connection.execute(_FORGET, chosen)
-
+from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
+from steelyard.arena.scoring._counted_values import CountedValues, TaskValues, count_values, of_tallies
+from steelyard.arena.scoring._task_state import TaskState
+from steelyard.store import insert_columns
+from steelyard.store.schema import tallies
 
 FIELDS = {"overall": 0, "iterations": 1, "total_tokens": 2}
 """The number under which each field's tally is kept; numbers are never reused."""
 
-_KEY: BindParameter[int] = bindparam("task_key")
-_FIELD: BindParameter[int] = bindparam("of_field")
-_VALUE: BindParameter[int] = bindparam("of_value")
-_OWN = (tallies.c.task_key == _KEY) & (tallies.c.field == _FIELD)
-_COUNT = select(tallies.c.n).where(_OWN, tallies.c.value == _VALUE)
-_BEFORE = select(tallies.c.value).where(_OWN, tallies.c.value < _VALUE).order_by(tallies.c.value.desc()).limit(1)
-_AFTER = select(tallies.c.value).where(_OWN, tallies.c.value > _VALUE).order_by(tallies.c.value).limit(1)
-_ABOVE = select(func.coalesce(func.sum(tallies.c.n), 0)).where(_OWN, tallies.c.value > _VALUE)
-_ALL = select(tallies.c.value, tallies.c.n).where(_OWN)
+WHOLE_UP_TO = 20
+"""A tally is read whole when the task has at most this many submissions for each new one; else only a part of it."""
+LOOK_UP_TO = 8
+"""Up to this many scores of a task are looked up one by one; for more, its whole tally is read."""
+KEYS_PER_QUERY = 500
+BELOW_ALL = -1
+"""Stands for all values below those that were read; every value is at least 0."""
+
+Counts = dict[int, int]
+"""Values with how often each occurs."""
+
+_VALUE, _N = tallies.c.value, tallies.c.n
+_OF_FIELD = tallies.c.field == bindparam("of_field")
+_OWN = (tallies.c.task_key == bindparam("of_task")) & _OF_FIELD
+_WHOLE = select(tallies.c.task_key, _VALUE, _N).where(
+    tallies.c.task_key.in_(bindparam("keys", expanding=True)), _OF_FIELD
+)
+_FORGET = delete(tallies).where(_OWN)
+_MOST = bindparam("most", type_=Integer)
+_MIDDLE = bindparam("middle", type_=BigInteger)
+_BELOW = select(_VALUE, _N).where(_OWN, _VALUE < _MIDDLE).order_by(_VALUE.desc()).limit(_MOST)
+_FROM = select(_VALUE, _N).where(_OWN, _VALUE >= _MIDDLE).order_by(_VALUE).limit(_MOST)
+_AROUND = union_all(select(_BELOW.subquery()), select(_FROM.subquery()))
+_UP_FROM = select(
+    func.coalesce(func.sum(case((_VALUE > _MIDDLE, _N), else_=0)), 0),
+    func.coalesce(func.sum(case((_VALUE == _MIDDLE, _N), else_=0)), 0),
+).where(_OWN, _VALUE >= _MIDDLE)
 
 
-class StoredTally:
-    """Looks counts of one task and field up in the store."""
-
-    def __init__(self, connection: Connection, task_key: int, field: str) -> None:
-        self._connection = connection
-        self._own = {"task_key": task_key, "of_field": FIELDS[field]}
-
-    def count(self, value: int) -> int:
-        """How many there are of this value."""
-        return self._connection.execute(_COUNT, {**self._own, "of_value": value}).scalar() or 0
-
-    def before(self, value: int) -> int | None:
-        """The next smaller value."""
-        return self._connection.execute(_BEFORE, {**self._own, "of_value": value}).scalar()
-
-    def after(self, value: int) -> int | None:
-        """The next larger value."""
-        return self._connection.execute(_AFTER, {**self._own, "of_value": value}).scalar()
-
-    def above(self, value: int) -> int:
-        """How many lie strictly above the value."""
-        return int(self._connection.execute(_ABOVE, {**self._own, "of_value": value}).scalar() or 0)
-
-    def all(self) -> dict[int, int]:
-        """Every value with its count."""
-        return {row.value: row.n for row in self._connection.execute(_ALL, self._own)}
+def read_middles(connection: Connection, coming: Sequence[tuple[TaskState, int]], field: str) -> dict[int, Counts]:
+    """By task the counts that its median may depend on while so many values come to it, and those below them."""
+    counts = _read_whole(connection, [state for state, more in coming if state.n <= WHOLE_UP_TO * more], field)
+    for state, more in coming:
+        if state.stored_task.key not in counts:
+            counts[state.stored_task.key] = _read_around(connection, state, more, field)
+    return counts
 
 
-class Ranks:
-    """Competition ranks and percentiles from counts of score cents."""
+def _read_whole(connection: Connection, task_states: Sequence[TaskState], field: str) -> dict[int, Counts]:
+    """The whole tallies of these tasks, by their keys."""
+    counts: dict[int, Counts] = {state.stored_task.key: {} for state in task_states}
+    keys = [state.stored_task.key for state in task_states if state.n]
+    for start in range(0, len(keys), KEYS_PER_QUERY):
+        wanted = {"keys": keys[start : start + KEYS_PER_QUERY], "of_field": FIELDS[field]}
+        for key, value, n in connection.execute(_WHOLE, wanted):
+            counts[key][value] = n
+    return counts
 
-    def __init__(self, counts: Mapping[int, int]) -> None:
-        self.n = sum(counts.values())
-        self._above: dict[int, int] = {}
-        passed = 0
-        for value in sorted(counts, reverse=True):
-            self._above[value] = passed
-            passed += counts[value]
-        self._counts = counts
 
-    def around(self, value: int) -> tuple[int, int]:
-        """How many scores lie strictly above the value, and how many equal it."""
-        return self._above[value], self._counts[value]
+def _read_around(connection: Connection, state: TaskState, coming: int, field: str) -> Counts:
+    """The counts around the lower middle value: each value that comes moves it by at most one of them."""
+    middle = state.middles[field]
+    own = {"of_task": state.stored_task.key, "of_field": FIELDS[field], "middle": middle.value, "most": coming + 2}
+    counts: Counts = {row.value: row.n for row in connection.execute(_AROUND, own)}
+    lower = sum(n for value, n in counts.items() if middle.value is not None and value < middle.value)
+    return {BELOW_ALL: middle.below - lower, **counts} if middle.below > lower else counts
+
+
+def read_scores(connection: Connection, asked: Sequence[tuple[TaskState, Sequence[int]]]) -> list[Counts]:
+    """For each task the counts of overall scores that decide how many lie above each of the scores given with it."""
+    few = [len(scores) <= LOOK_UP_TO and state.n > WHOLE_UP_TO * len(scores) for state, scores in asked]
+    many = [state for (state, _), is_few in zip(asked, few, strict=True) if not is_few]
+    whole = _read_whole(connection, many, "overall")
+    return [
+        _look_up(connection, state, scores) if is_few else whole[state.stored_task.key]
+        for (state, scores), is_few in zip(asked, few, strict=True)
+    ]
+
+
+def _look_up(connection: Connection, state: TaskState, scores: Iterable[int]) -> Counts:
+    """The counts of these scores, and just above each how many lie between it and the next of them."""
+    own = {"of_task": state.stored_task.key, "of_field": FIELDS["overall"]}
+    counts: Counts = {}
+    passed = 0
+    for score in sorted(set(scores), reverse=True):
+        above, equal = connection.execute(_UP_FROM, {**own, "middle": score}).one()
+        if above > passed:
+            counts[score + 1] = int(above) - passed
+        counts[score] = int(equal)
+        passed = int(above) + int(equal)
+    return counts
+
+
+def bounds_now(connection: Connection, state: TaskState) -> BaselineBounds:
+    """The bounds as they follow from the submissions and the rules at this moment."""
+    if state.n < state.least:
+        return default_bounds(state.stored_task.defaults)
+    one = np.zeros(1, dtype=np.int64)
+    iterations = count_values(of_tallies(one, [_read_around(connection, state, 0, "iterations")]), 1)
+    return state.own_bounds(iterations.lower_medians(one, np.array([state.n])).medians.item())
+
+
+def of_field(tasks: np.ndarray, field: str) -> np.ndarray:
+    """The places of a field of these tasks among all fields of all tasks, which are counted as tasks of their own."""
+    places: np.ndarray = tasks * len(FIELDS) + FIELDS[field]
+    return places
+
+
+def count_fields(pairs: TaskValues, tasks: int) -> CountedValues:
+    """The pairs with places `of_field` added up."""
+    return count_values(pairs, tasks * len(FIELDS))
+
+
+def add_to_tallies(connection: Connection, keys: Sequence[int], counted: CountedValues) -> None:
+    """Add what was counted by `count_fields` to the tallies of the tasks with these keys."""
+    columns = {
+        "task_key": np.array(keys)[counted.which // len(FIELDS)].tolist(),
+        "field": (counted.which % len(FIELDS)).tolist(),
+        "value": counted.values.tolist(),
+        "n": counted.counts.tolist(),
+    }
+    insert_columns(connection, tallies, columns, adding=True)
+
+
+def forget_scores(connection: Connection, keys: Sequence[int]) -> None:
+    """Drop the tallies of the scores of these tasks, so that they can be made anew."""
+    if keys:
+        connection.execute(_FORGET, [{"of_task": key, "of_field": FIELDS["overall"]} for key in sorted(keys)])
 
 
 def rank_and_percentile(above: int, equal: int, n: int) -> tuple[int, float]:
     """Competition rank, and the share strictly below in percent with one decimal."""
     return above + 1, round((n - above - equal) / n * 100, 1)
-
-
-LOOK_UP_TO = 8
-"""Up to this many scores are looked up one by one; for more, a task's whole tally is read."""
-
-
-def ranks_and_percentiles(
-    values: Sequence[int], stored: StoredTally, n: int, counts: Mapping[int, int] | None
-) -> list[tuple[int, float]]:
-    """Rank and percentile of each score, from the counts in hand or else from the store."""
-    if counts is None and len(values) <= LOOK_UP_TO:
-        return [rank_and_percentile(stored.above(value), stored.count(value), n) for value in values]
-    ranks = Ranks(stored.all() if counts is None else counts)
-    places = {value: rank_and_percentile(*ranks.around(value), n) for value in set(values)}
-    return [places[value] for value in values]
-
-
-def add_to_tallies(connection: Connection, counts: Mapping[tuple[int, str], Mapping[int, int]]) -> None:
-    """Add the counts, given by task and field, to the store."""
-    rows: list[tuple[int, int, int, int]] = []
-    for (key, field), values in sorted(counts.items()):
-        number = FIELDS[field]
-        rows += [(key, number, value, n) for value, n in sorted(values.items())]
-    insert_rows(connection, tallies, ("task_key", "field", "value", "n"), rows, on_conflict="add")
-
-
-def forget_scores(connection: Connection, task_keys: Iterable[int]) -> None:
-    """Drop the tallies of the scores of these tasks, so that they can be made anew."""
-    statement = delete(tallies).where(tallies.c.task_key == _KEY, tallies.c.field == FIELDS["overall"])
-    keys = [{"task_key": key} for key in sorted(task_keys)]
-    if keys:
-        connection.execute(statement, keys)

@@ -27,18 +27,18 @@ def outlier_flags(
 
 def flags_of(
     limits: OutlierTable,
-    median_tokens: float,
+    medians: Sequence[float],
     tokens: Sequence[int],
     times: Sequence[float | None],
     calls: Sequence[int],
 ) -> list[tuple[str, ...]]:
-    """`outlier_flags` of each row; most have none."""
-    threshold, fast, few = median_tokens * limits.token_share_of_median, limits.fast_seconds, limits.few_tool_calls
+    """`outlier_flags` of each row, with the median among the others of its task; most have none."""
+    share, fast, few = limits.token_share_of_median, limits.fast_seconds, limits.few_tool_calls
     return [
         ()
-        if count >= threshold and (not time or time >= fast) and call != few
-        else outlier_flags(limits, median_tokens, count, time, call)
-        for count, time, call in zip(tokens, times, calls, strict=True)
+        if count >= median * share and (not time or time >= fast) and call != few
+        else outlier_flags(limits, median, count, time, call)
+        for median, count, time, call in zip(medians, tokens, times, calls, strict=True)
     ]
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.intake import Arena
-from steelyard.arena.notifying import read_events, unfold_events
+from steelyard.arena.notifying import read_events
 from steelyard.results import ArenaEvent
 from steelyard.store.schema import outbox
 
@@ -34,7 +34,6 @@ class Watch:
 
     def __init__(self, arena: Arena) -> None:
         self._store = arena.store
-        unfold_events(self._store)
         with self._store.read() as connection:
             self._mark = _highest(connection)
         self._writers = self._store.writers(outbox)
@@ -47,7 +46,6 @@ class Watch:
 
     def news(self) -> list[ArenaEvent]:
         """An event for each evaluation that was not shown before."""
-        unfold_events(self._store)
         # Asked before the events are: whoever has ended by now has all of its events there.
         is_complete = self._writers.isdisjoint(self._store.writers(outbox))
         with self._store.read() as connection:

@@ -1,0 +1,167 @@
+"""Receipts: where a submission stands as things are now, whether it has just come or has long been in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from steelyard.arena.scoring._counted_values import CountedValues, TaskValues, count_values, join_values, of_tallies
+from steelyard.arena.scoring._rescoring import Scores, Yardstick, score_all
+from steelyard.arena.scoring._rules import Rules
+from steelyard.arena.scoring._scores import KEPT_SCORES, RANKED_SCORES, tenths_column
+from steelyard.arena.scoring._stored_tallies import read_middles, read_scores
+from steelyard.arena.scoring._suspicion import SUSPECT, flags_of, warnings_of
+from steelyard.arena.scoring._task_state import StoredTask, TaskState, load_task_states
+from steelyard.results import Policy, Receipt
+from steelyard.store.schema import submissions
+
+IDS_PER_QUERY = 500
+
+Columns = Mapping[str, Sequence[Any]]  # Any: column values
+
+
+class Places(NamedTuple):
+    """Where rows stand among all of their tasks."""
+
+    ranks: list[int]
+    percentiles: list[float]
+
+
+def places_of(overall: CountedValues, n: np.ndarray) -> Places:
+    """Competition ranks and percentiles of the pairs that were counted first, each with the `n` of its task."""
+    at = overall.where[: len(n)]
+    equal = overall.counts[at]
+    above = overall.totals[overall.which[at]] - overall.below[at] - equal
+    return Places((above + 1).tolist(), (tenths_column((n - above - equal) / n * 100) / 10).tolist())
+
+
+DEFAULTED = ("execution_time", "estimated_cost", "iterations", "success")
+"""Fields that are scored by a default when they are unknown; a time or cost of 0 is unknown."""
+
+
+def defaulted_fields(
+    execution_time: float | None, estimated_cost: float | None, iterations: int | None, success: bool | None
+) -> tuple[str, ...]:
+    """The fields among these that were unknown and scored by a default."""
+    unknown = (not execution_time, not estimated_cost, iterations is None, success is None)
+    return tuple(name for name, is_unknown in zip(DEFAULTED, unknown, strict=True) if is_unknown)
+
+
+def defaulted_of(
+    times: Sequence[float | None],
+    costs: Sequence[float | None],
+    turns: Sequence[int | None],
+    claims: Sequence[bool | None],
+) -> list[tuple[str, ...]]:
+    """`defaulted_fields` of each row; most have none."""
+    return [
+        () if time and cost and turn is not None and claim is not None else defaulted_fields(time, cost, turn, claim)
+        for time, cost, turn, claim in zip(times, costs, turns, claims, strict=True)
+    ]
+
+
+def claimed_criteria(details: str | None) -> tuple[str, ...]:
+    """The types of the criteria that were only claimed, as the row's details list them."""
+    decoded = msgspec.json.decode(details) if details else {}
+    return tuple(criterion["type"] for criterion in decoded.get("criteria", ()) if criterion.get("claimed"))
+
+
+def claimed_of(flags: Sequence[bool], details: Sequence[str | None]) -> list[tuple[str, ...]]:
+    """`claimed_criteria` of each row that has any."""
+    return [claimed_criteria(row_details) if flag else () for flag, row_details in zip(flags, details, strict=True)]
+
+
+def lower_bounds(details: str | None) -> tuple[str, ...]:
+    """The counts of which only a part is known, as the row's details list them."""
+    if not details or '"lower_bounds"' not in details:
+        return ()
+    return tuple(msgspec.json.decode(details).get("lower_bounds", ()))
+
+
+def lower_bounds_of(details: Sequence[str | None]) -> list[tuple[str, ...]]:
+    """`lower_bounds` of each row; most have none."""
+    return [lower_bounds(row_details) for row_details in details] if any(details) else [()] * len(details)
+
+
+def receipts_of(
+    columns: Columns,
+    task_states: Sequence[TaskState],
+    *,
+    status: Literal["accepted", "known"],
+    scores: Scores,
+    places: Places,
+    versions: Sequence[int],
+    token_medians: Sequence[float],
+    rules: Rules,
+) -> list[Receipt]:
+    """The receipts of rows that are given as columns of the store, each with its task, what it scores now and where."""
+    shown = [(scores[name] / 100).tolist() for name in KEPT_SCORES]
+    made = map(
+        Receipt,
+        columns["id"],
+        [state.stored_task.task.id for state in task_states],
+        [status] * len(task_states),
+        *shown,
+        *places,
+        versions,
+        defaulted_of(*(columns[name] for name in DEFAULTED)),
+        claimed_of(columns["is_claimed"], columns["details"]),
+        flags_of(rules.outliers, token_medians, *(columns[name] for name in SUSPECT)),
+        warnings_of(rules.validation, shown[: len(RANKED_SCORES)], columns["total_tokens"]),
+        lower_bounds_of(columns["details"]),
+    )
+    return list(made)
+
+
+def stored_receipts(
+    connection: Connection, wanted: Sequence[tuple[StoredTask, str]], *, rules: Rules, policy: Policy
+) -> dict[str, Receipt]:
+    """The receipts of these ids, given with their tasks."""
+    by_key = load_task_states(connection, [task for task, _ in wanted], rules, lock=False)
+    columns = _read_rows(connection, sorted({identity for _, identity in wanted}))
+    if not columns["id"]:
+        return {}
+    places, which = np.unique(np.array(columns["task_key"], dtype=np.int64), return_inverse=True)
+    task_states = [by_key[key] for key in places.tolist()]
+    n = np.array([state.n for state in task_states])
+    scores: Scores = {name: np.array(columns[name], dtype=np.int64) for name in KEPT_SCORES}
+    versions = columns["baseline_version"]
+    if policy == "current":
+        yardsticks = [Yardstick(state.bounds, state.stored_task.constants) for state in task_states]
+        scores = score_all(columns, yardsticks, which)
+        versions = [task_states[place].version for place in which.tolist()]
+    asked: list[tuple[TaskState, list[int]]] = [(state, []) for state in task_states]
+    for place, value in zip(which.tolist(), scores["overall"].tolist(), strict=True):
+        asked[place][1].append(value)
+    tasks = np.arange(len(task_states))
+    counted_before = of_tallies(tasks, read_scores(connection, asked))
+    uncounted = TaskValues(which, scores["overall"], np.zeros(len(which), dtype=np.int64))
+    overall = count_values(join_values(uncounted, counted_before), len(tasks))
+    around = read_middles(connection, [(state, len(own)) for state, own in asked], "total_tokens")
+    tokens = of_tallies(tasks, [around[state.stored_task.key] for state in task_states])
+    medians = count_values(tokens, len(tasks)).lower_medians(tasks, n).medians
+    receipts = receipts_of(
+        columns,
+        [task_states[place] for place in which.tolist()],
+        status="known",
+        scores=scores,
+        places=places_of(overall, n[which]),
+        versions=versions,
+        token_medians=medians[which].tolist(),
+        rules=rules,
+    )
+    return {receipt.submission_id: receipt for receipt in receipts}
+
+
+def _read_rows(connection: Connection, ids: Sequence[str]) -> Columns:
+    """The submissions of these ids."""
+    rows: list[Sequence[Any]] = []  # Any: column values
+    for start in range(0, len(ids), IDS_PER_QUERY):
+        some = submissions.c.id.in_(ids[start : start + IDS_PER_QUERY])
+        rows += connection.execute(select(submissions).where(some)).all()
+    return {column.name: [row[place] for row in rows] for place, column in enumerate(submissions.columns)}
