@@ -131,7 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
             rivals[CCUSAGE] = [*ccusage, "claude", "daily", "--json", "--offline"]
         else:
             print(f"{CCUSAGE} could not be installed here: only our own time is shown")
-        environment = {"CLAUDE_CONFIG_DIR": str(logs), "STEELYARD_CACHE": str(Path(scratch, "cache"))}
+        environment = {"CLAUDE_CONFIG_DIR": str(logs)}
         times: dict[str, list[float]] = {name: [] for name in rivals}
         reports: dict[str, dict[str, object]] = {}
         for name, command in [*rivals.items()] * repeats:

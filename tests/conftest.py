@@ -16,7 +16,6 @@ import processes
 from steelyard import sandbox
 from steelyard.errors import NoIsolation
 from steelyard.sandbox import Isolation
-from steelyard.settings import CACHE_FOLDER
 
 # A package of its own, which test_plugins.py installs, and files that are read but never imported.
 collect_ignore = ["plugin", "samples"]
@@ -27,7 +26,6 @@ settings.register_profile("steady", derandomize=True, **_PATIENT)
 settings.register_profile("random", derandomize=False, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 _markers = itertools.count()
-os.environ[CACHE_FOLDER] = ""  # no test leans on what an earlier one has kept
 
 
 @pytest.fixture(scope="session", autouse=True)

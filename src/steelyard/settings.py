@@ -13,8 +13,6 @@ METRICS_PATH = "STEELYARD_METRICS"
 """Folders (separated as in PATH) whose Python files declare metrics of the user's own."""
 FORMATS_PATH = "STEELYARD_FORMATS"
 """Folders (separated as in PATH) whose Python files each declare a format of the user's own."""
-CACHE_FOLDER = "STEELYARD_CACHE"
-"""Where answers that can be worked out again are kept, by default the user's cache folder; empty keeps none."""
 
 
 class Limit(NamedTuple):

@@ -95,11 +95,11 @@ def _codes_of(column: pl.Series) -> tuple[Codes, Level]:
     first_row = np.full(int(numbers.max()) + 1, -1, np.int64)
     first_row[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     present = np.flatnonzero(first_row >= 0)
-    values = column.gather(first_row[present])
+    values = column.gather(first_row[present].tolist())
     order = values.arg_sort(nulls_last=True).to_numpy()
     code_of = np.zeros(len(first_row), np.uint32)
     code_of[present[order]] = np.arange(len(order))
-    return code_of[numbers], values.gather(order).to_list()
+    return code_of[numbers], values.gather(order.tolist()).to_list()
 
 
 def _small_numbers(column: pl.Series) -> Codes:

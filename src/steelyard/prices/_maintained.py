@@ -2,93 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import tempfile
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cached_property
-from importlib.metadata import version
-from pathlib import Path
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from steelyard.prices._book import ModelPrices, Period, PriceBook, Rates
 from steelyard.records import TOKEN_KINDS
-from steelyard.settings import CACHE_FOLDER
-from steelyard.version import __version__
 
 if TYPE_CHECKING:
     from genai_prices import types as genai
-
-MOST_KEPT = 256
-"""Names in the file; a log names far fewer models."""
-MOST_BYTES = 4 << 20
-
-_DECODER = msgspec.json.Decoder(dict[str, ModelPrices])
-
-
-def cache_folder() -> Path | None:
-    """Where files lie that can be made again; None when the user wants none."""
-    named = os.environ.get(CACHE_FOLDER)
-    if named is not None:
-        return Path(named) if named else None
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steelyard"
-
-
-class KeptPrices:
-    """Prices by the name that was asked for, of one version of the library and of this program."""
-
-    def __init__(self, version: str) -> None:
-        self._name = f"prices-{version}-{__version__}.json"
-
-    @cached_property
-    def _path(self) -> Path | None:
-        try:
-            folder = cache_folder()
-        except RuntimeError:  # a user without a home
-            return None
-        return folder and folder / self._name
-
-    @cached_property
-    def _answers(self) -> dict[str, ModelPrices]:
-        if self._path is None:
-            return {}
-        try:
-            if self._path.stat().st_size > MOST_BYTES:
-                return {}
-            answers = _DECODER.decode(self._path.read_bytes())
-        except (OSError, ValueError, ArithmeticError):  # msgspec's errors are ValueErrors; the file is made anew
-            return {}
-        return {name: prices for name, prices in answers.items() if _sound(prices)}
-
-    def get(self, model: str) -> ModelPrices | None:
-        """What the library answered when it was asked before."""
-        return self._answers.get(model)
-
-    def keep(self, model: str, answer: ModelPrices) -> None:
-        """Keeps an answer, where there is a place for it. Uneven prices are the library's to work out each time."""
-        if self._path is None or len(self._answers) >= MOST_KEPT or not _sound(answer):
-            return
-        self._answers[model] = dataclasses.replace(answer, origin=None)
-        with suppress(OSError):  # a folder that cannot be written costs time, not answers
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False) as file:
-                file.write(msgspec.json.encode(self._answers))
-            Path(file.name).replace(self._path)
-
-
-def _sound(answer: ModelPrices) -> bool:
-    """Whether there is a price for each kind, or none, in every tier, that can be added up in whole pico-dollars."""
-    tiers = [rates for period in answer.periods for rates in period.tiers]
-    whole = all(period.tiers for period in answer.periods) and not any(any(rates.uneven) for rates in tiers)
-    prices = [price for rates in tiers for price in (*rates.usd_per_million, rates.usd_per_request)]
-    complete = all(len(rates.usd_per_million) == len(TOKEN_KINDS) for rates in tiers)
-    return bool(tiers) and whole and complete and all(price is None or price >= 0 for price in prices)
-
 
 PRICE_KEYS: dict[str, tuple[str, ...]] = {
     "input_tokens": ("input_mtok",),
@@ -104,36 +31,42 @@ wider one (a cache write is input), and the library charges it as that."""
 REQUESTS_KEY = "requests_kcount"
 
 
+def _library(name: str) -> Any:  # Any: a module of genai-prices
+    """A module of genai-prices, imported late (0.15 s, pydantic), and without the package around it.
+
+    The package loads what fetches prices over the network, which takes half as long again and is never used here.
+    """
+    package = find_spec("genai_prices")
+    assert package is not None  # a dependency of ours
+    alone = "genai_prices" not in sys.modules
+    if alone:
+        sys.modules["genai_prices"] = module_from_spec(package)
+    try:
+        return import_module(f"genai_prices.{name}")
+    finally:
+        if alone:  # whoever imports the package itself gets it whole
+            del sys.modules["genai_prices"]
+
+
 class MaintainedBook(PriceBook):
     """genai-prices' own data. Nothing is fetched: the prices are those of the installed version."""
 
     name = "maintained"
 
     def __init__(self) -> None:
+        from importlib.metadata import version  # 30 ms, which a command that opens no book need not wait for
+
         super().__init__()
-        installed = version("genai-prices")  # asked of the metadata: no import of the library
-        self.version = f"genai-prices {installed}"
-        self._kept = KeptPrices(installed)
+        self.version = f"genai-prices {version('genai-prices')}"  # of the metadata: no import of the library
 
     @cached_property
     def _snapshot(self) -> Any:  # Any: genai-prices' DataSnapshot, which is imported late
-        from genai_prices import data, data_snapshot  # imports pydantic: 0.3 s, only once something is priced
-
         # One of our own: the library's shared one can be replaced by prices fetched from the network.
-        return data_snapshot.DataSnapshot(providers=data.providers, from_auto_update=False)
+        providers = _library("data").providers
+        return _library("data_snapshot").DataSnapshot(providers=providers, from_auto_update=False)
 
     def look_up(self, model: str) -> ModelPrices | None:
-        """The model as genai-prices finds it, now or when it was asked before."""
-        kept = self._kept.get(model)
-        if kept is not None:
-            return kept
-        answer = self._ask(model)
-        if answer is not None:
-            self._kept.keep(model, answer)
-        return answer
-
-    def _ask(self, model: str) -> ModelPrices | None:
-        """The library's answer; `provider/model` is looked up under that provider where it must be."""
+        """The model as genai-prices finds it; `provider/model` is looked up under that provider where it must be."""
         for provider in (None, "litellm") if "/" in model else (None,):
             try:
                 source = self._snapshot.find_provider_model(model, None, provider, None)
@@ -152,7 +85,7 @@ class MaintainedBook(PriceBook):
         return tuple(name for name in names if name is not None)
 
     def _leads_to(self, name: str, model: genai.ModelInfo) -> bool:
-        answer = self._ask(name)
+        answer = self.look_up(name)
         return answer is not None and answer.origin[1] is model
 
     def models(self) -> Sequence[str]:
@@ -188,11 +121,9 @@ def _words(clause: Any) -> Iterator[str]:  # Any: one of genai-prices' clauses
 
 def as_genai_usage(tokens: Sequence[int]) -> Any:  # Any: genai-prices' Usage, which is imported late
     """Our disjoint kinds, in the order of TOKEN_KINDS, as the library counts them: a wider kind includes its parts."""
-    from genai_prices import Usage  # imports pydantic: 0.3 s, only once something is priced
-
     count = dict(zip(TOKEN_KINDS, tokens, strict=True))
     written = count["cache_write_5m_tokens"] + count["cache_write_1h_tokens"]
-    return Usage(
+    return _library("types").Usage(
         input_tokens=count["input_tokens"] + count["cache_read_tokens"] + written,
         cache_read_tokens=count["cache_read_tokens"],
         cache_write_tokens=written,
@@ -209,10 +140,9 @@ def _compile(provider: genai.Provider, model: genai.ModelInfo) -> ModelPrices:
     Its variants by service tier are left out: logs do not state one, and without one the library too takes the
     standard price.
     """
-    from genai_prices import types  # imports pydantic: 0.3 s, only once something is priced
-
-    if isinstance(model.prices, types.ModelPrice):
+    if not isinstance(model.prices, list):
         return ModelPrices(model.id, provider.id, (Period(_tiers(model.prices)),), origin=(provider, model))
+    types = _library("types")
     periods = []
     for priced in model.prices:
         limit = priced.constraint
