@@ -12,10 +12,9 @@ import steelyard as sy
 from commands import steelyard
 from matchups import made_runs, write
 from steelyard.errors import UnknownName, UsageError
-from steelyard.records import microseconds_of
+from steelyard.records import microseconds_of, moment_of
 from steelyard.standings import read_filter, read_rule
 from steelyard.surfaces.cli import build_app, run
-from steelyard.workflow import moment_of
 
 SAMPLES = Path(__file__).parent / "samples" / "repeatability"
 

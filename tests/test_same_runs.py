@@ -15,13 +15,15 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.records import Rejected, Run, RunIds, content_digest, content_id, decode_run, encode_run
+from steelyard.records import Rejected, Run, RunIds, content_digest, decode_run, encode_run
 from steelyard.workflow import RunReading
 
 ONE = {"id": "a", "task": "t", "passed": True}
 OTHER = {"id": "a", "task": "t", "passed": False}
 NAMELESS = {"task": "t", "judgments": [{"judge": "j", "weighted_score": 0.5}]}
-NAMES = [content_id(content_digest(decode_run(json.dumps(NAMELESS).encode())), n) for n in range(3)]
+_IDS = RunIds()
+_DIGEST = content_digest(decode_run(json.dumps(NAMELESS).encode()))
+NAMES = [str(_IDS.admit_digest(None, _DIGEST, path="f", line=line)) for line in range(3)]
 
 
 def write(path: Path, *records: dict[str, Any]) -> Path:

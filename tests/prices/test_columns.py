@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from steelyard.errors import UnknownName
-from steelyard.prices import PricedColumn, _price_columns as columns_module, open_book, price_columns
-from steelyard.records import TOKEN_KINDS, Missing, Usage
+from steelyard.prices import (
+    PricedColumn,
+    _price_columns as columns_module,
+    open_book,
+    price_columns,
+    price_run_columns,
+    token_cost,
+)
+from steelyard.records import TOKEN_KINDS, Missing, Run, Usage
 
 MAINTAINED = open_book("maintained")
 SEED = open_book("seed")
@@ -89,6 +96,20 @@ def test_columns_give_what_the_book_gives_row_by_row(table: list[dict[str, Any]]
             row[kind] = None if row[kind] is None else int(float(row[kind]))
     column = price_columns(book, **as_columns(table), span=span)
     assert_same(column, ask_row_by_row(book, table, span))
+
+
+@settings(max_examples=150, deadline=None)
+@given(table=st.lists(rows, max_size=12), book=st.sampled_from([MAINTAINED, SEED]))
+def test_columns_of_runs_are_priced_else_at_least_as_records_are(table: list[dict[str, Any]], book: Any) -> None:
+    for row in table:  # as above
+        for kind in TOKEN_KINDS:
+            row[kind] = None if row[kind] is None else int(float(row[kind]))
+    column = price_run_columns(book, **as_columns(table))
+    for number, row in enumerate(table):
+        usage = Usage(**{kind: row[kind] for kind in TOKEN_KINDS})
+        expected = token_cost(Run(task="t", model=row["model"], started_at=row["at"], usage=usage), book)
+        usd = column.cost_usd[number]
+        assert (None if np.isnan(usd) else usd, column.reason(number)) == (expected.usd, expected.reason)
 
 
 def test_a_count_that_cannot_be_right_has_no_price() -> None:

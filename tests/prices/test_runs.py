@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.prices import open_book, price_component, price_run
+from steelyard.prices import cost_of, open_book, price_component, price_run, token_cost
 from steelyard.prices._book import Period, Rates
 from steelyard.records import TOKEN_KINDS, Call, Component, ComponentType, Missing, Run, Usage, encode_run
 from steelyard.workflow import RunReading
@@ -186,8 +186,9 @@ def test_a_sum_above_a_tier_is_priced_as_small_calls_and_told_as_a_lower_bound(s
     run = Run(id="a", task="t", model=TIERED, started_at=at, usage=None if summed_call else usage, calls=calls)
     cost = price_run(run, book)
     assert isinstance(cost, Missing)
-    least = price_run(run, book, least=True)
-    assert not isinstance(least, Missing)
+    least, how, reason = token_cost(run, book)
+    assert (how, reason) == ("lower_bound", cost.reason)
+    assert least is not None
     # whichever way the tokens fall into calls: all in small ones is the least, one large call the most
     parts = [Usage(input_tokens=100_000, output_tokens=n) for n in (0, 1, 999)]
     small = [Call(id=f"{n}", model=TIERED, at=at, usage=part) for n, part in enumerate(parts)]
@@ -245,3 +246,26 @@ def test_no_bound_is_given_where_large_calls_are_cheaper() -> None:
     assert not Period((base, large)).rises
     assert Period((large, base)).rises
     assert Period((base,)).rises
+
+
+@pytest.mark.parametrize(
+    ("cost_usd", "provenance", "expected"),
+    [
+        (2.0, None, (2.0, "reported")),
+        (2.0, {"cost_usd": "lower_bound"}, (2.0, "lower_bound")),
+        (2.0, {"cost_usd": "reported", "usage": "lower_bound"}, (2.0, "reported")),
+        (None, None, (5.0, "priced")),
+        (None, {"usage": "lower_bound"}, (5.0, "lower_bound")),  # tokens that are too few cost too little
+    ],
+)
+def test_a_cost_is_reported_else_priced_and_says_when_it_is_too_low(
+    cost_usd: float | None, provenance: dict[str, Any] | None, expected: tuple[float, str]
+) -> None:
+    told = Run(task="t", model="gpt-4o", usage=tokens(1_000_000), cost_usd=cost_usd, provenance=provenance)
+    assert cost_of(told, SEED)[:2] == expected
+
+
+def test_a_cost_that_is_not_known_says_why() -> None:
+    cost = cost_of(Run(task="t", usage=tokens(5)), SEED)
+    assert (cost.usd, cost.how) == (None, "unknown")
+    assert cost.or_missing == Missing("the model is not known")

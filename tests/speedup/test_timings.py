@@ -21,7 +21,7 @@ from steelyard.formats import (
 )
 from steelyard.formats._catalog import each_timing_format
 from steelyard.formats._trajectories import LoggedUsage, Trajectory
-from steelyard.records import BenchmarkPlace, Missing, Timing, place_of
+from steelyard.records import BenchmarkPlace, Missing, Timing, Usage, place_of
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 
@@ -248,6 +248,15 @@ def test_accumulated_tokens_come_from_the_last_entry_that_states_them(tmp_path: 
     assert found.at is not None
     assert found.at.isoformat() == "2026-01-02T00:00:00+00:00"
     assert isinstance(usage_of([SAMPLES / "agent-log.json"]), Missing)
+
+
+def test_more_cached_tokens_than_the_prompt_leave_the_rest_of_it_unknown(tmp_path: Path) -> None:
+    tokens = {"prompt_tokens": 50, "completion_tokens": 20, "cache_read_tokens": 100}
+    (tmp_path / "log.json").write_text(json.dumps([{"llm_metrics": {"accumulated_token_usage": tokens}}]))
+    found = usage_of([tmp_path / "log.json"])
+    assert isinstance(found, LoggedUsage)
+    assert found.usage == Usage(output_tokens=20, cache_read_tokens=100)  # 50 less 100 is no count
+    assert [finding.code for finding in found.findings] == ["token_contradiction"]
 
 
 def test_a_recording_without_input_has_no_length() -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         decoded as decoded,
         document as document,
         label as label,
-        moment as moment,
         number as number,
         numbered_lines as numbered_lines,
         problem as problem,

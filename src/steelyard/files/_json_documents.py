@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,25 +127,6 @@ class Records:  # Any: JSON values
 
 MAX_AMOUNT = 1e12
 """Largest cost that is taken for one."""
-
-
-def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a time should be
-    """The time in ISO text or in seconds or milliseconds since 1970; None when it is none.
-
-    >>> moment("2026-01-02T03:04:05Z") == moment(1767323045) == moment(1767323045000)
-    True
-    """
-    try:
-        if isinstance(value, str):
-            parsed = datetime.fromisoformat(value)
-            if parsed.tzinfo is UTC:
-                return parsed
-            return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
 
 
 def label(value: Any) -> str | None:  # Any: whatever a log holds where a name should be

@@ -24,12 +24,13 @@ class SeenFiles:
     def __init__(self) -> None:
         self._by_size: dict[int, list[Path]] = {}
 
-    def again(self, path: Path) -> bool:
-        """Whether a file with the same bytes came before."""
+    def again(self, path: Path) -> Path | None:
+        """The file with the same bytes that came before; None for a new one."""
         same_size = self._by_size.setdefault(path.stat().st_size, [])
-        is_repeat = any(filecmp.cmp(path, other, shallow=False) for other in same_size)
-        same_size.append(path)
-        return is_repeat
+        earlier = next((other for other in same_size if filecmp.cmp(path, other, shallow=False)), None)
+        if earlier is None:
+            same_size.append(path)
+        return earlier
 
 
 def file_repeated(shown: str) -> Finding:

@@ -87,7 +87,6 @@ if TYPE_CHECKING:
         stated_cost as stated_cost,
         token_contradiction as token_contradiction,
         tokens_in as tokens_in,
-        total_of as total_of,
     )
     from steelyard.formats._trajectories import (
         LOG_SUFFIXES as LOG_SUFFIXES,

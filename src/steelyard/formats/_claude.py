@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from steelyard.files import label
-from steelyard.formats._token_counts import busiest_model, run_from, total_of
-from steelyard.records import Call, Count, Failure, Run, Usage
+from steelyard.formats._token_counts import busiest_model, run_from
+from steelyard.records import Call, Count, Failure, Run, Usage, add_usage
 
 AGENT = "claude-code"
 SYNTHETIC = "<synthetic>"
@@ -88,7 +88,7 @@ def result_fields(
     `model` is the main one as the stream names it, for results that do not tell models apart.
     """
     calls = tuple(_model_calls(result, model))
-    usage = total_of(calls) or (result.usage.disjoint() if result.usage else None)
+    usage = add_usage(call.usage for call in calls) or (result.usage.disjoint() if result.usage else None)
     session = label(result.session_id)
     return run_from(
         format=format,

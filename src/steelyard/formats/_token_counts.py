@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import astuple
-
-from steelyard.records import TOKEN_KINDS, Call, Finding, Origin, Provenance, Run, Usage, convert_run
+from steelyard.records import Call, Finding, Origin, Provenance, Run, Usage, convert_run
 
 
 def disjoint_usage(
@@ -67,16 +65,7 @@ def busiest_model(calls: Iterable[Call]) -> str | None:
 
 def tokens_in(usage: Usage | None) -> int:
     """All known tokens together."""
-    return 0 if usage is None else sum(filter(None, astuple(usage)))
-
-
-def total_of(calls: Sequence[Call]) -> Usage | None:
-    """Tokens of all calls by kind; a kind that no call states stays unknown."""
-    rows = [astuple(call.usage) for call in calls if call.usage is not None]
-    if not rows:
-        return None
-    columns = ([count for count in column if count is not None] for column in zip(*rows, strict=True))
-    return Usage(**{kind: sum(known) for kind, known in zip(TOKEN_KINDS, columns, strict=True) if known})
+    return 0 if usage is None else usage.total or 0
 
 
 def run_from(

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import count, parse_json, read_text
-from steelyard.records import Missing, Usage, as_utc
+from steelyard.formats._token_counts import disjoint_usage, token_contradiction
+from steelyard.records import Finding, Missing, Usage, moment
 
 Origin = Literal["stated", "json_log", "cast_input"]
 
@@ -49,6 +50,7 @@ class LoggedUsage:
 
     usage: Usage
     at: datetime | None
+    findings: tuple[Finding, ...] = ()
 
 
 def usage_of(paths: Sequence[Path]) -> LoggedUsage | Missing:
@@ -56,13 +58,13 @@ def usage_of(paths: Sequence[Path]) -> LoggedUsage | Missing:
     for path in sorted(path for path in paths if path.suffix == ".json"):
         values = parse_json(read_text(path), path)
         for entry in reversed(values if isinstance(values, list) else []):
-            usage = _accumulated(entry)
+            usage = _accumulated(entry, path)
             if usage is not None:
                 return usage
     return Missing("no log states accumulated tokens")
 
 
-def _accumulated(entry: Any) -> LoggedUsage | None:  # Any: JSON values
+def _accumulated(entry: Any, path: Path) -> LoggedUsage | None:  # Any: JSON values
     metrics = entry.get("llm_metrics") if isinstance(entry, dict) else None
     stated = metrics.get("accumulated_token_usage") if isinstance(metrics, dict) else None
     if not isinstance(stated, dict):
@@ -70,22 +72,14 @@ def _accumulated(entry: Any) -> LoggedUsage | None:  # Any: JSON values
     prompt, completion = count(stated.get("prompt_tokens")), count(stated.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
-    read, written = count(stated.get("cache_read_tokens")) or 0, count(stated.get("cache_write_tokens")) or 0
-    # The prompt is counted with what was read from the cache; our kinds are disjoint.
-    usage = Usage(
-        input_tokens=max(prompt - read - written, 0),
-        output_tokens=completion,
-        cache_read_tokens=read,
-        cache_write_5m_tokens=written,
+    usage = disjoint_usage(
+        input_with_cache=prompt,
+        cache_read=count(stated.get("cache_read_tokens")),
+        cache_write=count(stated.get("cache_write_tokens")),
+        output_with_reasoning=completion,
     )
-    return LoggedUsage(usage, _moment(entry.get("timestamp")))
-
-
-def _moment(text: Any) -> datetime | None:  # Any: JSON values
-    try:
-        return as_utc(datetime.fromisoformat(text)) if isinstance(text, str) else None
-    except ValueError:
-        return None
+    findings = token_contradiction(str(path), usage, stated_input=prompt)
+    return LoggedUsage(usage, moment(entry.get("timestamp")), findings)
 
 
 def _json_length(values: Any) -> int | None:  # Any: JSON values

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, moment, records
+from steelyard.files import document, label, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import busiest_model, run_from, stated_cost, total_of
-from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, Usage, sum_in_order
+from steelyard.formats._token_counts import busiest_model, run_from, stated_cost
+from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, Usage, add_usage, moment, sum_in_order
 
 NAME = "aider"
 BROKEN_IN = b"run_test_real"
@@ -116,7 +116,7 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
         for event, sent in sends
     )
     stated = [sent.cost for _, sent in sends if sent.cost]
-    usage = total_of(calls)
+    usage = add_usage(call.usage for call in calls)
     times = sorted(t for t in (moment(event.time) for event in events) if t is not None)
     try:
         run = run_from(

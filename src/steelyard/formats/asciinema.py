@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, moment, numbered_lines, rejected_line
+from steelyard.files import document, label, numbered_lines, rejected_line
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import run_from
-from steelyard.records import JSON_ERRORS, Rejected, sum_in_order
+from steelyard.records import JSON_ERRORS, Rejected, moment, sum_in_order
 
 NAME = "asciinema"
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from steelyard.files import document, label, moment
+from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import (
     busiest_model,
@@ -16,9 +16,8 @@ from steelyard.formats._token_counts import (
     run_from,
     stated_cost,
     token_contradiction,
-    total_of,
 )
-from steelyard.records import Amount, Call, Count, Finding, Usage, sum_in_order
+from steelyard.records import Amount, Call, Count, Finding, Usage, add_usage, moment, sum_in_order
 
 NAME = "atif"
 
@@ -100,7 +99,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     totals = trajectory.final_metrics or Totals()
     usage, notes = _usage(totals, calls, name)
     if trajectory.subagent_trajectories and _leaves_out(totals, steps):
-        usage = total_of(calls)
+        usage = add_usage(call.usage for call in calls)
     cost, sure = stated_cost(_cost(totals, steps), usage)
     tools = {call.tool_call_id or "" for _, _, step in steps for call in step.tool_calls or ()} - {""}
     turns = sum(
@@ -161,7 +160,7 @@ def _cost(totals: Totals, steps: Sequence[_Placed]) -> float | None:
 
 def _usage(totals: Totals, calls: tuple[Call, ...], path: str) -> tuple[Usage | None, tuple[Finding, ...]]:
     """The stated totals, else the steps' sum; without the uncached input where the counts contradict themselves."""
-    usage = total_of(calls)
+    usage = add_usage(call.usage for call in calls)
     notes: tuple[Finding, ...] = ()
     if totals.total_prompt_tokens is not None or totals.total_completion_tokens is not None:
         usage = disjoint_usage(

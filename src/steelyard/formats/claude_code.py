@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import label, moment, numbered_lines, recovered, whole_file
+from steelyard.files import label, numbered_lines, recovered, whole_file
 from steelyard.formats._claude import SYNTHETIC, ClaudeUsage
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, run_from, total_of
-from steelyard.records import JSON_ERRORS, Call, Rejected
+from steelyard.formats._token_counts import busiest_model, run_from
+from steelyard.records import JSON_ERRORS, Call, Rejected, add_usage, moment
 
 NAME = "claude-code"
 CHARACTERS_PER_TOKEN = 4
@@ -307,7 +307,7 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
     doubtful = tuple([id_ for id_, (_, doubt) in zip(session.calls, made, strict=True) if doubt])
     firsts = [lines[0] for lines in session.calls.values()]
     started, ended = _span(session)
-    usage = total_of(calls)
+    usage = add_usage(call.usage for call in calls)
     first = next((line for line in (*session.others, *firsts) if line.cwd), None)
     run = run_from(
         format=NAME,

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import label, moment, records
+from steelyard.files import label, records
 from steelyard.formats._claude import AGENT, SYNTHETIC, ClaudeUsage, Result, result_fields
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, run_from
-from steelyard.records import Call, Failure, Rejected
+from steelyard.records import Call, Failure, Rejected, moment
 
 NAME = "claude-stream-json"
 OTHERS = frozenset({"tool_call", "thinking"})

@@ -17,10 +17,10 @@ from uuid import UUID
 
 import msgspec
 
-from steelyard.files import label, moment, records
+from steelyard.files import label, records
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
-from steelyard.records import Call, Count, Failure, FailureCause, Finding, Rejected, Usage
+from steelyard.records import Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
 
 NAME = "codex"
 REPLAY = timedelta(seconds=2)

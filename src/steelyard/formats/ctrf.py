@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import document, moment
+from steelyard.files import document
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import report_part
-from steelyard.records import sum_in_order
+from steelyard.records import moment, sum_in_order
 
 NAME = "ctrf"
 MILLISECONDS_FROM = 1e11

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, moment, records
+from steelyard.files import document, label, records
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, total_of
-from steelyard.records import Call, Count, Failure, Rejected, Usage
+from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from
+from steelyard.records import Call, Count, Failure, Rejected, Usage, add_usage, moment
 
 NAME = "gemini-cli"
 
@@ -217,7 +217,7 @@ def _ends(moments: list[datetime]) -> tuple[datetime | None, datetime | None]:
 def _part(
     path: Path, session: str, calls: tuple[Call, ...], tools: tuple[str, ...], times: tuple[Any, Any], **more: Any
 ) -> RunPart:  # Any: times and fields of a Run
-    usage = total_of(calls)
+    usage = add_usage(call.usage for call in calls)
     values: dict[str, Any] = {"outcome": "not_scored", "tool_calls": len(tools), **more}
     run = run_from(
         format=NAME,

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, moment
+from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
-from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Outcome, sum_in_order
+from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Outcome, moment, sum_in_order
 
 NAME = "harbor"
 CAUSES: tuple[tuple[str, FailureCause], ...] = (

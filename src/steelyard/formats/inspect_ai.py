@@ -9,19 +9,22 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import (
-    ZipLog,
-    beginning_of,
-    decoded,
-    document,
-    label,
-    moment,
-    problem,
-    unreadable,
-)
+from steelyard.files import ZipLog, beginning_of, decoded, document, label, problem, unreadable
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_accuracy, stated_cost, total_of
-from steelyard.records import JSON_ERRORS, Amount, Call, Count, Failure, Finding, Rejected, Usage, sum_in_order
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_accuracy, stated_cost
+from steelyard.records import (
+    JSON_ERRORS,
+    Amount,
+    Call,
+    Count,
+    Failure,
+    Finding,
+    Rejected,
+    Usage,
+    add_usage,
+    moment,
+    sum_in_order,
+)
 
 NAME = "inspect"
 HEADERS = ("header.json", "_journal/start.json")
@@ -212,7 +215,7 @@ def _part(log: Log, sample: Sample, path: str) -> RunPart:
         Call(model=label(model), usage=used.disjoint(), summed=True)
         for model, used in sorted((sample.model_usage or {}).items())
     )
-    usage = total_of(calls)
+    usage = add_usage(call.usage for call in calls)
     last = sample.output.usage if sample.output and not calls else None  # older logs count the last answer alone
     if last is not None:
         usage = last.disjoint()

@@ -13,9 +13,10 @@ from typing import Any
 from xml.parsers import expat
 
 from steelyard.errors import NESTED_TOO_DEEPLY, OverLimit, UnreadableFile
-from steelyard.files import file_chunks, moment
+from steelyard.files import file_chunks
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import MAX_TESTS, report_part
+from steelyard.records import moment
 
 NAME = "junit"
 MAX_DEPTH = 200

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, moment
+from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, total_of
-from steelyard.records import Amount, Call, Count, Failure, Usage
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost
+from steelyard.records import Amount, Call, Count, Failure, Usage, add_usage, moment
 
 NAME = "mini-swe-agent"
 _COMMAND = re.compile(r"```(?:bash|mswea_bash_command)\s*\n")
@@ -122,7 +122,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     log = Trajectory(Info(), document(path, _MESSAGES)) if bare else document(path, _TRAJECTORY)
     answers = [message for message in log.messages if message.role == "assistant" or message.object == "response"]
     calls = tuple(call for call in map(_call, log.messages) if call is not None)  # a misshapen answer was paid for too
-    usage = total_of(calls)
+    usage = add_usage(call.usage for call in calls)
     stats = log.info.model_stats or Stats()
     cost, sure = stated_cost(stats.instance_cost, usage)
     if not bare and not cost and stats.api_calls:

@@ -14,10 +14,22 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, moment, problem, records
+from steelyard.files import document, label, problem, records
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import run_from, tokens_in, total_of
-from steelyard.records import JSON_ERRORS, Amount, Call, Count, Failure, Provenance, Rejected, Usage, sum_in_order
+from steelyard.formats._token_counts import run_from, tokens_in
+from steelyard.records import (
+    JSON_ERRORS,
+    Amount,
+    Call,
+    Count,
+    Failure,
+    Provenance,
+    Rejected,
+    Usage,
+    add_usage,
+    moment,
+    sum_in_order,
+)
 
 NAME = "opencode"
 SQLITE = b"SQLite format 3\0"
@@ -286,7 +298,7 @@ def _part(session: str, events: list[Event], path: str) -> RunPart:
     cost, sure = _cost([part for _, part in steps.values()])
     times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
     trouble = next((event.error for event in events if event.type == "error"), None)
-    usage = total_of(calls)
+    usage = add_usage(call.usage for call in calls)
     run = run_from(
         format=NAME,
         path=path,

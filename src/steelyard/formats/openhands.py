@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, moment, records
+from steelyard.files import document, label, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction, total_of
-from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
+from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, add_usage, moment
 
 NAME = "openhands"
 
@@ -158,7 +158,7 @@ def _part(row: Row, path: Path, line: int) -> RunPart:
         for used in metrics.token_usages or ()
     )
     total = metrics.accumulated_token_usage
-    usage = total.disjoint() if total else total_of(calls)
+    usage = total.disjoint() if total else add_usage(call.usage for call in calls)
     where = f"{path}:{line}"
     notes = token_contradiction(where, usage, stated_input=total.prompt_tokens) if total and usage else ()
     cost, sure = stated_cost(metrics.accumulated_cost, usage)

@@ -7,7 +7,7 @@ tokens and count only where there are no others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 from steelyard.files import document, label, numbered_lines, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import disjoint_usage, run_from
-from steelyard.records import JSON_ERRORS, Call, Failure, Refused, Rejected, Usage, sum_in_order
+from steelyard.records import JSON_ERRORS, Call, Failure, Refused, Rejected, Usage, moment, sum_in_order
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -205,9 +205,8 @@ def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
 
 def _time(nanoseconds: int | str | None) -> datetime | None:
     try:
-        value = int(nanoseconds or 0)
-        return datetime.fromtimestamp(value / 1e9, UTC) if value > 0 else None
-    except (ValueError, OverflowError, OSError):
+        return moment(int(nanoseconds or 0) / 1e9)
+    except (ValueError, OverflowError):
         return None
 
 

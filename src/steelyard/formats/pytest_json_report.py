@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import document, moment
+from steelyard.files import document
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import report_part
-from steelyard.records import Amount
+from steelyard.records import Amount, moment
 
 NAME = "pytest-json-report"
 FAILED_COLLECTION = frozenset({"failed", "error"})

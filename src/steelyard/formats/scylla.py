@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import document, label, moment
+from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._scylla_cli import is_cli_run, read_cli_run
 from steelyard.formats._scylla_tables import is_table, read_table
 from steelyard.formats._token_counts import run_from, stated_cost
-from steelyard.records import Amount, Count, Criterion, Failure, Judgment, Outcome, Rejected, Usage
+from steelyard.records import Amount, Count, Criterion, Failure, Judgment, Outcome, Rejected, Usage, moment
 
 NAME = "scylla"
 SCHEME = "scylla-2026"

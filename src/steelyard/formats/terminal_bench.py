@@ -10,10 +10,10 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import document, label, moment
+from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, stated_accuracy
-from steelyard.records import Amount, Count, Failure, FailureCause, Finding, Outcome, TestResults, Usage
+from steelyard.records import Amount, Count, Failure, FailureCause, Finding, Outcome, TestResults, Usage, moment
 
 NAME = "terminal-bench"
 CAUSES: dict[str, FailureCause] = {

@@ -8,13 +8,11 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.prices._book import (
-        MOST_TOKENS as MOST_TOKENS,
         ModelPrices as ModelPrices,
         Period as Period,
         PriceBook as PriceBook,
         Priced as Priced,
         Rates as Rates,
-        Span as Span,
     )
     from steelyard.prices._describe import (
         PriceLine as PriceLine,
@@ -28,10 +26,13 @@ if TYPE_CHECKING:
     from steelyard.prices._price_columns import (
         PricedColumn as PricedColumn,
         price_columns as price_columns,
+        price_run_columns as price_run_columns,
     )
     from steelyard.prices._run_costs import (
+        cost_of as cost_of,
         price_component as price_component,
         price_run as price_run,
+        token_cost as token_cost,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

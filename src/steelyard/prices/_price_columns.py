@@ -27,16 +27,37 @@ class PricedColumn:
     """Costs of many rows, and why some have none."""
 
     cost_usd: NDArray[np.float64]
-    """USD; NaN exactly where the row has a reason."""
+    """USD; NaN where there is no cost. A cost with a reason is a lower bound."""
     reason_of: NDArray[np.int32]
     """Index into `reasons`; -1 where the row is priced."""
     reasons: tuple[str, ...]
     """Each distinct reason once."""
 
     def reason(self, row: int) -> str | None:
-        """Why the row has no cost; None when it has one."""
+        """Why the row has no price, or only a lower bound of one; None when it has one."""
         index = int(self.reason_of[row])
         return None if index < 0 else self.reasons[index]
+
+
+def price_run_columns(
+    book: PriceBook,
+    *,
+    models: Sequence[str | None],
+    at: NDArray[np.datetime64] | None,
+    tokens: Mapping[str, NDArray[Any]],  # Any: whole numbers, or floats with NaN where a count is not known
+) -> PricedColumn:
+    """Cost of runs of which the calls are not known: the same answers as `token_cost` row by row."""
+    priced = price_columns(book, models=models, at=at, tokens=tokens, span="run")
+    short = (priced.reason_of >= 0).nonzero()[0]
+    least = price_columns(
+        book,
+        models=[models[row] for row in short.tolist()],
+        at=None if at is None else at[short],
+        tokens={kind: counts[short] for kind, counts in tokens.items()},
+        span="least",
+    )
+    priced.cost_usd[short] = least.cost_usd
+    return priced
 
 
 def price_columns(

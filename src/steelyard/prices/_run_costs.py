@@ -5,36 +5,83 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from operator import add
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import astuple
 
-from steelyard.prices._book import PriceBook, Priced, Span, add_pico, in_usd
+from steelyard.prices._book import Pico, PriceBook, Priced, Span, add_pico, in_usd
 from steelyard.records import TOKEN_KINDS, Component, Missing, Run, Usage, add_usage
 
 _Part: TypeAlias = tuple[Usage, str | None, datetime | None, Span]
 """Tokens of a run that are priced together: under which model, at what moment, and whether they are one call."""
 
+NO_USAGE = "the record has no usage"
 
-def price_run(run: Run, book: PriceBook, *, least: bool = False) -> Priced:
+
+class RunCost(NamedTuple):
+    """What a run cost, and how that is known."""
+
+    usd: float | None
+    """None when the cost is not known."""
+    how: Literal["reported", "priced", "lower_bound", "unknown"]
+    reason: str | None = None
+    """Why the tokens have no price, or only a lower bound of one."""
+
+    @property
+    def or_missing(self) -> Priced:
+        """The cost, or why there is none."""
+        return Missing(self.reason or NO_USAGE) if self.usd is None else self.usd
+
+
+def cost_of(run: Run, book: PriceBook) -> RunCost:
+    """The cost that the run reports, else that of its tokens, else the least that they cost."""
+    cost = RunCost(run.cost_usd, "reported") if run.cost_usd is not None else token_cost(run, book)
+    return cost if cost.usd is None or not run.cost_is_lower_bound else cost._replace(how="lower_bound")
+
+
+def price_run(run: Run, book: PriceBook) -> Priced:
     """Cost of the run's tokens: each call under its model at its moment, tokens outside calls under the run's model.
 
-    A call that does not name its model or moment takes the run's. With `least`, tokens of which the calls are not
-    known are priced as if all calls were small: the cost is then a lower bound.
+    A call that does not name its model or moment takes the run's.
     """
-    together = _together(run, book)
+    cost = token_cost(run, book)
+    return cost.usd if cost.usd is not None and cost.how == "priced" else Missing(cost.reason or NO_USAGE)
+
+
+def token_cost(run: Run, book: PriceBook) -> RunCost:
+    """The price of the run's tokens, else the least that they cost.
+
+    Where the price depends on how tokens fall into calls, and that is not known, they are priced as if all calls were
+    small. A run that reports its cost needs no lower bound of it.
+    """
+    together = _together(run, book) if run.calls else None
     if together is not None:
-        return in_usd(together)
+        return RunCost(in_usd(together), "priced")
     parts = _parts(run)
     if isinstance(parts, Missing):
-        return parts
+        return RunCost(None, "unknown", parts.reason)
+    cost = _sum(parts, book)
+    if not isinstance(cost, Missing):
+        return RunCost(in_usd(cost), "priced")
+    if run.cost_usd is not None:
+        return RunCost(None, "unknown", cost.reason)
+    least = _sum([(usage, model, at, _AT_LEAST[span]) for usage, model, at, span in parts], book)
+    if isinstance(least, Missing):
+        return RunCost(None, "unknown", cost.reason)
+    return RunCost(in_usd(least), "lower_bound", cost.reason)
+
+
+_AT_LEAST: dict[Span, Span] = {"call": "call", "run": "least"}
+
+
+def _sum(parts: Sequence[_Part], book: PriceBook) -> Pico | Missing:
     amounts = []
     for usage, model, at, span in parts:
-        amount = book.pico(usage, model=model, at=at, span="least" if least and span == "run" else span)
+        amount = book.pico(usage, model=model, at=at, span=span)
         if isinstance(amount, Missing):
             return amount
         amounts.append(amount)
-    return in_usd(add_pico(amounts))
+    return add_pico(amounts)
 
 
 def _together(run: Run, book: PriceBook) -> int | None:
@@ -83,7 +130,7 @@ def _parts(run: Run) -> list[_Part] | Missing:
         rest = _outside(rest, [part[0] for part in parts])
     if rest is not None:
         parts.append((rest, run.model, run.started_at, "run"))
-    return parts or idle[:1] or Missing("the record has no usage")
+    return parts or idle[:1] or Missing(NO_USAGE)
 
 
 def _outside(usage: Usage, calls: Sequence[Usage]) -> Usage | None:

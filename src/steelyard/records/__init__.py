@@ -22,11 +22,13 @@ if TYPE_CHECKING:
         Refused as Refused,
         checked_run as checked_run,
         content_digest as content_digest,
-        content_id as content_id,
         convert_run as convert_run,
         decode_run as decode_run,
         encode_run as encode_run,
         json_problem as json_problem,
+    )
+    from steelyard.records._fact_values import (
+        component_column as component_column,
     )
     from steelyard.records._facts import (
         FACT_PARTS as FACT_PARTS,
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
         KEY_PARTS as KEY_PARTS,
         VALUE_PARTS as VALUE_PARTS,
         FactGroup as FactGroup,
+        FromColumns as FromColumns,
         Kind as Kind,
-        component_column as component_column,
         key_label as key_label,
         key_text as key_text,
         run_facts as run_facts,
@@ -50,9 +52,8 @@ if TYPE_CHECKING:
         set_aside_findings as set_aside_findings,
     )
     from steelyard.records._identity import (
+        CONTENT_BYTES as CONTENT_BYTES,
         RunIds as RunIds,
-        id_conflict as id_conflict,
-        repeat_findings as repeat_findings,
     )
     from steelyard.records._json_schemas import (
         RECORDS as RECORDS,
@@ -64,8 +65,11 @@ if TYPE_CHECKING:
     from steelyard.records._moments import (
         DAY as DAY,
         as_utc as as_utc,
+        end_of as end_of,
         iso as iso,
         microseconds_of as microseconds_of,
+        moment as moment,
+        moment_of as moment_of,
         now_microseconds as now_microseconds,
     )
     from steelyard.records._own_keys import (
@@ -73,15 +77,19 @@ if TYPE_CHECKING:
         own_value as own_value,
         plain_type as plain_type,
     )
-    from steelyard.records._run import (
-        TOKEN_KINDS as TOKEN_KINDS,
-        Action as Action,
+    from steelyard.records._record_types import (
         Amount as Amount,
+        Count as Count,
+        Record as Record,
+        Share as Share,
+    )
+    from steelyard.records._run import (
+        VERDICTS as VERDICTS,
+        Action as Action,
         Call as Call,
         Change as Change,
         Component as Component,
         ComponentType as ComponentType,
-        Count as Count,
         Criterion as Criterion,
         Failure as Failure,
         FailureCause as FailureCause,
@@ -90,15 +98,11 @@ if TYPE_CHECKING:
         Outcome as Outcome,
         Output as Output,
         Provenance as Provenance,
-        Record as Record,
         Run as Run,
-        Share as Share,
         Snapshot as Snapshot,
         Step as Step,
         Steps as Steps,
         TestResults as TestResults,
-        Usage as Usage,
-        add_usage as add_usage,
     )
     from steelyard.records._run_choice import (
         Chosen as Chosen,
@@ -148,6 +152,11 @@ if TYPE_CHECKING:
         TimingStatus as TimingStatus,
         TimingSummary as TimingSummary,
         place_of as place_of,
+    )
+    from steelyard.records._usage import (
+        TOKEN_KINDS as TOKEN_KINDS,
+        Usage as Usage,
+        add_usage as add_usage,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

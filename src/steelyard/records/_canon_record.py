@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from steelyard.records._run import Record
+from steelyard.records._record_types import Record
 
 
 class Canon(Record, frozen=True, kw_only=True):

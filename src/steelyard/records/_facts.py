@@ -11,30 +11,40 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal
 
+from steelyard.records._fact_values import (
+    ALIGNED_FROM,
+    actions_values,
+    changes_values,
+    component_column,
+    components_values,
+    gaps_values,
+    judgments_values,
+    stated_and_calls,
+    steps_values,
+    tests_values,
+    usage_values,
+)
 from steelyard.records._missing import Missing
 from steelyard.records._moments import as_utc
-from steelyard.records._run import (
-    TOKEN_KINDS,
-    Action,
-    Change,
-    Component,
-    ComponentType,
-    Judgment,
-    Run,
-    Steps,
-    TestResults,
-    Usage,
-    add_usage,
-)
-from steelyard.records._sums import sum_in_order
+from steelyard.records._run import ComponentType, Run
+from steelyard.records._tier_schemes import DEFAULT_SCHEME
+from steelyard.records._usage import TOKEN_KINDS
 
 Kind = Literal["text", "flag", "count", "amount"]
 
-ALIGNED_FROM = 0.5
-"""The goal alignment from which the simple drift counts an action as aligned."""
 
-SKILL_TYPES = (ComponentType.SKILL_PROMPT, ComponentType.DOMAIN_EXPERTISE)
-SCHEMA_TYPES = (ComponentType.TOOL_SCHEMA,)
+@dataclass(frozen=True, slots=True)
+class FromColumns:
+    """How the columns of a flat file, one row a record, give a fact; a column that the file lacks is missing."""
+
+    way: Literal["value", "sum", "seconds", "between", "verdict"]
+    """The column itself; the sum of those that are known; a moment in seconds since 1970; seconds from the first to
+    the second moment; the flag in the first, else what the word in the second says."""
+    columns: tuple[str, ...]
+    known_by: tuple[str, ...] = ()
+    """Of a sum: the columns of which one must be known, if not those that are added up."""
+    otherwise: str | None = None
+    """The value of a record that states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,8 @@ class Fact:
     meaning: str
     absent: str
     """The reason given when the fact is missing."""
+    flat: FromColumns | None = None
+    """None for a fact that only a whole record tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,128 +76,20 @@ class FactGroup:
         return (None,) * len(self.facts)
 
 
-def _simple(name: str, kind: Kind, meaning: str, *, field: str | None = None, absent: str | None = None) -> FactGroup:
+def _simple(
+    name: str,
+    kind: Kind,
+    meaning: str,
+    *,
+    field: str | None = None,
+    absent: str | None = None,
+    flat: FromColumns | None = None,
+) -> FactGroup:
+    """A field of the record, or a property of it; a field is also a column of a flat file."""
     source = field or name
-    reason = absent or f"the record has no {source}"
-
-    fact = Fact(name, kind, meaning, reason)
+    stated = FromColumns("value", (source,)) if source in Run.__struct_fields__ else None
+    fact = Fact(name, kind, meaning, absent or f"the record has no {source}", flat or stated)
     return FactGroup(attrgetter(source), lambda value: (value,), (fact,), whole=True)
-
-
-def _judgments(judgments: tuple[Judgment, ...]) -> tuple[Any, ...]:
-    scores = [judgment.score for judgment in judgments]
-    votes = [(judgment.passed, judgment.score) for judgment in judgments if judgment.passed is not None]
-    errors = [
-        abs(judgment.weighted_score - recomputed)
-        for judgment in judgments
-        if judgment.weighted_score is not None and (recomputed := judgment.recomputed_score) is not None
-    ]
-    costs = [judgment.cost_usd for judgment in judgments if judgment.cost_usd is not None]
-    return (
-        sum_in_order(sorted(scores)) / len(scores) if scores else None,
-        len(votes),
-        sum(1 for passed, _ in votes if passed),
-        min((score for passed, score in votes if passed), default=None),
-        max((score for passed, score in votes if not passed), default=None),
-        max(errors, default=None),
-        sum_in_order(sorted(costs)) if costs else None,
-    )
-
-
-def _tests(tests: TestResults) -> tuple[Any, ...]:
-    return tests.total, tests.not_passed, _in_two_lists(tests)
-
-
-def _in_two_lists(tests: TestResults) -> int | None:
-    named = [set(names) for names in (tests.passed, tests.failed, tests.errors) if isinstance(names, tuple)]
-    if len(named) < 2:
-        return None
-    return sum(map(len, named)) - len(set().union(*named))
-
-
-def _stated_and_calls(run: Run) -> tuple[Usage, Usage] | None:
-    """The run's own tokens and those of its calls, where both are stated."""
-    if run.usage is None or not run.calls:
-        return None
-    usages = [call.usage for call in run.calls if call.usage is not None]
-    total = add_usage(usages) if len(usages) == len(run.calls) else None
-    return None if total is None else (run.usage, total)
-
-
-def _cost_is_bound(provenance: dict[str, str]) -> tuple[Any, ...]:
-    """Tokens that are known to be too few make a priced cost too low, not one that the tool reports."""
-    cost = provenance.get("cost_usd")
-    return (cost == "lower_bound" or (cost != "reported" and provenance.get("usage") == "lower_bound"),)
-
-
-def _gaps(usages: tuple[Usage, Usage]) -> tuple[Any, ...]:
-    pairs = zip(_token_kinds(usages[0]), _token_kinds(usages[1]), strict=True)
-    gaps = [stated - calls for stated, calls in pairs if stated is not None and calls is not None]
-    return sum(gap for gap in gaps if gap > 0), sum(-gap for gap in gaps if gap < 0)
-
-
-_token_kinds = attrgetter(*TOKEN_KINDS)
-
-
-def _usage(usage: Usage) -> tuple[Any, ...]:
-    kinds: tuple[int | None, ...] = _token_kinds(usage)
-    known = [tokens for tokens in kinds if tokens is not None]
-    return (*kinds, sum(known) if known else None)
-
-
-def _steps(steps: Steps) -> tuple[Any, ...]:
-    if not steps.expected:
-        return (None,) * 4
-    achieved = set(steps.achieved)
-    reached = [step.weight for step in steps.expected if step.id in achieved]
-    return (
-        sum_in_order(reached),
-        sum_in_order(step.weight for step in steps.expected),
-        len(reached),
-        len(steps.expected),
-    )
-
-
-def _actions(actions: tuple[Action, ...]) -> tuple[Any, ...]:
-    if not actions:
-        return (None,) * 4
-    return (
-        sum_in_order(action.goal_alignment * action.weight for action in actions),
-        sum_in_order(action.weight for action in actions),
-        sum(1 for action in actions if action.goal_alignment >= ALIGNED_FROM),
-        len(actions),
-    )
-
-
-def _changes(changes: tuple[Change, ...]) -> tuple[Any, ...]:
-    if not changes:
-        return (None,) * 3
-    return (
-        sum(1 for change in changes if change.failed),
-        sum(1 for change in changes if change.reverted),
-        len(changes),
-    )
-
-
-def component_column(type_: ComponentType, what: Literal["input_tokens", "output_tokens", "cost_usd"]) -> str:
-    """The column that holds a component's tokens or cost.
-
-    >>> component_column(ComponentType.TOOL_SCHEMA, "cost_usd")
-    'tool_schema_cost_usd'
-    """
-    return f"{type_.value.lower()}_{what}"
-
-
-def _components(components: tuple[Component, ...]) -> tuple[Any, ...]:
-    tokens = {type_: [0, 0] for type_ in ComponentType}
-    if not components:
-        return (None,) * (2 * len(tokens) + 2)
-    for component in components:
-        tokens[component.type][0] += component.input_tokens
-        tokens[component.type][1] += component.output_tokens
-    schema = sum(sum(tokens[type_]) for type_ in SCHEMA_TYPES)
-    skill = sum(sum(tokens[type_]) for type_ in SKILL_TYPES)
-    return (schema, skill, *(count for pair in tokens.values() for count in pair))
 
 
 _NO_JUDGMENTS = "the record has no judgments"
@@ -195,6 +99,7 @@ _NO_ACTIONS = "the record has no actions"
 _NO_CHANGES = "the record has no changes"
 _NO_COMPONENTS = "the record has no components"
 _NO_TESTS = "the record has no test results"
+_TEST_COUNTS = ("tests.passed", "tests.failed", "tests.errors")
 _NO_CALLS = "the record does not state both its tokens and those of every call"
 
 KEY_PARTS: tuple[FactGroup, ...] = (
@@ -204,19 +109,37 @@ KEY_PARTS: tuple[FactGroup, ...] = (
     _simple("agent", "text", "The agent."),
     _simple("model", "text", "The model."),
     _simple("tier", "text", "The tier, in its scheme."),
-    _simple("tier_scheme", "text", "The naming of tiers."),
+    _simple(
+        "tier_scheme",
+        "text",
+        "The naming of tiers.",
+        flat=FromColumns("value", ("tier_scheme",), otherwise=DEFAULT_SCHEME),
+    ),
     _simple("attempt", "count", "Which attempt at the task."),
     _simple("outcome", "text", "How the run ended."),
 )
 
 VALUE_PARTS: tuple[FactGroup, ...] = (
-    _simple("passed", "flag", "The verdict as stated.", field="stated_pass", absent="the record states no verdict"),
+    _simple(
+        "passed",
+        "flag",
+        "The verdict as stated.",
+        field="stated_pass",
+        absent="the record states no verdict",
+        flat=FromColumns("verdict", ("passed", "outcome")),
+    ),
     FactGroup(
         lambda run: run.tests,
-        _tests,
+        tests_values,
         (
-            Fact("tests_run", "count", "How many tests ran.", _NO_TESTS),
-            Fact("tests_not_passed", "count", "How many failed or broke.", _NO_TESTS),
+            Fact("tests_run", "count", "How many tests ran.", _NO_TESTS, FromColumns("sum", _TEST_COUNTS)),
+            Fact(
+                "tests_not_passed",
+                "count",
+                "How many failed or broke.",
+                _NO_TESTS,
+                FromColumns("sum", _TEST_COUNTS[1:], known_by=_TEST_COUNTS),
+            ),
             Fact(
                 "tests_listed_twice",
                 "count",
@@ -227,7 +150,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     ),
     FactGroup(
         lambda run: run.judgments,
-        _judgments,
+        judgments_values,
         (
             Fact("weighted_score", "amount", "Mean of the judges' weighted scores.", _NO_JUDGMENTS),
             Fact("judge_votes", "count", "How many judges voted.", _NO_JUDGMENTS),
@@ -240,56 +163,82 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     ),
     _simple("stated_impl_rate", "amount", "Share of requirements met, as stated.", field="impl_rate"),
     _simple(
-        "elapsed_seconds", "amount", "End minus start.", absent="the record does not have both started_at and ended_at"
+        "elapsed_seconds",
+        "amount",
+        "End minus start.",
+        absent="the record does not have both started_at and ended_at",
+        flat=FromColumns("between", ("started_at", "ended_at")),
     ),
     FactGroup(
         lambda run: run.started_at,
         lambda moment: (as_utc(moment).timestamp(),),
-        (Fact("start_time", "amount", "Start, in seconds since 1970.", "the record has no started_at"),),
+        (
+            Fact(
+                "start_time",
+                "amount",
+                "Start, in seconds since 1970.",
+                "the record has no started_at",
+                FromColumns("seconds", ("started_at",)),
+            ),
+        ),
     ),
     FactGroup(
         lambda run: run.ended_at,
         lambda moment: (as_utc(moment).timestamp(),),
-        (Fact("end_time", "amount", "End, in seconds since 1970.", "the record has no ended_at"),),
+        (
+            Fact(
+                "end_time",
+                "amount",
+                "End, in seconds since 1970.",
+                "the record has no ended_at",
+                FromColumns("seconds", ("ended_at",)),
+            ),
+        ),
     ),
     _simple("reported_cost_usd", "amount", "Cost as the tool reported it.", field="cost_usd"),
     FactGroup(
         lambda run: run.total_usage,
-        _usage,
+        usage_values,
         (
             *(
-                Fact(kind, "count", f"{kind.replace('_', ' ').capitalize()} of the run.", _NO_USAGE)
+                Fact(
+                    kind,
+                    "count",
+                    f"{kind.replace('_', ' ').capitalize()} of the run.",
+                    _NO_USAGE,
+                    FromColumns("value", (f"usage.{kind}",)),
+                )
                 for kind in TOKEN_KINDS
             ),
-            Fact("total_tokens", "count", "All kinds of tokens together.", _NO_USAGE),
+            Fact(
+                "total_tokens",
+                "count",
+                "All kinds of tokens together.",
+                _NO_USAGE,
+                FromColumns("sum", tuple(f"usage.{kind}" for kind in TOKEN_KINDS)),
+            ),
         ),
     ),
     FactGroup(
-        _stated_and_calls,
-        _gaps,
+        stated_and_calls,
+        gaps_values,
         (
             Fact("tokens_outside_calls", "count", "Tokens that the run states beyond those of its calls.", _NO_CALLS),
             Fact("tokens_beyond_usage", "count", "Tokens of the calls beyond those that the run states.", _NO_CALLS),
         ),
     ),
-    FactGroup(
-        lambda run: run.provenance,
-        _cost_is_bound,
-        (
-            Fact(
-                "cost_is_lower_bound",
-                "flag",
-                "The cost or the tokens are known to be too low.",
-                "the record does not say",
-            ),
-        ),
+    _simple(
+        "cost_is_lower_bound",
+        "flag",
+        "The cost or the tokens are known to be too low.",
+        absent="the record does not say",
     ),
     _simple("tool_calls", "count", "Tools called."),
     _simple("iterations", "count", "Turns taken."),
     _simple("success", "flag", "The agent's own claim."),
     FactGroup(
         lambda run: run.steps,
-        _steps,
+        steps_values,
         (
             Fact("achieved_weighted_steps", "amount", "Weight of the expected steps that were achieved.", _NO_STEPS),
             Fact("expected_weighted_steps", "amount", "Weight of all expected steps.", _NO_STEPS),
@@ -299,7 +248,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     ),
     FactGroup(
         lambda run: run.actions,
-        _actions,
+        actions_values,
         (
             Fact("aligned_weight", "amount", "Sum of goal alignment times weight over the actions.", _NO_ACTIONS),
             Fact("action_weight", "amount", "Sum of the actions' weights.", _NO_ACTIONS),
@@ -309,7 +258,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     ),
     FactGroup(
         lambda run: run.changes,
-        _changes,
+        changes_values,
         (
             Fact("failed_changes", "count", "Changes that caused a failure.", _NO_CHANGES),
             Fact("reverted_changes", "count", "Changes that were reverted.", _NO_CHANGES),
@@ -318,7 +267,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
     ),
     FactGroup(
         lambda run: run.components,
-        _components,
+        components_values,
         (
             Fact("schema_tokens", "count", "Tokens of tool schemas.", _NO_COMPONENTS),
             Fact("skill_tokens", "count", "Tokens of skill prompts and domain expertise.", _NO_COMPONENTS),

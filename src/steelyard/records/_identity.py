@@ -1,6 +1,7 @@
 """Which run a record tells of: an id given or made from the content, the same run read again, an id with other content.
 
-Tables find the same over whole columns (`tables/_duplicates.py`); both speak of it in the words below.
+This is the one rule, whatever is read and by whom. The k-th of equal records without an id is attempt k, whichever
+file it stands in, so splitting a file changes nothing.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 from steelyard.records._decoding import content_digest, content_id
 from steelyard.records._findings import Finding, Rejected
 from steelyard.records._run import Run
+
+CONTENT_BYTES = 8
+"""So much of a digest tells whether two records with the same id say the same; a longer one takes memory."""
 
 
 class RunIds:
@@ -20,7 +24,7 @@ class RunIds:
 
     def __init__(self) -> None:
         self._content: dict[str, bytes | Run] = {}
-        """The digest of what was read under each id, or the record itself where it is held anyway."""
+        """The beginning of the digest of what was read under each id, or the record itself where it is held anyway."""
         self._nameless: dict[bytes, int] = {}
         self.repeated = 0
         self.alike = 0
@@ -32,16 +36,29 @@ class RunIds:
         """
         if in_memory and run.id is not None and self._content.setdefault(run.id, run) is run:
             return run.id
-        digest = content_digest(run)
-        id_, again = (run.id, 0) if run.id is not None else self._next_name(digest)
-        before = self._content.setdefault(id_, digest)
-        if before is digest:
+        return self.admit_digest(run.id, content_digest(run), path=path, line=line)
+
+    def admit_digest(self, given: str | None, digest: bytes, *, path: str, line: int | None) -> str | Rejected | None:
+        """The same for a record of which the id, if it has one, and the digest are known.
+
+        Of a record with an id the first bytes of its digest are enough.
+        """
+        id_, again = (given, 0) if given is not None else self._next_name(digest)
+        content = digest[:CONTENT_BYTES]
+        before = self._content.setdefault(id_, content)
+        if before is content:
             self.alike += again > 0
             return id_
-        if digest == (content_digest(before) if isinstance(before, Run) else before):
+        if content == (content_digest(before)[:CONTENT_BYTES] if isinstance(before, Run) else before):
             self.repeated += 1
             return None
-        return id_conflict(id_, path=path, line=line)
+        return Rejected(
+            path=path,
+            line=line,
+            reason=f"id {id_!r} was seen before with other content",
+            hint="an id names one run: give this one its own",
+            code="id_conflict",
+        )
 
     def _next_name(self, digest: bytes) -> tuple[str, int]:
         """The name of a record without one: the second of two equal records is another attempt."""
@@ -51,31 +68,16 @@ class RunIds:
 
     def findings(self) -> list[Finding]:
         """How many records were counted once, and how many equal ones each for itself."""
-        return repeat_findings(self.repeated, self.alike)
-
-
-def id_conflict(id_: str, *, path: str, line: int | None) -> Rejected:
-    """The refusal of a record whose id was read with other content."""
-    return Rejected(
-        path=path,
-        line=line,
-        reason=f"id {id_!r} was seen before with other content",
-        hint="an id names one run: give this one its own",
-        code="id_conflict",
-    )
-
-
-def repeat_findings(repeated: int, alike: int) -> list[Finding]:
-    """What a reader should know of records that are the same."""
-    findings = []
-    if repeated:
-        message = f"{_records(repeated, 'was', 'were')} read again with the same id and content, and counted once"
-        findings.append(Finding(code="repeated", severity="info", message=message))
-    if alike:
-        have = _records(alike, "has", "have")
-        message = f"{have} no id and the same content as another: each counts as an attempt of its own"
-        findings.append(Finding(code="alike", severity="info", message=message))
-    return findings
+        findings = []
+        if self.repeated:
+            were = _records(self.repeated, "was", "were")
+            message = f"{were} read again with the same id and content, and counted once"
+            findings.append(Finding(code="repeated", severity="info", message=message))
+        if self.alike:
+            have = _records(self.alike, "has", "have")
+            message = f"{have} no id and the same content as another: each counts as an attempt of its own"
+            findings.append(Finding(code="alike", severity="info", message=message))
+        return findings
 
 
 def _records(count: int, singular: str, many: str) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from steelyard.records._run import FORMAT_VERSION, Record, Run
+from steelyard.records._record_types import Record
+from steelyard.records._run import FORMAT_VERSION, Run
 from steelyard.records._submission import Submission
 from steelyard.records._task import Task
 

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from steelyard.errors import nearest
-from steelyard.records._run import Record
+from steelyard.records._record_types import Record
 
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `\$\.?(?P<place>.*)`)?$", re.DOTALL)
 LONGEST_NAME = 100

@@ -1,9 +1,12 @@
-"""Moments as records and stores hold them."""
+"""Moments: in logs, as a user types them, and as records and stores hold them. Without a zone they are in UTC."""
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from time import time_ns
+from typing import Any
+
+from steelyard.errors import UsageError
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -12,7 +15,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 def now_microseconds() -> int:
     """The present moment as stores keep it."""
-    return time.time_ns() // 1000
+    return time_ns() // 1000
 
 
 def as_utc(moment: datetime) -> datetime:
@@ -37,3 +40,68 @@ def iso(microseconds: int) -> str:
     """
     seconds, rest = divmod(microseconds, 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat()
+
+
+def _in_utc(text: str) -> datetime:
+    """The moment that an ISO text names; ValueError or OverflowError when it names none."""
+    parsed = as_utc(datetime.fromisoformat(text))
+    return parsed if parsed.tzinfo is UTC else parsed.astimezone(UTC)
+
+
+def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a time should be
+    """The time in ISO text or in seconds or milliseconds since 1970; None when it is none.
+
+    >>> moment("2026-01-02T03:04:05Z") == moment(1767323045) == moment(1767323045000)
+    True
+    """
+    try:
+        if isinstance(value, str):
+            return _in_utc(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def moment_of(given: str | date, *, option: str) -> datetime:
+    """The time that an option names: a day, or a day and time; without a zone it is UTC.
+
+    >>> moment_of("2026-01-31", option="--since").isoformat()
+    '2026-01-31T00:00:00+00:00'
+    """
+    if isinstance(given, datetime):
+        return as_utc(given).astimezone(UTC)
+    if isinstance(given, date):
+        return datetime.combine(given, time(), UTC)
+    try:
+        return _in_utc(given)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(
+            f"{option} {given!r} is not a date", hint="write 2026-01-31 or 2026-01-31T12:00:00Z"
+        ) from error
+
+
+def end_of(given: str | date, *, option: str) -> datetime:
+    """The first moment after what an option names: a day is included whole, a time is not.
+
+    >>> end_of("2026-01-31", option="--until").isoformat()
+    '2026-02-01T00:00:00+00:00'
+    >>> end_of("2026-01-31T12:00", option="--until").isoformat()
+    '2026-01-31T12:00:00+00:00'
+    """
+    moment = moment_of(given, option=option)
+    if not _is_day(given):
+        return moment
+    last_day = moment.date() == date.max
+    return datetime.max.replace(tzinfo=UTC) if last_day else moment + timedelta(days=1)
+
+
+def _is_day(given: str | date) -> bool:
+    if isinstance(given, date):
+        return not isinstance(given, datetime)
+    try:
+        date.fromisoformat(given)
+    except ValueError:
+        return False
+    return True

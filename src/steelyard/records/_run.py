@@ -6,7 +6,6 @@ Format history (the version that `steelyard schema run` prints):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -14,19 +13,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from steelyard.records._moments import as_utc
+from steelyard.records._record_types import Amount, Count, Name, Record, Share, Weight
 from steelyard.records._sums import sum_in_order
 from steelyard.records._tier_schemes import DEFAULT_SCHEME, tier_problem
+from steelyard.records._usage import Usage, add_usage
 
 FORMAT_VERSION = 1
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Amount = Annotated[float, msgspec.Meta(ge=0)]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Weight = Annotated[float, msgspec.Meta(gt=0)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
-
 Outcome = Literal["passed", "failed", "errored", "not_scored"]
 FailureCause = Literal["agent", "infrastructure", "cancelled", "unknown"]
+VERDICTS = {"passed": True, "failed": False}
+"""The outcomes that are verdicts."""
 Provenance = Literal["reported", "counted", "priced", "lower_bound", "unknown"]
 
 
@@ -43,32 +40,6 @@ class ComponentType(StrEnum):
     SUB_AGENT = "SUB_AGENT"
     MONITOR = "MONITOR"
     EVALUATOR = "EVALUATOR"
-
-
-class Record(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """What all records share: frozen, typed, no unknown keys, absent fields left out when written."""
-
-
-class Usage(Record, frozen=True, kw_only=True):
-    """Tokens in disjoint kinds: input excludes cache, output excludes reasoning."""
-
-    input_tokens: Count | None = None
-    """Input that was not served from or written to a cache; None when the tool did not say."""
-    output_tokens: Count | None = None
-    """Generated text without reasoning; None when the tool did not say."""
-    cache_read_tokens: Count | None = None
-    """Input served from a cache."""
-    cache_write_5m_tokens: Count | None = None
-    """Input written to a cache kept for five minutes."""
-    cache_write_1h_tokens: Count | None = None
-    """Input written to a cache kept for one hour."""
-    reasoning_tokens: Count | None = None
-    """Hidden reasoning, where the tool counts it apart from output."""
-
-
-TOKEN_KINDS: tuple[str, ...] = Usage.__struct_fields__
 
 
 class Call(Record, frozen=True, kw_only=True):
@@ -373,23 +344,22 @@ class Run(Record, frozen=True, kw_only=True):
         """The verdict as stated by `passed`, else by an `outcome` that is one."""
         if self.passed is not None:
             return self.passed
-        return {"passed": True, "failed": False}.get(self.outcome or "")
+        return VERDICTS.get(self.outcome or "")
+
+    @property
+    def cost_is_lower_bound(self) -> bool | None:
+        """Whether the cost, or the tokens that it is priced from, are known to be too low; None when it does not say.
+
+        Tokens that are known to be too few make a priced cost too low, not one that the tool reports.
+        """
+        if self.provenance is None:
+            return None
+        cost = self.provenance.get("cost_usd")
+        return cost == "lower_bound" or (cost != "reported" and self.provenance.get("usage") == "lower_bound")
 
     @property
     def total_usage(self) -> Usage | None:
         """Tokens of the whole run: `usage`, else the sum over calls; a kind that no call states stays unknown."""
         if self.usage is not None or not self.calls:
             return self.usage
-        return add_usage([call.usage for call in self.calls if call.usage is not None])
-
-
-def add_usage(usages: Sequence[Usage]) -> Usage | None:
-    """The sum of each kind over the usages that state it; None when there is no usage."""
-    if not usages:
-        return None
-    sums: dict[str, int] = {}
-    for kind, counts in zip(TOKEN_KINDS, zip(*map(msgspec.structs.astuple, usages), strict=True), strict=True):
-        known = counts if None not in counts else [count for count in counts if count is not None]
-        if known:
-            sums[kind] = sum(known)
-    return Usage(**sums)
+        return add_usage(call.usage for call in self.calls)

@@ -16,7 +16,8 @@ from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, is_storable
 from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, Refused, json_problem
 from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
-from steelyard.records._run import Judgment, Name, Record, Run
+from steelyard.records._record_types import Name, Record
+from steelyard.records._run import Judgment, Run
 
 BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
@@ -229,13 +230,12 @@ def submission_from_run(
 ) -> Submission:
     """The run as a submission; Refused where it lacks what a submission must state."""
     usage = run.total_usage
-    tokens = [count for name in usage.__struct_fields__ if (count := getattr(usage, name)) is not None] if usage else []
     if usage is not None and (usage.input_tokens is None or usage.output_tokens is None):
-        tokens = []  # a sum without one of the two would pass for the whole
+        usage = None  # a sum without one of the two would pass for the whole
     values: dict[str, Any] = {  # Any: the fields' own types
         "id": run.id,
         "task_id": task_id,
-        "total_tokens": sum(tokens) if tokens else None,
+        "total_tokens": None if usage is None else usage.total,
         "tool_calls": run.tool_calls,
         "iterations": run.iterations,
         "execution_time": run.elapsed_seconds,

@@ -9,7 +9,8 @@ import msgspec
 from steelyard.errors import nearest
 from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, endless_number, forbidden_text, is_too_long
 from steelyard.records._known_fields import unknown_field
-from steelyard.records._run import Name, Record, Share, Step
+from steelyard.records._record_types import Name, Record, Share
+from steelyard.records._run import Step
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 CommandLine = Annotated[tuple[Argument, ...], msgspec.Meta(min_length=1, max_length=256)]

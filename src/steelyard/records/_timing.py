@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from steelyard.records._run import Count, Name, Record
+from steelyard.records._record_types import Count, Name, Record
 
 TimingStatus = Literal["ok", "failed", "skipped", "missing"]
 

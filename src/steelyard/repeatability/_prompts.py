@@ -6,23 +6,26 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import BadContract, UnreadableFile, nearest
 from steelyard.files import read_text, rejected_file
 from steelyard.formats import PlacedRun
-from steelyard.records import Finding, Rejected, Run, RunIds
+from steelyard.records import Finding, Rejected, Run
 from steelyard.repeatability._contract import Contract, read_contract
 from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
 from steelyard.repeatability._skyt_files import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
 from steelyard.settings import TEXT_BYTES, is_stdin
-from steelyard.tables import gather
+from steelyard.tables import NamedRun, each_once, gather
 
 _CONTRACT_ENDINGS = (".toml", ".json")
 _ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
 _RECORD_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
+RECORDS = "records"
+LOOSE_FILES = "loose files"
 KEYS = ("task", "agent", "model", "tier", "experiment")
 
 
@@ -101,7 +104,7 @@ class Contracts:
 
 
 def read_prompts(
-    inputs: Sequence[Path | Run],
+    inputs: Sequence[Path | PlacedRun],
     *,
     by: Sequence[str],
     contracts: Contracts,
@@ -111,10 +114,10 @@ def read_prompts(
     """All prompts of the inputs, in the order given; files that cannot be used are set aside."""
     reader = _Reader(by, contracts, language, needs_contract)
     for given in inputs:
-        if isinstance(given, Run):
-            reader.add_run(given, "records", None)
-        else:
+        if isinstance(given, Path):
             reader.add_path(given)
+        else:
+            reader.add_records(given)
     return reader.finish(), reader.rejected
 
 
@@ -126,14 +129,13 @@ class _Reader:
         self.needs_contract = needs_contract
         self.rejected: list[Rejected] = []
         self._prompts: list[Prompt | str] = []
-        self._runs: dict[str, list[Run]] = {}
-        self._ids = RunIds()
+        self._records: list[Path | PlacedRun] = []
         self._loose: list[Path] = []
 
     def add_path(self, path: Path) -> None:
         try:
             if is_stdin(path):
-                self._add_records(path)
+                self.add_records(path)
             elif path.is_dir():
                 self._add_folder(path)
             elif not path.exists():
@@ -141,11 +143,11 @@ class _Reader:
             elif looks_like_experiment(path):
                 self._prompts += [self._experiment(experiment) for experiment in read_experiments(path)]
             elif path.suffix.lower() in _RECORD_ENDINGS:
-                self._add_records(path)
+                self.add_records(path)
             else:
                 self._loose.append(path)
                 if len(self._loose) == 1:
-                    self._prompts.append("loose files")
+                    self._prompts.append(LOOSE_FILES)
         except UnreadableFile as error:
             self.rejected.append(rejected_file(error, error.where or str(path)))
         except OSError as error:
@@ -193,44 +195,41 @@ class _Reader:
         is_code = language_of(path.suffix) is not None
         return Answer(text if is_code else extract_code(text, language=language_of(language)).code, path.name)
 
-    def _add_records(self, path: Path) -> None:
-        for entry in gather([path], workers=1):
-            if isinstance(entry, Rejected):
-                self.rejected.append(entry)
-            elif isinstance(entry, PlacedRun):
-                self.add_run(entry.run, entry.path, entry.line)
-
-    def add_run(self, run: Run, path: str, line: int | None) -> None:
-        id_ = self._ids.admit(run, path=path, line=line)
-        if isinstance(id_, Rejected):
-            self.rejected.append(id_)
-        if not isinstance(id_, str):
-            return
-        if run.output is None:
-            reason = "the record has no output.text, which repeatability compares"
-            self.rejected.append(Rejected(path=path, line=line, reason=reason))
-            return
-        group = self._group(run)
-        if group not in self._runs:
-            self._runs[group] = []
-            self._prompts.append(group)
-        self._runs[group].append(run)
-
-    def _group(self, run: Run) -> str:
-        return "\0".join(f"{key}={getattr(run, key) or ''}" for key in self.by)
+    def add_records(self, given: Path | PlacedRun) -> None:
+        if not self._records:
+            self._prompts.append(RECORDS)
+        self._records.append(given)
 
     def finish(self) -> list[Prompt]:
-        """The prompts, records grouped and loose files together."""
-        tasks = len({run.task for runs in self._runs.values() for run in runs})
-        return [
-            prompt_or_group if isinstance(prompt_or_group, Prompt) else self._late(prompt_or_group, tasks)
-            for prompt_or_group in self._prompts
-        ]
+        """The prompts; loose files are one, and those of records stand where the first records were given."""
+        prompts: list[Prompt] = []
+        for prompt in self._prompts:
+            if isinstance(prompt, Prompt):
+                prompts.append(prompt)
+            elif prompt == RECORDS:
+                prompts += self._prompts_of_records()
+            else:
+                prompts.append(self._folder("outputs", self._loose))
+        return prompts
 
-    def _late(self, group: str, tasks: int) -> Prompt:
-        if group not in self._runs:
-            return self._folder("outputs", self._loose)
-        runs = self._runs[group]
+    def _prompts_of_records(self) -> list[Prompt]:
+        """All records are read together: one run may stand in several files."""
+        groups: dict[tuple[object, ...], list[Run]] = {}
+        gathered = gather([path for path in self._records if isinstance(path, Path)], workers=1)
+        for item in each_once(chain(gathered, (entry for entry in self._records if isinstance(entry, PlacedRun)))):
+            if isinstance(item, Rejected):
+                self.rejected.append(item)
+            elif isinstance(item, NamedRun):
+                run = item.entry.run
+                if run.output is None:
+                    reason = "the record has no output.text, which repeatability compares"
+                    self.rejected.append(Rejected(path=item.entry.path, line=item.entry.line, reason=reason))
+                else:
+                    groups.setdefault(tuple(getattr(run, key) or "" for key in self.by), []).append(run)
+        tasks = len({run.task for runs in groups.values() for run in runs})
+        return [self._prompt_of(runs, tasks) for runs in groups.values()]
+
+    def _prompt_of(self, runs: list[Run], tasks: int) -> Prompt:
         contract = self.contracts.named(runs[0].task, tasks=tasks)
         named = Counter(run.output.language for run in runs if run.output and run.output.language)
         stated = named.most_common(1)[0][0] if named else PYTHON
@@ -246,7 +245,7 @@ class _Reader:
 
     @staticmethod
     def _answer_of(run: Run, number: int, language: str | None) -> Answer:
-        assert run.output is not None  # add_run sets aside runs without one
+        assert run.output is not None  # runs without one are set aside
         repaired = run.output.repaired
         return Answer(
             extract_code(run.output.text, language=language).code,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from steelyard.records import Canon
+from steelyard.records import Canon, iso
 from steelyard.results._manners import Result
 
 
@@ -37,5 +36,5 @@ def _told(canon: Canon) -> dict[str, Any]:  # Any: cells of any type
     shape = {name: getattr(canon, name) for name in canon.__struct_fields__}
     for name in ("set_at", "retired_at"):
         if shape[name] is not None:
-            shape[name] = datetime.fromtimestamp(shape[name] / 1e6, UTC).isoformat()
+            shape[name] = iso(shape[name])
     return shape

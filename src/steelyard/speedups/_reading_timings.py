@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,8 @@ from steelyard.formats import (
     trajectory_of,
     usage_of,
 )
-from steelyard.prices import PriceBook, Priced, open_book, price_run
-from steelyard.records import FACT_PARTS, Finding, Missing, Rejected, Run, Snapshot, TestResults
+from steelyard.prices import PriceBook, cost_of, open_book
+from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults
 from steelyard.settings import shown_path
 from steelyard.speedups._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
 from steelyard.speedups._sides import Side, side_of
@@ -190,39 +189,24 @@ def _cost(
 ) -> tuple[float | Missing, CostOrigin | None]:
     """The stated cost; else the tokens of the run record, or of the agent's log, under the price book."""
     if about.cost_usd is not None:
-        too_low = run is not None and run.cost_usd == about.cost_usd and _is_bound(run)
+        too_low = run is not None and run.cost_usd == about.cost_usd and run.cost_is_lower_bound
         return about.cost_usd, "lower_bound" if too_low else "stated"
-    if run is not None and run.total_usage is not None:
-        named = run if run.model else msgspec.structs.replace(run, model=model)
-        cost, origin = _or_least(price_run(named, reading.book), lambda: price_run(named, reading.book, least=True))
-        return cost, "lower_bound" if origin and _is_bound(run) else origin
-    if not logs:
-        return NO_COST, None
-    try:
-        logged = usage_of(logs)
-    except BadInput as error:
-        return Missing(f"the log cannot be read: {error.message}"), None
-    if isinstance(logged, Missing):
-        return logged, None
-    price = partial(reading.book.price, logged.usage, model=model, at=logged.at)
-    return _or_least(price(span="run"), lambda: price(span="least"))
+    if run is None or run.total_usage is None:
+        if not logs:
+            return NO_COST, None
+        try:
+            logged = usage_of(logs)
+        except BadInput as error:
+            return Missing(f"the log cannot be read: {error.message}"), None
+        if isinstance(logged, Missing):
+            return logged, None
+        reading.findings += logged.findings
+        run = Run(task="", usage=logged.usage, started_at=logged.at)
+    cost = cost_of(run if run.model else msgspec.structs.replace(run, model=model), reading.book)
+    return cost.or_missing, _ORIGINS.get(cost.how)
 
 
-def _or_least(cost: Priced, at_least: Callable[[], Priced]) -> tuple[Priced, CostOrigin | None]:
-    """The cost; where it depends on how the tokens fall into calls, the least that was paid (decision 0036)."""
-    if not isinstance(cost, Missing):
-        return cost, "priced"
-    least = at_least()
-    return (cost, None) if isinstance(least, Missing) else (least, "lower_bound")
-
-
-def _is_bound(run: Run) -> bool:
-    """Whether the record itself says that its cost or its tokens are too low."""
-    stated = _BOUND.get(run)
-    return stated is not None and bool(_BOUND.read(stated)[0])
-
-
-_BOUND = FACT_PARTS["cost_is_lower_bound"]
+_ORIGINS: dict[str, CostOrigin] = {"priced": "priced", "lower_bound": "lower_bound"}
 
 
 def _about(files: TaskFiles, reading: TimingReading) -> tuple[dict[str, _About], TestResults | None]:

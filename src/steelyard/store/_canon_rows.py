@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from steelyard.errors import CanonExists, UnknownName
-from steelyard.records import Canon, is_storable
+from steelyard.records import Canon, is_storable, now_microseconds
 from steelyard.store._store import Store
 from steelyard.store.schema import canons
 
@@ -21,7 +20,7 @@ _FIELDS = Canon.__struct_fields__
 def set_canon(store: Store, canon: Canon) -> Canon:
     """Make it the prompt's canon; CanonExists when there is one in force, also one set at the same moment."""
     row = {name: getattr(canon, name) for name in _FIELDS}
-    row |= {"set_at": time.time_ns() // 1000, "retired_at": None}
+    row |= {"set_at": now_microseconds(), "retired_at": None}
 
     def write(connection: Connection) -> None:
         current = _in_force(connection, canon.prompt)
@@ -63,7 +62,7 @@ def retire_canon(store: Store, prompt: str) -> Canon:
         if current is None:
             known = select(canons.c.prompt).where(canons.c.retired_at.is_(None))
             raise UnknownName("prompt with a canon", prompt, connection.execute(known).scalars())
-        at = time.time_ns() // 1000
+        at = now_microseconds()
         in_force = (canons.c.prompt == prompt) & canons.c.retired_at.is_(None)
         connection.execute(update(canons).where(in_force).values(retired_at=at))
         return Canon(**{**{name: getattr(current, name) for name in _FIELDS}, "retired_at": at})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from sqlalchemy.engine import Connection
 
 import steelyard.store.migrations as folder
 from steelyard.errors import BadDeclaration, BadStore
+from steelyard.records import now_microseconds
 from steelyard.store.schema import applied
 
 MIGRATION_LOCK = 7_301_905_142
@@ -86,6 +86,6 @@ def migrate(connection: Connection, told: Callable[[Migration], None] | None = N
         if told is not None:
             told(migration)
         migration.upgrade(connection)
-        row = {"number": migration.number, "name": migration.name, "applied_at": time.time_ns() // 1000}
+        row = {"number": migration.number, "name": migration.name, "applied_at": now_microseconds()}
         connection.execute(insert(applied), row)
     return todo

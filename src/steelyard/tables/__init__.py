@@ -8,9 +8,10 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.tables._gathering import (
-        Gathered as Gathered,
         GatheringCount as GatheringCount,
+        NamedRun as NamedRun,
         Progress as Progress,
+        each_once as each_once,
         gather as gather,
         without_collection as without_collection,
     )

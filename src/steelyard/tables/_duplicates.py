@@ -1,6 +1,6 @@
 """The same run read twice counts once; an id that comes back with other content is refused.
 
-The rule is that of `records/identity.py`, found over whole columns.
+The rule is `RunIds`; here only the rows are looked for that it must see, those whose name stands more than once.
 """
 
 from __future__ import annotations
@@ -11,66 +11,98 @@ import numpy as np
 import polars as pl
 
 from steelyard.formats import run_of_row
-from steelyard.records import Rejected, content_digest, content_id, id_conflict
+from steelyard.records import CONTENT_BYTES, Finding, Rejected, RunIds, content_digest
 from steelyard.tables._record_batches import CONTENT_HASH, ID_GIVEN, LINE, PATH, PLACE_COLUMNS
 
-_OCCURRENCE = "_occurrence"
+ROW = "_row"
+_MADE_FROM_CONTENT = "^[0-9a-f]{64}$"
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What was found: the frame without them, how many were counted once, and those that were refused."""
+    """What was found: the frame with each run once, the records that were refused, and what is to be said."""
 
     frame: pl.LazyFrame
-    counted_once: int
-    refused: tuple[Rejected, ...]
-    alike: int
-    """Records without an id whose content another such record has too: kept as attempts of their own."""
+    refused: tuple[Rejected, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def without_duplicates(frame: pl.LazyFrame) -> Duplicates:
     """The frame with each run once. The first of two records with the same id stays."""
-    names = frame.collect_schema().names()
-    if "id" not in names:
-        return Duplicates(frame, 0, (), 0)
-    numbered = frame.with_row_index("_row")
-    hashes = frame.select(pl.col("id").drop_nulls().hash()).collect().to_series()
-    if not _any_twice(hashes):
-        return Duplicates(frame, 0, (), 0)
-    given = numbered.filter(pl.col("id").is_not_null()).select("_row", "id").collect()
-    again = _rows(numbered, given.filter(pl.col("id").is_duplicated())["_row"])
-    position = pl.int_range(pl.len()).over("id", ID_GIVEN)
-    again = again.with_columns(pl.when(ID_GIVEN).then(0).otherwise(position).alias(_OCCURRENCE))
-    renamed = _new_ids(again.filter(pl.col(_OCCURRENCE) > 0).select("_row", "id", _OCCURRENCE))
-    same_name = given.filter(pl.col("id").is_in(renamed["_new_id"].implode()))
-    taken = same_name.filter(~pl.col("_row").is_in(again["_row"].implode()))
-    if taken.height:  # a record was given the very id that the next of equal ones gets
-        again = pl.concat([again, _rows(numbered, taken["_row"])], how="diagonal").sort("_row")
-    dropped = _dropped(again.join(renamed, on="_row", how="left", maintain_order="left"))
-    conflicts = dropped.filter(pl.col(CONTENT_HASH) != pl.col("_kept_content"))
-    alike = renamed.filter(~pl.col("_row").is_in(dropped["_row"].implode())).height
-    kept = _with_new_ids(numbered, renamed).filter(~pl.col("_row").is_in(dropped["_row"].implode()))
-    return Duplicates(kept.drop("_row"), dropped.height - conflicts.height, _refusals(conflicts), alike)
+    schema = frame.collect_schema()
+    if "id" not in schema:
+        return Duplicates(frame)
+    absent = [pl.lit(None, type_).alias(name) for name, type_ in PLACE_COLUMNS.items() if name not in schema]
+    numbered = frame.with_row_index(ROW).with_columns(absent)
+    nameless = _nameless_digests(numbered)
+    if not nameless and not _any_twice(frame.select(pl.col("id").drop_nulls().hash()).collect().to_series()):
+        return Duplicates(frame)
+    names = _names(numbered, nameless)
+    wanted = names.filter(pl.col("id").is_duplicated())[ROW]
+    admitted = _Admitted(numbered, wanted, nameless)
+    taken = names.filter(pl.col("id").is_in(list(admitted.renamed.values())))[ROW]
+    if not taken.is_in(wanted.implode()).all():  # a record was given the very id that the next of equal ones gets
+        admitted = _Admitted(numbered, pl.concat([wanted, taken]).unique(), nameless)
+    kept = _with_new_ids(frame.with_row_index(ROW), admitted.renamed)
+    kept = kept.filter(~pl.col(ROW).is_in(pl.Series(admitted.dropped, dtype=pl.UInt32).implode()))
+    return Duplicates(kept.drop(ROW), tuple(admitted.refused), tuple(admitted.ids.findings()))
 
 
-def _rows(numbered: pl.LazyFrame, rows: pl.Series) -> pl.DataFrame:
-    return _with_content(numbered.filter(pl.col("_row").is_in(rows.implode())).collect())
+class _Admitted:
+    """What `RunIds` says of some rows, asked in their order."""
+
+    def __init__(self, numbered: pl.LazyFrame, wanted: pl.Series, nameless: dict[int, bytes]) -> None:
+        self.ids = RunIds()
+        self.renamed: dict[int, str] = {}
+        self.dropped: list[int] = []
+        self.refused: list[Rejected] = []
+        rows = numbered.filter(pl.col(ROW).is_in(wanted.implode())).select(ROW, "id", *PLACE_COLUMNS).collect()
+        flat = _digests(rows.filter(pl.col(CONTENT_HASH).is_null() & pl.col("id").is_not_null()))
+        for row, name, path, line, content, id_given in rows.iter_rows():
+            if id_given is False:
+                id_, digest = None, bytes.fromhex(name)
+            elif name is None:
+                id_, digest = None, nameless[row]
+            else:
+                id_, digest = name, flat[row] if content is None else content.to_bytes(CONTENT_BYTES, "big")
+            answer = self.ids.admit_digest(id_, digest, path=path, line=line)
+            if not isinstance(answer, str):
+                self.dropped.append(row)
+                self.refused += [answer] if answer is not None else []
+            elif answer != name:
+                self.renamed[row] = answer
 
 
-def _new_ids(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows' ids as records of their own: equal ones without an id are told apart by their order."""
-    ids = [content_id(bytes.fromhex(id_), occurrence) for _, id_, occurrence in rows.iter_rows()]
-    return rows.select("_row", pl.Series("_new_id", ids, dtype=pl.String))
+def _names(numbered: pl.LazyFrame, nameless: dict[int, bytes]) -> pl.DataFrame:
+    given = numbered.filter(pl.col("id").is_not_null()).select(ROW, "id").collect()
+    made = {ROW: list(nameless), "id": [digest.hex() for digest in nameless.values()]}
+    return pl.concat([given, pl.DataFrame(made, schema=given.schema)])
 
 
-def _dropped(rows: pl.DataFrame) -> pl.DataFrame:
-    """All but the first of the rows with the same id, with the content of the first."""
-    named = rows.with_columns(pl.coalesce("_new_id", "id").alias("id"))
-    told = named.with_columns(
-        pl.col("id").is_first_distinct().alias("_first"),
-        pl.col(CONTENT_HASH).first().over("id").alias("_kept_content"),
-    )
-    return told.filter(~pl.col("_first"))
+def _nameless_digests(numbered: pl.LazyFrame) -> dict[int, bytes]:
+    """Digests of the rows of flat files without an id, if a record was given an id such as their content makes.
+
+    Otherwise each of them counts by itself, whatever it says, and need not be read as a record.
+    """
+    nameless = pl.col("id").is_null()
+    if not numbered.select(nameless.any()).collect().item():
+        return {}
+    looks_made = pl.col("id").str.contains(_MADE_FROM_CONTENT) & pl.col(ID_GIVEN).fill_null(value=True)
+    if not numbered.select(looks_made.any()).collect().item():
+        return {}
+    return _digests(numbered.filter(nameless).select(ROW, PATH, LINE).collect())
+
+
+def _digests(rows: pl.DataFrame) -> dict[int, bytes]:
+    """Digests of rows of flat files, which were read without making records."""
+    digests: dict[int, bytes] = {}
+    for (path,), part in rows.group_by(PATH, maintain_order=True):
+        at = dict(part.select(LINE, ROW).iter_rows())
+        lines = pl.scan_parquet(str(path)).with_row_index(LINE, offset=1).filter(pl.col(LINE).is_in(list(at)))
+        for row in lines.collect().iter_rows(named=True):
+            number = at[row.pop(LINE)]
+            digests[number] = content_digest(run_of_row(row, from_text=False))
+    return digests
 
 
 def _any_twice(hashes: pl.Series) -> bool:
@@ -79,42 +111,11 @@ def _any_twice(hashes: pl.Series) -> bool:
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def _with_content(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the digest of their content also where a flat file was read without making records."""
-    for name, type_ in PLACE_COLUMNS.items():
-        if name not in rows.columns:
-            rows = rows.with_columns(pl.lit(None, type_).alias(name))
-    unread = rows.filter(pl.col(CONTENT_HASH).is_null())
-    hashed: list[pl.DataFrame] = []
-    for (path,), part in unread.group_by(PATH, maintain_order=True):
-        lines = (
-            pl.scan_parquet(str(path))
-            .with_row_index("_line", offset=1)
-            .filter(pl.col("_line").is_in(part[LINE].implode()))
-        )
-        hashes = [
-            (path, line, int.from_bytes(content_digest(run_of_row(row, from_text=False))[:8], "big"))
-            for row in lines.collect().iter_rows(named=True)
-            if (line := row.pop("_line")) is not None
-        ]
-        schema = {PATH: pl.String, LINE: pl.Int64, "_read_content": pl.UInt64}
-        hashed.append(pl.DataFrame(hashes, schema=schema, orient="row"))
-    if not hashed:
-        return rows
-    filled = rows.join(pl.concat(hashed), on=[PATH, LINE], how="left", maintain_order="left")
-    return filled.with_columns(
-        pl.coalesce(CONTENT_HASH, "_read_content").alias(CONTENT_HASH), pl.col(ID_GIVEN).fill_null(value=True)
-    ).drop("_read_content")
-
-
-def _refusals(conflicts: pl.DataFrame) -> tuple[Rejected, ...]:
-    return tuple(
-        id_conflict(id_, path=path, line=line) for id_, path, line in conflicts.select("id", PATH, LINE).iter_rows()
-    )
-
-
-def _with_new_ids(frame: pl.LazyFrame, renamed: pl.DataFrame) -> pl.LazyFrame:
-    if renamed.is_empty():
+def _with_new_ids(frame: pl.LazyFrame, renamed: dict[int, str]) -> pl.LazyFrame:
+    if not renamed:
         return frame
-    joined = frame.join(renamed.lazy(), on="_row", how="left", maintain_order="left")
+    new = pl.LazyFrame(
+        {ROW: list(renamed), "_new_id": list(renamed.values())}, schema={ROW: pl.UInt32, "_new_id": pl.String}
+    )
+    joined = frame.join(new, on=ROW, how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("_new_id", "id").alias("id")).drop("_new_id")

@@ -6,22 +6,41 @@ same code as every other record.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
 from pathlib import Path
+from typing import Any, assert_never
 
+import msgspec
 import polars as pl
 
 from steelyard.formats import ALIASES
-from steelyard.records import DEFAULT_SCHEME, TOKEN_KINDS, tier_problem
+from steelyard.records import DEFAULT_SCHEME, FACTS, VERDICTS, FromColumns, Run, tier_problem
+from steelyard.tables._record_batches import LINE, column_type
 
-_TEXT = ("id", "experiment", "task", "agent", "model", "tier", "tier_scheme", "outcome")
-_FLAGS = ("passed", "success")
-_COUNTS = ("attempt", "tool_calls", "iterations", "tests.passed", "tests.failed", "tests.errors")
-_TOKENS = tuple(f"usage.{kind}" for kind in TOKEN_KINDS)
-_AMOUNTS = ("impl_rate", "cost_usd")
-_TIMES = ("started_at", "ended_at")
-_OUTCOMES = ("passed", "failed", "errored", "not_scored")
-_MAX_NAME = 1024
+_FACTS = {name: fact.flat for name, fact in FACTS.items() if fact.flat is not None}
+
+
+@cache
+def _column_types() -> dict[str, Any]:  # Any: types as msgspec describes them, each of its own class
+    """What the record declares of each column that facts are had from: its type and its limits."""
+    return {column: _declared(column) for flat in _FACTS.values() for column in (*flat.columns, *flat.known_by)}
+
+
+def _declared(column: str) -> Any:  # Any: as above
+    declared: Any = msgspec.inspect.type_info(Run)
+    for name in column.split("."):
+        (field,) = (field for field in declared.fields if field.encode_name == name)
+        choices = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
+        # Names of tests may stand where their number does; a flat file has numbers.
+        (declared,) = (
+            choice
+            for choice in choices
+            if not isinstance(choice, (msgspec.inspect.NoneType, msgspec.inspect.VarTupleType))
+        )
+    return declared
+
+
 _WRONG_TIERS_NAMED = 50
 """With more wrong tiers than this, every row with a tier is looked at as a record."""
 
@@ -38,35 +57,37 @@ def flat_frame(path: Path) -> pl.LazyFrame | None:
 
 
 def _is_flat(name: str, type_: pl.DataType) -> bool:
-    if name in _TEXT:
-        return type_ in (pl.String, pl.Categorical) or isinstance(type_, pl.Enum)
-    if name in _FLAGS:
-        return type_ == pl.Boolean
-    if name in _COUNTS or name in _TOKENS:
-        return type_.is_integer()
-    if name in _AMOUNTS:
-        return type_.is_numeric()
-    return name in _TIMES and isinstance(type_, pl.Datetime)
+    match _column_types().get(name):
+        case msgspec.inspect.StrType() | msgspec.inspect.LiteralType():
+            return type_ in (pl.String, pl.Categorical) or isinstance(type_, pl.Enum)
+        case msgspec.inspect.BoolType():
+            return type_ == pl.Boolean
+        case msgspec.inspect.IntType():
+            return type_.is_integer()
+        case msgspec.inspect.FloatType():
+            return type_.is_numeric()
+        case msgspec.inspect.DateTimeType():
+            return isinstance(type_, pl.Datetime)
+    return False
 
 
 def suspicious(frame: pl.LazyFrame) -> pl.Expr:
     """True for the rows that a record reader must look at."""
-    names = frame.collect_schema().names()
+    names = [name for name in frame.collect_schema().names() if name != "_row"]
     checks = [pl.col("task").is_null()]
     for name in names:
         column = pl.col(name)
-        if name in _TEXT:
-            length = column.cast(pl.String).str.len_bytes()
-            checks.append((length < 1) | (length > _MAX_NAME))
-        elif name in _COUNTS or name in _TOKENS:
-            checks.append(column < (1 if name == "iterations" else 0))
-        elif name in _AMOUNTS:
-            checks.append(
-                ~(column.cast(pl.Float64).is_between(0, 1 if name == "impl_rate" else float("inf"), closed="both"))
-            )
-            checks.append(column.cast(pl.Float64).is_infinite())
-    if "outcome" in names:
-        checks.append(~pl.col("outcome").cast(pl.String).is_in(_OUTCOMES))
+        match declared := _column_types()[name]:
+            case msgspec.inspect.StrType():
+                length = column.cast(pl.String).str.len_bytes()
+                checks.append((length < declared.min_length) | (length > declared.max_length))
+            case msgspec.inspect.LiteralType():
+                checks.append(~column.cast(pl.String).is_in(declared.values))
+            case msgspec.inspect.IntType():
+                checks.append(column < declared.ge)
+            case msgspec.inspect.FloatType():
+                number, most = column.cast(pl.Float64), float("inf") if declared.le is None else declared.le
+                checks.append(~number.is_between(declared.ge, most, closed="both") | number.is_infinite())
     if {"started_at", "ended_at"} <= set(names):
         checks.append(_utc("ended_at") < _utc("started_at"))
     if "tier" in names:
@@ -95,70 +116,35 @@ def _utc(name: str) -> pl.Expr:
 
 
 def facts_of(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The facts that flat columns give, by the same rules as `records/_facts.py`."""
+    """The facts that flat columns give, as each declares it, and the line of each row."""
     names = set(frame.collect_schema().names())
-    made: dict[str, pl.Expr] = {}
-    for name in (*_TEXT, "attempt", "tool_calls", "iterations", "success"):
-        if name in names:
-            made[name] = pl.col(name).cast(pl.String) if name in _TEXT else pl.col(name)
-    made["tier_scheme"] = (
-        pl.col("tier_scheme").cast(pl.String).fill_null(DEFAULT_SCHEME)
-        if "tier_scheme" in names
-        else pl.lit(DEFAULT_SCHEME, pl.String)
-    )
-    made |= _verdict(names) | _tests(names) | _times(names) | _tokens(names)
-    if "impl_rate" in names:
-        made["stated_impl_rate"] = pl.col("impl_rate").cast(pl.Float64)
-    if "cost_usd" in names:
-        made["reported_cost_usd"] = pl.col("cost_usd").cast(pl.Float64)
-    wanted_int = {"attempt", "tool_calls", "iterations"} & set(made)
-    return frame.select(
-        *(expr.alias(name) for name, expr in made.items()), (pl.col("_row").cast(pl.Int64) + 1).alias("_line")
-    ).with_columns(pl.col(sorted(wanted_int)).cast(pl.Int64))
+    made = {name: _fact(flat, names) for name, flat in _FACTS.items()}
+    facts = (expr.cast(column_type(name)).alias(name) for name, expr in made.items() if expr is not None)
+    return frame.select(*facts, (pl.col("_row").cast(pl.Int64) + 1).alias(LINE))
 
 
-def _verdict(names: set[str]) -> dict[str, pl.Expr]:
-    stated = []
-    if "passed" in names:
-        stated.append(pl.col("passed"))
-    if "outcome" in names:
-        outcome = pl.col("outcome").cast(pl.String)
-        stated.append(pl.when(outcome.is_in(["passed", "failed"])).then(outcome == "passed"))
-    return {"passed": pl.coalesce(stated)} if stated else {}
-
-
-def _tests(names: set[str]) -> dict[str, pl.Expr]:
-    columns = [name for name in ("tests.passed", "tests.failed", "tests.errors") if name in names]
-    if not columns:
-        return {}
-    known = pl.any_horizontal([pl.col(name).is_not_null() for name in columns])
-    bad = [name for name in columns if name != "tests.passed"]
-    return {
-        "tests_run": pl.when(known).then(_sum(columns)),
-        "tests_not_passed": pl.when(known).then(_sum(bad) if bad else pl.lit(0, pl.Int64)),
-    }
-
-
-def _sum(names: Sequence[str]) -> pl.Expr:
-    return pl.sum_horizontal([pl.col(name).cast(pl.Int64).fill_null(0) for name in names])
-
-
-def _times(names: set[str]) -> dict[str, pl.Expr]:
-    made: dict[str, pl.Expr] = {}
-    if "started_at" in names:
-        made["start_time"] = _utc("started_at") / 1_000_000
-    if "ended_at" in names:
-        made["end_time"] = _utc("ended_at") / 1_000_000
-    if len(made) == 2:
-        made["elapsed_seconds"] = (_utc("ended_at") - _utc("started_at")) / 1_000_000
-    return made
-
-
-def _tokens(names: set[str]) -> dict[str, pl.Expr]:
-    columns = [name for name in _TOKENS if name in names]
-    if not columns:
-        return {}
-    made = {name.removeprefix("usage."): pl.col(name).cast(pl.Int64) for name in columns}
-    known = pl.any_horizontal([pl.col(name).is_not_null() for name in columns])
-    made["total_tokens"] = pl.when(known).then(_sum(columns))
-    return made
+def _fact(flat: FromColumns, names: AbstractSet[str]) -> pl.Expr | None:
+    """The fact as an expression; None when the file does not have the columns."""
+    columns = [name for name in flat.columns if name in names]
+    match flat.way:
+        case "value" if flat.otherwise is not None:
+            stated = [pl.col(name).cast(pl.String) for name in columns]
+            return pl.coalesce(*stated, pl.lit(flat.otherwise, pl.String))
+        case "value":
+            return pl.col(columns[0]) if columns else None
+        case "sum":
+            known = [pl.col(name).is_not_null() for name in flat.known_by or flat.columns if name in names]
+            added = [pl.col(name).cast(pl.Int64).fill_null(0) for name in columns] or [pl.lit(0, pl.Int64)]
+            return pl.when(pl.any_horizontal(known)).then(pl.sum_horizontal(added)) if known else None
+        case "seconds":
+            return _utc(columns[0]) / 1_000_000 if columns else None
+        case "between":
+            return (_utc(columns[1]) - _utc(columns[0])) / 1_000_000 if len(columns) == 2 else None
+        case "verdict":
+            flag, word = flat.columns
+            stated = [pl.col(flag)] if flag in names else []
+            if word in names:
+                words = pl.col(word).cast(pl.String)
+                stated.append(words.replace_strict(VERDICTS, default=None, return_dtype=pl.Boolean))
+            return pl.coalesce(stated) if stated else None
+    assert_never(flat.way)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import gc
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in, rejected_file
 from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_format_named, read_files
-from steelyard.records import Finding, Origin, Rejected, Run
+from steelyard.records import Finding, Origin, Rejected, Run, RunIds
 from steelyard.tables._joining import assemble
 
 Progress = Callable[[int, int], None]
@@ -55,6 +56,35 @@ def gather(
         yield from _gathered(paths, format, workers, progress, tally, own_records)
 
 
+class NamedRun(NamedTuple):
+    """A run that counts, and its id: its own, or the one that is made from its content."""
+
+    id: str
+    entry: PlacedRun
+
+    @property
+    def run(self) -> Run:
+        """The run under its id."""
+        run = self.entry.run
+        return run if run.id is not None else msgspec.structs.replace(run, id=self.id)
+
+
+def each_once(gathered: Iterable[Gathered]) -> Iterator[NamedRun | Rejected | Finding]:
+    """Each run once and under its id; at the end what is to be said of records that are the same."""
+    ids = RunIds()
+    for item in gathered:
+        if not isinstance(item, PlacedRun):
+            yield item
+            continue
+        streamed = item.format is not None  # our own records may be more than memory holds
+        id_ = ids.admit(item.run, path=item.path, line=item.line, in_memory=not streamed)
+        if isinstance(id_, Rejected):
+            yield id_
+        elif id_ is not None:
+            yield NamedRun(id_, item)
+    yield from ids.findings()
+
+
 @contextmanager
 def without_collection() -> Iterator[None]:
     """Many records are made and none of them in circles: looking for circles would take a sixth of the time."""
@@ -78,6 +108,8 @@ def _gathered(
     counted = tally if tally is not None else GatheringCount()
     seen = SeenFiles()
     parts: list[RunPart] = []
+    shown: dict[Path, str] = {}
+    copies: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
         files: list[Found] = []
         absent: list[Rejected] = []
@@ -92,6 +124,10 @@ def _gathered(
             reading = _Round(files, format, workers, progress, counted)
             for result, file in reading.results():
                 yield from _told(result, file, parts)
+                if any(part.run.id is None for part in result.parts):
+                    shown[file.path] = file.shown
+                    if (earlier := seen.again(file.path)) in shown:
+                        copies[file.shown] = shown[earlier]
                 if result.kind == "own" and seen.again(file.path):
                     yield file_repeated(file.shown)
                 elif result.kind == "own" and own_records is not None and not file.depth:
@@ -106,7 +142,7 @@ def _gathered(
                     else:
                         files.append(inside)
         yield from absent
-        yield from assemble(parts)
+        yield from assemble(parts, copies)
 
 
 @dataclass(slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
-from steelyard.formats import PlacedRun, Precedence, RunPart, tokens_in, total_of
-from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, content_id, sum_in_order
+from steelyard.files import file_repeated
+from steelyard.formats import PlacedRun, Precedence, RunPart, tokens_in
+from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, sum_in_order
 from steelyard.tables._sessions import Building, difference, merged_sessions, share_calls, with_totals
 
 PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
@@ -18,8 +20,13 @@ _OWN = ("id", "outcome", "failure", "passed", "usage", "calls", "source", "exper
 """What a trial's own record says, or leaves open, whatever the agent's log says."""
 
 
-def assemble(parts: Iterable[RunPart]) -> Iterator[PlacedRun | Rejected | Finding]:
-    """Every run once, in the order of their places, and what should be known of them."""
+def assemble(
+    parts: Iterable[RunPart], copied_files: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[PlacedRun | Rejected | Finding]:
+    """The runs, in the order of their places, and what should be known of them.
+
+    `copied_files` names, for a file with the same bytes as one before, that one.
+    """
     ordered = sorted(parts, key=lambda part: (part.path, part.line or 0, part.run.id or "", part.run.task))
     roles: dict[str, list[RunPart]] = {}
     for part in ordered:
@@ -37,7 +44,7 @@ def assemble(parts: Iterable[RunPart]) -> Iterator[PlacedRun | Rejected | Findin
     sessions = _folded(owners, sessions)
     beside = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
     alone = [report for report in beside if not _attached(report, owners, sessions)]
-    yield from _entries([*owners, *sessions, *alone])
+    yield from _entries([*owners, *sessions, *alone], copied_files)
 
 
 def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[Rejected]]:
@@ -107,10 +114,9 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
         home.notes += session.notes
         costs = [run.cost_usd for run in (home.run, session.run) if run.cost_usd is not None]
         tools = (home.run.tool_calls, session.run.tool_calls)
-        both = [run.usage for run in (home.run, session.run) if run.usage is not None]
         home.change(
             calls=calls or None,
-            usage=add_usage(both) if both else None,
+            usage=add_usage((home.run.usage, session.run.usage)),
             tool_calls=None if None in tools else sum(tools),  # those that are not stated are counted later, by id
             ended_at=max((t for t in (home.run.ended_at, session.run.ended_at) if t), default=None),
             cost_usd=sum_in_order(costs) if costs else None,
@@ -189,7 +195,7 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
     for session in chosen:
         owner.notes += session.notes
     run = owner.run
-    usage = add_usage([session.run.usage for session in chosen if session.run.usage is not None]) if chosen else None
+    usage = add_usage(session.run.usage for session in chosen)
     sure = all((session.run.provenance or {}).get("usage") == "reported" for session in chosen)
     gap = difference(run.usage, usage)
     if usage is not None and (run.usage is None or sure):
@@ -256,16 +262,19 @@ def _together(a: TestResults | None, b: TestResults | None) -> TestResults | Non
     return TestResults(passed=passed, failed=failed, errors=errors)
 
 
-def _entries(buildings: Iterable[Building]) -> Iterator[PlacedRun | Finding]:
-    seen: dict[tuple[str, bytes], int] = {}
+def _entries(buildings: Sequence[Building], copied_files: Mapping[str, str]) -> Iterator[PlacedRun | Finding]:
+    """What was put together; a copy of a file of runs without ids counts once, as a file of our own records does."""
+    originals = set(copied_files.values())
+    nameless = [building for building in buildings if building.run.id is None]
+    said = {(building.path, content_digest(building.run)) for building in nameless if building.path in originals}
+    repeated: set[str] = set()
     for building in sorted(buildings, key=lambda building: (building.path, building.line or 0, building.run.id or "")):
+        run, original = building.run, copied_files.get(building.path)
+        if run.id is None and original is not None and (original, content_digest(run)) in said:
+            repeated.add(building.path)
+            continue
         yield from building.notes
-        run = building.run
         if run.usage is None and run.calls and not building.named:
-            run = msgspec.structs.replace(run, usage=total_of(run.calls))
-        if run.id is None:
-            digest = content_digest(run)
-            occurrence = seen.get((building.path, digest), 0)
-            seen[(building.path, digest)] = occurrence + 1
-            run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
+            run = msgspec.structs.replace(run, usage=add_usage(call.usage for call in run.calls))
         yield PlacedRun(run, building.path, building.line)
+    yield from map(file_repeated, sorted(repeated))

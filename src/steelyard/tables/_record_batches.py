@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from steelyard.formats import PlacedRun
-from steelyard.prices import MOST_TOKENS, PriceBook, Span, price_columns, price_component, price_run
+from steelyard.prices import PriceBook, price_component, token_cost
 from steelyard.records import (
-    FACT_PARTS,
+    CONTENT_BYTES,
     FACTS,
     KEY_PARTS,
-    TOKEN_KINDS,
     VALUE_PARTS,
     ComponentType,
     FactGroup,
@@ -25,8 +23,6 @@ from steelyard.records import (
     Kind,
     Missing,
     Run,
-    Usage,
-    as_utc,
     component_column,
     content_digest,
 )
@@ -92,11 +88,6 @@ class Unpriced:
         return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where)
 
 
-def number_column(numbers: Sequence[int | None]) -> pl.Series:
-    """The column that holds the numbers, null for a run with a price."""
-    return pl.Series(NO_PRICE, numbers, dtype=pl.Int32)
-
-
 BATCH_ROWS = 20_000
 """Lists of this size are cheap to make columns from."""
 
@@ -132,88 +123,24 @@ def _part_columns(part: FactGroup, runs: Sequence[Run]) -> list[pl.Series]:
 def _priced_columns(runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) -> list[pl.Series]:
     if all(run.usage is None and run.calls is None and run.components is None for run in runs):
         return []
-    costs = _price_runs(runs, book)
     columns = _component_costs(runs, book)
+    costs = [token_cost(run, book) for run in runs]
     numbers = [
-        unpriced.number(reason, least=least)
-        if reason is not None and run.cost_usd is None and run.total_usage is not None
+        unpriced.number(cost.reason, least=cost.usd is not None)
+        if cost.reason is not None and run.cost_usd is None and run.total_usage is not None
         else None
-        for run, reason, least in zip(runs, costs.reasons, costs.least, strict=True)
+        for run, cost in zip(runs, costs, strict=True)
     ]
     if any(number is not None for number in numbers):
-        columns.append(number_column(numbers))
-    priced = pl.Series("priced_cost_usd", costs.usd, dtype=pl.Float64)
+        columns.append(pl.Series(NO_PRICE, numbers, dtype=pl.Int32))
+    priced = pl.Series("priced_cost_usd", [cost.usd for cost in costs], dtype=pl.Float64)
     if priced.null_count() < len(priced):
         columns.append(priced)
-    if any(costs.least):
-        bound = FACT_PARTS["cost_is_lower_bound"]
-        stated = [None if (content := bound.get(run)) is None else bound.read(content)[0] for run in runs]
-        flags = [True if least else flag for least, flag in zip(costs.least, stated, strict=True)]
+    if any(cost.how == "lower_bound" for cost in costs):
+        pairs = zip(runs, costs, strict=True)
+        flags = [True if cost.how == "lower_bound" else run.cost_is_lower_bound for run, cost in pairs]
         columns.append(pl.Series("cost_is_lower_bound", flags, dtype=pl.Boolean))
     return columns
-
-
-@dataclass(slots=True)
-class _Costs:
-    """Each run's priced cost, where there is none why, and whether it is only the least that was paid."""
-
-    usd: list[float | None]
-    reasons: list[str | None]
-    least: list[bool]
-
-
-def _price_runs(runs: Sequence[Run], book: PriceBook) -> _Costs:
-    """Runs without calls are priced all at once. A run that reports its cost needs no lower bound."""
-    costs = _Costs([None] * len(runs), [None] * len(runs), [False] * len(runs))
-    at_once = [
-        row for row, run in enumerate(runs) if run.usage is not None and not run.calls and _fits_columns(run.usage)
-    ]
-    together = set(at_once)
-    for row, run in enumerate(runs):
-        if row not in together and (run.calls or run.usage is not None):
-            _price_one(run, row, book, costs)
-    _price_rows(runs, at_once, book, costs, span="run")
-    short = [row for row in at_once if costs.reasons[row] is not None and runs[row].cost_usd is None]
-    _price_rows(runs, short, book, costs, span="least")
-    return costs
-
-
-def _price_one(run: Run, row: int, book: PriceBook, costs: _Costs) -> None:
-    cost = price_run(run, book)
-    if isinstance(cost, Missing):
-        costs.reasons[row] = cost.reason
-        cost = price_run(run, book, least=True) if run.cost_usd is None else cost
-    if not isinstance(cost, Missing):
-        costs.usd[row] = cost
-        costs.least[row] = costs.reasons[row] is not None
-
-
-def _price_rows(runs: Sequence[Run], rows: Sequence[int], book: PriceBook, costs: _Costs, *, span: Span) -> None:
-    if not rows:
-        return
-    usages = [usage for row in rows if (usage := runs[row].usage) is not None]
-    moments = [runs[row].started_at for row in rows]
-    priced = price_columns(
-        book,
-        models=[runs[row].model for row in rows],
-        at=pl.Series([None if at is None else as_utc(at) for at in moments], dtype=pl.Datetime("us", "UTC")).to_numpy(),
-        tokens={
-            kind: pl.Series([getattr(usage, kind) for usage in usages], dtype=pl.Int64).to_numpy()
-            for kind in TOKEN_KINDS
-        },
-        span=span,
-    )
-    for position, row in enumerate(rows):
-        reason = priced.reason(position)
-        if reason is None:
-            costs.usd[row] = float(priced.cost_usd[position])
-            costs.least[row] = span == "least"
-        elif span == "run":
-            costs.reasons[row] = reason
-
-
-def _fits_columns(usage: Usage) -> bool:
-    return max(count or 0 for count in astuple(usage)) <= MOST_TOKENS
 
 
 def _component_costs(runs: Sequence[Run], book: PriceBook) -> list[pl.Series]:
@@ -248,7 +175,7 @@ def _place_columns(batch: Sequence[PlacedRun]) -> list[pl.Series]:
     values: dict[str, list[Any]] = {  # Any: one list a column, each of its own type
         PATH: [entry.path for entry in batch],
         LINE: [entry.line for entry in batch],
-        CONTENT_HASH: [int.from_bytes(digest[:8], "big") for digest in digests],
+        CONTENT_HASH: [int.from_bytes(digest[:CONTENT_BYTES], "big") for digest in digests],
         ID_GIVEN: [id_ is not None for id_ in ids],
     }
     shown = pl.Series(

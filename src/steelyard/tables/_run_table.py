@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import UnreadableFile
 from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
-from steelyard.prices import PriceBook, PricedColumn, price_columns
+from steelyard.prices import PriceBook, PricedColumn, price_run_columns
 from steelyard.records import (
     TOKEN_KINDS,
     Finding,
@@ -28,7 +28,6 @@ from steelyard.records import (
     microseconds_of,
     none_together,
     outside_findings,
-    repeat_findings,
     unmet,
 )
 from steelyard.tables._duplicates import without_duplicates
@@ -266,25 +265,18 @@ class TableBuilder:
         models = columns["model"].to_list() if "model" in names else [None] * columns.height
         moments = _moments(columns["start_time"]) if "start_time" in names else None
         tokens = {kind: columns[kind].to_numpy() for kind in kinds}
-        priced = price_columns(self._book, models=models, at=moments, tokens=tokens, span="run")
-        needs_price = columns.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
+        priced = price_run_columns(self._book, models=models, at=moments, tokens=tokens)
+        asked = columns.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
         if "reported_cost_usd" in names:
-            needs_price &= columns["reported_cost_usd"].is_null()
-        usd = priced.cost_usd
-        short = np.flatnonzero((priced.reason_of >= 0) & needs_price.to_numpy())
-        least = price_columns(
-            self._book,
-            models=[models[row] for row in short.tolist()],
-            at=None if moments is None else moments[short],
-            tokens={kind: counts[short] for kind, counts in tokens.items()},
-            span="least",
-        )
-        bound = short[least.reason_of < 0]
-        usd[bound] = least.cost_usd[least.reason_of < 0]
+            asked &= columns["reported_cost_usd"].is_null()
+        doubtful = priced.reason_of >= 0
+        usd = np.where(doubtful & ~asked.to_numpy(), np.nan, priced.cost_usd)
+        short = np.flatnonzero(doubtful & asked.to_numpy())
+        bound = short[~np.isnan(usd[short])]
         costs = pl.Series("priced_cost_usd", usd).fill_nan(None)
         made = [] if costs.null_count() == len(costs) else [costs]
         if len(short):
-            made.append(self._reasons(priced, bound, short[least.reason_of >= 0]))
+            made.append(self._reasons(priced, bound, short[np.isnan(usd[short])]))
         if not made:
             return facts
         frame = facts.collect().with_columns(made)
@@ -313,7 +305,7 @@ class TableBuilder:
         deduplicated = without_duplicates(spooled)
         for rejected in deduplicated.refused:
             self.reject(rejected)
-        findings += repeat_findings(deduplicated.counted_once, deduplicated.alike)
+        findings += deduplicated.findings
         frame = deduplicated.frame
         return RunTable(
             frame=frame,

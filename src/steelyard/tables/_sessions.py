@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.formats import LogFormat, Role, RunPart, busiest_model, log_format_named, tokens_in, total_of
+from steelyard.formats import LogFormat, Role, RunPart, busiest_model, log_format_named, tokens_in
 from steelyard.records import Call, Finding, Provenance, Run, Usage, add_usage, sum_in_order
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -178,7 +178,7 @@ def _take_totals(first: Building, totals: Sequence[Building]) -> None:
     costs = [building.run.cost_usd for building in distinct if building.run.cost_usd is not None]
     first.doubtful = set()
     first.change(
-        usage=add_usage([building.run.usage for building in distinct if building.run.usage is not None]),
+        usage=add_usage(building.run.usage for building in distinct),
         calls=tuple(_summed(group) for group in calls.values()) or None,
         cost_usd=sum_in_order(costs) if costs else None,
         tool_calls=len(first.tool_ids) or _first(building.run.tool_calls for building in distinct),
@@ -188,7 +188,7 @@ def _take_totals(first: Building, totals: Sequence[Building]) -> None:
 def _summed(calls: Sequence[Call]) -> Call:
     if len(calls) == 1:
         return calls[0]
-    return Call(model=calls[0].model, usage=total_of(calls), summed=True)
+    return Call(model=calls[0].model, usage=add_usage(call.usage for call in calls), summed=True)
 
 
 def _take_calls(first: Building, group: Sequence[Building]) -> None:
@@ -259,7 +259,7 @@ def with_totals(session: Building) -> None:
         sure: Provenance = (
             "lower_bound" if session.doubtful else before if before in ("reported", "lower_bound") else "counted"
         )
-        usage = total_of(run.calls or ())
+        usage = add_usage(call.usage for call in run.calls or ())
         session.change(usage=usage)
         session.how(
             usage=sure if usage else "unknown", usage__output_tokens="lower_bound" if session.doubtful else None

@@ -72,9 +72,6 @@ if TYPE_CHECKING:
         Progress as Progress,
         Runs as Runs,
     )
-    from steelyard.workflow._option_dates import (
-        moment_of as moment_of,
-    )
     from steelyard.workflow._options import (
         OWN_DEFAULT as OWN_DEFAULT,
         CompareOptions as CompareOptions,

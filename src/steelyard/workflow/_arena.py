@@ -27,11 +27,10 @@ from steelyard.arena import (
 )
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.profiles import load_profile
-from steelyard.records import Finding, Rejected, Task, microseconds_of, now_microseconds
+from steelyard.records import Finding, Rejected, Task, microseconds_of, moment_of, now_microseconds
 from steelyard.results import AddedTasks, ArenaSettings, Policy, Receipt, Rescored, SendingRound, Submitted
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import open_store
-from steelyard.workflow._option_dates import moment_of
 
 Placed = TypeVar("Placed", PlacedSubmission, Task)
 
@@ -90,7 +89,7 @@ def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
                 reason = f"task {task.id!r}: {error.message}"
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
         if len(added) + len(refused) == before:
-            notes.append(_holds_no("tasks", path))
+            notes.append(holds_no("tasks", path))
     notes += _doubts_about(arena, [task for task, _ in added])
     return AddedTasks(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
 
@@ -100,7 +99,8 @@ def _doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
     return [doubt for task in tasks if (doubt := arena.rules.finding_about(task)) is not None]
 
 
-def _holds_no(what: str, path: Path) -> Finding:
+def holds_no(what: str, path: Path) -> Finding:
+    """The finding for a file or folder that was named and has nothing of what is wanted."""
     kind = "folder" if path.is_dir() else "file"
     return Finding(code="no_records", message=f"the {kind} holds no {what}", where=str(shown_path(path)))
 
@@ -163,7 +163,7 @@ def _submit(
                 rejected.append(msgspec.structs.replace(outcome, **place, reason=reason))
             else:
                 rejected.append(record)
-    notes = () if receipts or rejected else (_holds_no(what, path),)
+    notes = () if receipts or rejected else (holds_no(what, path),)
     return Submitted(receipts=tuple(receipts), rejected=tuple(rejected), notes=notes)
 
 

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from steelyard.arena import Arena, PlacedSubmission, read_task_map
-from steelyard.formats import PlacedRun
-from steelyard.prices import DEFAULT_BOOK, PriceBook, open_book, price_run
-from steelyard.records import (
-    Missing,
-    Refused,
-    Rejected,
-    Run,
-    Submission,
-    content_digest,
-    content_id,
-    submission_from_run,
-)
+from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
+from steelyard.records import Finding, Refused, Rejected, Run, Submission, submission_from_run
 from steelyard.results import Submitted
-from steelyard.tables import gather
-from steelyard.workflow._arena import FileTold, opened, submit_each
+from steelyard.settings import shown_path
+from steelyard.tables import NamedRun, each_once, gather
+from steelyard.workflow._arena import FileTold, holds_no, opened, submit_each
 
 
 def submit_runs(
@@ -38,8 +28,25 @@ def submit_runs(
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     named = read_task_map(task_map) if task_map is not None else None
     given = FromRuns(named, open_book(prices), submitter)
-    files = ((path, submissions_from_runs(path, given)) for path in paths)
-    return submit_each(opened(arena), files, artifacts=None, what="runs", told=told)
+    notes: list[Finding] = []
+    places: set[str] = set()
+
+    def submissions() -> Iterator[PlacedSubmission | Rejected]:
+        for item in submissions_from_runs(paths, given):
+            if isinstance(item, Finding):
+                notes.append(item)
+            else:
+                places.add(item.path)
+                yield item
+
+    done = submit_each(opened(arena), [(paths[0], submissions())], artifacts=None, what="runs", told=told)
+    empty = [path for path in paths if not any(_lies_in(place, path) for place in places)]
+    return replace(done, notes=(*(holds_no("runs", path) for path in empty), *notes))
+
+
+def _lies_in(place: str, path: Path) -> bool:
+    shown = shown_path(path).as_posix()
+    return place == shown or place.startswith((f"{shown}/", f"{shown}!/"))
 
 
 class FromRuns(NamedTuple):
@@ -50,23 +57,20 @@ class FromRuns(NamedTuple):
     submitter: str | None
 
 
-def submissions_from_runs(path: Path, given: FromRuns) -> Iterator[PlacedSubmission | Rejected]:
-    """The runs in a file or folder of any format that `read` knows, as submissions."""
-    seen: dict[tuple[str, bytes], int] = {}
-    for entry in gather([path]):
-        if isinstance(entry, Rejected):
-            yield entry
-        elif isinstance(entry, PlacedRun):
-            yield _placed_run(entry, given, seen)
+def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[PlacedSubmission | Rejected | Finding]:
+    """The runs in files and folders of any format that `read` knows, as submissions; and which records are the same."""
+    for item in each_once(gather(paths)):
+        if isinstance(item, NamedRun):
+            yield _placed_run(item, given)
+        elif isinstance(item, Rejected) or item.code in _SAME:
+            yield item
 
 
-def _placed_run(entry: PlacedRun, given: FromRuns, seen: dict[tuple[str, bytes], int]) -> PlacedSubmission | Rejected:
-    run = entry.run
-    if run.id is None:
-        digest = content_digest(run)
-        occurrence = seen.get((entry.path, digest), 0)
-        seen[entry.path, digest] = occurrence + 1
-        run = msgspec.structs.replace(run, id=content_id(digest, occurrence))
+_SAME = frozenset({"file_repeated", "repeated", "alike"})
+
+
+def _placed_run(named: NamedRun, given: FromRuns) -> PlacedSubmission | Rejected:
+    run, entry = named.run, named.entry
     if given.task_map is not None and run.task not in given.task_map:
         reason = f"the task map does not name the run's task {run.task[:200]!r}"
         return Rejected(path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task")
@@ -79,10 +83,6 @@ def _placed_run(entry: PlacedRun, given: FromRuns, seen: dict[tuple[str, bytes],
 
 
 def _as_submission(run: Run, task_id: str, given: FromRuns) -> Submission:
-    cost = run.cost_usd
-    if (run.provenance or {}).get("cost_usd") == "lower_bound":
-        cost = None  # what is missing from it would win
-    elif cost is None:
-        priced = price_run(run, given.book)
-        cost = None if isinstance(priced, Missing) else priced
-    return submission_from_run(run, task_id=task_id, estimated_cost=cost, submitter=given.submitter)
+    cost = cost_of(run, given.book)
+    estimate = None if cost.how == "lower_bound" else cost.usd  # what is missing from a lower bound would win
+    return submission_from_run(run, task_id=task_id, estimated_cost=estimate, submitter=given.submitter)

@@ -8,7 +8,7 @@ from steelyard import arena as views
 from steelyard.arena import RANKED_SCORES, Arena, Watch, files_kept, find_task
 from steelyard.errors import UnknownName
 from steelyard.profiles import load_profile
-from steelyard.records import microseconds_of
+from steelyard.records import microseconds_of, moment_of
 from steelyard.results import (
     AllStandings,
     Evaluation,
@@ -27,7 +27,6 @@ from steelyard.results import (
 )
 from steelyard.statistics import check_level
 from steelyard.workflow._arena import opened, policy_named
-from steelyard.workflow._option_dates import moment_of
 
 LEADER_KEYS: dict[str, LeaderKey] = {"agent": "agent", "model": "model", "submitter": "submitter"}
 

@@ -10,9 +10,9 @@ from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.files import beginning_of
 from steelyard.formats import SQLITE, PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
-from steelyard.prices import PriceBook, open_book, price_run
+from steelyard.prices import PriceBook, open_book, token_cost
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing, Run, run_facts
+from steelyard.records import FACTS, Run, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
 from steelyard.workflow._measure import MEASURED, checked_keys, measure
@@ -124,12 +124,10 @@ def _place(runs: RunsInput) -> str | None:
 
 def _all_facts(run: Run, book: PriceBook) -> dict[str, Any]:  # Any: facts of any type
     facts = run_facts(run)
-    priced = price_run(run, book)
-    if isinstance(priced, Missing) and run.cost_usd is None:
-        least = price_run(run, book, least=True)
-        if not isinstance(least, Missing):
-            priced, facts["cost_is_lower_bound"] = least, True
-    return facts | {"priced_cost_usd": priced}
+    cost = token_cost(run, book)
+    if cost.how == "lower_bound":
+        facts["cost_is_lower_bound"] = True
+    return facts | {"priced_cost_usd": cost.or_missing}
 
 
 _FIELD_OF_FACT = {

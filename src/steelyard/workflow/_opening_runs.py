@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,9 +12,9 @@ from steelyard.errors import BadRecord, NothingUsable, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import LogFormat, PlacedRun, head_of, log_format_named, recognized
 from steelyard.prices import DEFAULT_BOOK, open_book
-from steelyard.records import Finding, Refused, Rejected, Run, RunChoice, RunChooser, RunIds, SetAside, checked_run
+from steelyard.records import Finding, Refused, Rejected, Run, RunChoice, RunChooser, SetAside, checked_run
 from steelyard.settings import named_path
-from steelyard.tables import gather
+from steelyard.tables import NamedRun, each_once, gather
 
 if TYPE_CHECKING:
     from steelyard.tables import RunTable, TableBuilder
@@ -145,40 +146,32 @@ class RecordReader:
 
     def __init__(self, choice: RunChoice = EVERY_RUN, *, progress: Progress | None = None) -> None:
         self._progress = progress
-        self._ids = RunIds()
         self._chooser = RunChooser(choice)
         self._notes: list[Finding] = []
         self.set_aside = SetAside()
         self.read_count = 0
         """How many runs were chosen."""
 
-    def read(self, runs: Runs) -> Iterator[tuple[str, PlacedRun]]:
+    def read(self, runs: Runs) -> Iterator[NamedRun]:
         """Each chosen run under its id."""
         from steelyard.tables import RunTable  # tables bring numpy and Polars
 
         if isinstance(runs, RunTable):
             message = "a table of runs holds their figures, not the whole records"
             raise UsageError(message, hint="pass the path or the records themselves")
-        for entry in self._entries(runs):
-            id_ = self._ids.admit(entry.run, path=entry.path, line=entry.line)
-            if isinstance(id_, Rejected):
-                self.set_aside.add(id_)
-            elif id_ is not None and self._chooser.keeps(entry.run):
-                self.read_count += 1
-                yield id_, entry
-
-    def _entries(self, runs: RunsInput) -> Iterator[PlacedRun]:
         given = list(each_input(runs))
-        for item in gather([path for path in given if isinstance(path, Path)]):
+        gathered = gather([path for path in given if isinstance(path, Path)])
+        for item in each_once(chain(gathered, (entry for entry in given if isinstance(entry, PlacedRun)))):
             if isinstance(item, Rejected):
                 self.set_aside.add(item)
             elif isinstance(item, Finding):
                 self._notes.append(item)
             else:
                 if self._progress:
-                    self._progress(item.path, 1)
-                yield item
-        yield from (entry for entry in given if isinstance(entry, PlacedRun))
+                    self._progress(item.entry.path, 1)
+                if self._chooser.keeps(item.entry.run):
+                    self.read_count += 1
+                    yield item
 
     def finish(self) -> list[Finding]:
         """What was found while reading, with the records that were set aside; no run at all is an error."""
@@ -187,4 +180,4 @@ class RecordReader:
         chosen = self._chooser.findings()
         if self.read_count == 0:
             raise outside_time(self._chooser.outside)
-        return [*self.set_aside.findings(), *self._notes, *self._ids.findings(), *chosen]
+        return [*self.set_aside.findings(), *self._notes, *chosen]

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, Profile, load_profile
-from steelyard.records import Chosen, RunChoice, conditions_of, sum_in_order
+from steelyard.records import Chosen, RunChoice, conditions_of, end_of, moment_of, sum_in_order
 from steelyard.workflow._opening_runs import Runs
-from steelyard.workflow._option_dates import end_of, moment_of
 
 if TYPE_CHECKING:
     from steelyard.standings import StatisticsOptions

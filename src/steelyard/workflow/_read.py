@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-import msgspec
-
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.formats import PlacedRun, log_formats
-from steelyard.prices import open_book, price_run
-from steelyard.records import Finding, Missing, Rejected, Run, RunChooser, RunIds, SetAside
-from steelyard.results import ReadSummary
+from steelyard.prices import cost_of, open_book
+from steelyard.records import Finding, Rejected, Run, RunChooser, SetAside
+from steelyard.results import FormatCount, ReadSummary
 from steelyard.settings import is_stdin, named_path
-from steelyard.tables import Gathered, GatheringCount, Progress as ReadingProgress, gather, without_collection
-from steelyard.workflow._format_tally import FormatTally
+from steelyard.tables import (
+    GatheringCount,
+    NamedRun,
+    Progress as ReadingProgress,
+    each_once,
+    gather,
+    without_collection,
+)
 from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, table_of
 from steelyard.workflow._options import ReadOptions
 from steelyard.workflow._verb import verb
@@ -88,7 +93,7 @@ class RunReading:
         self._chooser = RunChooser(options.choice())
         self._gathered = gather(given, format=options.format, progress=progress, workers=workers, tally=self._tally)
         self._looked_in, self._prices = tuple(looked_in), options.prices
-        self._formats: dict[str, FormatTally] = {}
+        self._formats: dict[str, FormatCount] = {}
         self._set_aside = SetAside()
         self._findings: list[Finding] = []
         self._findings_count = 0
@@ -98,7 +103,7 @@ class RunReading:
         """What was found so far; all of it once the iteration is over."""
         reasons = self._set_aside.by_reason.values()
         return ReadSummary(
-            formats={name: tally.count() for name, tally in sorted(self._formats.items())},
+            formats={name: deepcopy(count) for name, count in sorted(self._formats.items())},
             archives=self._tally.archives,
             unknown=tuple(self._tally.unknown),
             looked_in=self._looked_in,
@@ -116,55 +121,29 @@ class RunReading:
             yield from self._runs()
 
     def _runs(self) -> Iterator[Run]:
-        ids = RunIds()
-        for item in self._gathered:
-            if not isinstance(item, PlacedRun):
+        for item in each_once(self._gathered):
+            if not isinstance(item, NamedRun):
                 self._told(item)
-            elif (run := self._named(item, ids)) is not None and self._chooser.keeps(run):
-                self._count(run, _format(item))
+            elif self._chooser.keeps(run := item.run):
+                self._count(run, _format(item.entry))
                 yield run
-        for finding in ids.findings():
-            self._told(finding)
         for name, files in self._tally.files.items():
-            self._formats.setdefault(name, FormatTally()).files = files
+            self._formats.setdefault(name, FormatCount()).files = files
         for finding in self._chooser.findings():
             self._told(finding)
 
-    def _named(self, entry: PlacedRun, ids: RunIds) -> Run | None:
-        """The run with its id; None when it was read before, or when its id was read with other content."""
-        streamed = entry.format is not None  # our own records may be more than memory holds
-        id_ = ids.admit(entry.run, path=entry.path, line=entry.line, in_memory=not streamed)
-        if isinstance(id_, Rejected):
-            self._told(id_)
-            return None
-        if id_ is None or entry.run.id is not None:
-            return None if id_ is None else entry.run
-        return msgspec.structs.replace(entry.run, id=id_)
-
-    def _told(self, item: Gathered) -> None:
+    def _told(self, item: Rejected | Finding) -> None:
         if isinstance(item, Rejected):
             self._set_aside.add(item)
-        elif isinstance(item, Finding):
-            self._findings_count += 1
-            if len(self._findings) < FINDINGS_KEPT:
-                self._findings.append(item)
+            return
+        self._findings_count += 1
+        if len(self._findings) < FINDINGS_KEPT:
+            self._findings.append(item)
 
     def _count(self, run: Run, name: str) -> None:
-        count = self._formats.setdefault(name, FormatTally())
-        count.runs += 1
-        usage = run.total_usage
-        count.add_calls(run.calls)
-        count.add_usage(usage)
-        if run.cost_usd is not None:
-            count.add_cost(run.cost_usd, bound=(run.provenance or {}).get("cost_usd") == "lower_bound")
-        elif usage is None:
-            count.cost_unknown_runs += 1
-        else:  # a cost from tokens that are a lower bound is one itself
-            cost = price_run(run, self._book)
-            bound = (run.provenance or {}).get("usage") == "lower_bound"
-            if isinstance(cost, Missing):
-                cost, bound = price_run(run, self._book, least=True), True
-            count.add_cost(None if isinstance(cost, Missing) else cost, bound=bound)
+        cost = cost_of(run, self._book)
+        count = self._formats.setdefault(name, FormatCount())
+        count.add(run, cost_usd=cost.usd, is_lower_bound=cost.how == "lower_bound")
 
 
 def _format(entry: PlacedRun) -> str:

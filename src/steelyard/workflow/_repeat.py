@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
@@ -79,7 +78,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
         raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
     contracts = Contracts(options.contract)
     prompts, rejected = read_prompts(
-        [given if isinstance(given, Path) else given.run for given in each_input(outputs)],
+        list(each_input(outputs)),
         by=by,
         contracts=contracts,
         language=options.language,
