@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import steelyard as sy
 from commands import steelyard
-from steelyard.formats import LogFormat, head_of, recognized
+from steelyard.formats import LogFormat, head_of, recognized, run_of_row
 from steelyard.formats.native_jsonl import read
-from steelyard.records import Refused, Rejected, content_digest, decode_run, encode_run
+from steelyard.records import FACTS, Missing, Refused, Rejected, content_digest, decode_run, encode_run, run_facts
+from steelyard.tables._flat_files import facts_of
 from strategies import run_lists
 
 
@@ -321,6 +323,56 @@ def test_flat_parquet_and_json_lines_give_the_same_numbers(tmp_path: Path) -> No
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     from_columns, from_records = sy.measure(flat, by=["tier"]).to_dict(), sy.measure(path, by=["tier"]).to_dict()
     assert from_columns == from_records
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def flat_values(column: str) -> st.SearchStrategy[Any]:
+    known = {
+        "tier": st.just("T1"),
+        "tier_scheme": st.just("seed"),
+        "outcome": st.sampled_from(["passed", "failed", "errored", "not_scored"]),
+        "started_at": st.integers(-(10**15), 0).map(lambda n: EPOCH + timedelta(microseconds=n)),
+        "ended_at": st.integers(0, 10**15).map(lambda n: EPOCH + timedelta(microseconds=n)),
+        "passed": st.booleans(),
+        "success": st.booleans(),
+        "impl_rate": st.floats(0, 1),
+        "cost_usd": st.floats(0, 1e6),
+    }
+    texts = {"id", "experiment", "task", "agent", "model"}
+    return known.get(column, st.text("abc", min_size=1) if column in texts else st.integers(1, 10**9))
+
+
+FLAT_COLUMNS = sorted({name for fact in FACTS.values() if fact.flat for name in (*fact.flat.columns, "task")})
+
+
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries({name: st.none() | flat_values(name) for name in FLAT_COLUMNS if name != "task"}),
+        min_size=1,
+        max_size=4,
+    ),
+    left_out=st.sets(st.sampled_from([name for name in FLAT_COLUMNS if name != "task"])),
+)
+@settings(max_examples=80)
+def test_every_fact_of_flat_columns_is_that_of_the_record(rows: list[dict[str, Any]], left_out: set[str]) -> None:
+    rows = [{"task": "t", **{name: value for name, value in row.items() if name not in left_out}} for row in rows]
+    moments = {name: pl.Datetime("us", "UTC") for name in ("started_at", "ended_at") if name not in left_out}
+    types = {name: moments.get(name) or _declared_type(name) for name in rows[0]}
+    found = facts_of(pl.DataFrame(rows, schema=types).lazy().with_row_index("_row")).collect()
+    for row, told in zip(rows, found.iter_rows(named=True), strict=True):
+        expected = run_facts(run_of_row(row, from_text=False))
+        for name, fact in FACTS.items():
+            if fact.flat is not None:
+                value = expected[name]
+                assert told.get(name) == (None if isinstance(value, Missing) else value), name
+
+
+def _declared_type(column: str) -> type[pl.DataType]:
+    kinds = {name: fact.kind for fact in FACTS.values() if fact.flat for name in fact.flat.columns}
+    kinds |= {"passed": "flag", "outcome": "text"}
+    return {"text": pl.String, "flag": pl.Boolean, "count": pl.Int64, "amount": pl.Float64}[kinds[column]]
 
 
 def test_a_bad_row_of_a_flat_file_is_set_aside_with_its_number(tmp_path: Path) -> None:

@@ -77,6 +77,15 @@ def test_read_and_measure_agree_on_what_is_a_run(tmp_path: Path, files: list[lis
     assert len(set(found[0])) == len(found[0])
 
 
+def test_a_row_without_an_id_and_the_record_that_was_written_from_it_are_one_run(tmp_path: Path) -> None:
+    flat = tmp_path / "runs.parquet"
+    pl.DataFrame({"task": ["t", "t", "u"], "id": [None, None, "x"]}).write_parquet(flat)
+    written = tmp_path / "written.jsonl"
+    written.write_bytes(b"".join(encode_run(run) + b"\n" for run in RunReading([flat])))
+    for order in ([flat, written], [written, flat]):
+        assert by_measure(order)[0] == by_read(order)[0] == by_read([flat])[0]
+
+
 def test_read_and_measure_agree_over_formats_folders_and_any_order(tmp_path: Path) -> None:
     lines = write(tmp_path / "runs.jsonl", OTHER, NAMELESS, {"id": "c", "task": "t"})
     flat = tmp_path / "runs.parquet"

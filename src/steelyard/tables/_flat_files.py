@@ -115,6 +115,11 @@ def _utc(name: str) -> pl.Expr:
     return pl.col(name).dt.epoch("us")
 
 
+def _seconds(microseconds: pl.Expr) -> pl.Expr:
+    """The same digits as a record's: Polars divides by a constant through its reciprocal, and rounds twice."""
+    return microseconds / (microseconds * 0 + 1_000_000)
+
+
 def facts_of(frame: pl.LazyFrame) -> pl.LazyFrame:
     """The facts that flat columns give, as each declares it, and the line of each row."""
     names = set(frame.collect_schema().names())
@@ -137,9 +142,9 @@ def _fact(flat: FromColumns, names: AbstractSet[str]) -> pl.Expr | None:
             added = [pl.col(name).cast(pl.Int64).fill_null(0) for name in columns] or [pl.lit(0, pl.Int64)]
             return pl.when(pl.any_horizontal(known)).then(pl.sum_horizontal(added)) if known else None
         case "seconds":
-            return _utc(columns[0]) / 1_000_000 if columns else None
+            return _seconds(_utc(columns[0])) if columns else None
         case "between":
-            return (_utc(columns[1]) - _utc(columns[0])) / 1_000_000 if len(columns) == 2 else None
+            return _seconds(_utc(columns[1]) - _utc(columns[0])) if len(columns) == 2 else None
         case "verdict":
             flag, word = flat.columns
             stated = [pl.col(flag)] if flag in names else []
