@@ -286,7 +286,6 @@ ELSEWHERE = {
     "arena/checking/_unittest_watching.py": "runs in the sandbox",
     "arena/notifying/_webhook.py": "sends to an address",
     "plugins.py": "lists of installed packages",
-    "prices/_maintained.py": "a cache of ours",
     "profiles/_profile_files.py": "profiles that ship",
     "repeatability/_oracle.py": "its own source",
     "sandbox": "the box and the system's own files",
