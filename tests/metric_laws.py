@@ -18,7 +18,7 @@ from steelyard.metrics._declare import REDUCERS
 from steelyard.profiles import load_profile
 from steelyard.records import FACTS, Missing, Run, run_facts
 from steelyard.results import GroupValue
-from steelyard.workflow import measure
+from steelyard.workflow.measure import measure
 
 PROFILE = load_profile("outcome-1")
 

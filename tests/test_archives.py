@@ -25,7 +25,7 @@ from steelyard.formats import PlacedRun
 from steelyard.records import Rejected
 from steelyard.sandbox._box import remove
 from steelyard.tables import gather
-from steelyard.workflow import RunReading
+from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 ROLLOUT = (SAMPLES / "codex" / "rollout.jsonl").read_bytes()

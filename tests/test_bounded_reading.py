@@ -339,7 +339,7 @@ def test_nobody_else_opens_what_a_user_hands_in() -> None:
     [
         ("prices/_file.py", "Path('book.toml').read_text()"),
         ("formats/codex.py", "import gzip"),
-        ("workflow/_measure.py", "open('runs.jsonl')"),
+        ("workflow/measure.py", "open('runs.jsonl')"),
         ("formats/codex.py", "Path('x').open('rb')"),
         ("speedups/_sides.py", "from zipfile import ZipFile"),
     ],

@@ -20,9 +20,10 @@ from steelyard.prices import cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Finding, Missing, Rejected, Run, Task, Usage, decode_run
 from steelyard.speedups import TaskFiles
 from steelyard.tables import _gathering as gathering
-from steelyard.workflow import RunReading, init_arena, open_arena, submit_runs
+from steelyard.workflow import init_arena, open_arena, submit_runs
 from steelyard.workflow._arena_runs import FromRuns, submissions_from_runs
 from steelyard.workflow._opening_runs import RecordReader
+from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
 FORMATS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
@@ -99,7 +100,7 @@ def test_the_law_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         for item in gathered:
             yield gathering.NamedRun(item.path, item) if isinstance(item, gathering.PlacedRun) else item
 
-    monkeypatch.setattr("steelyard.workflow._read.each_once", forgetful)
+    monkeypatch.setattr("steelyard.workflow.read.each_once", forgetful)
     assert honest != by_read([SAMPLES / "openhands"])
 
 

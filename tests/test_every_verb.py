@@ -16,7 +16,8 @@ import steelyard as sy
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.results import GroupsExplanation
 from steelyard.surfaces.cli import build_app, run
-from steelyard.workflow import OWN_DEFAULT, RENAMED, RunReading, field_sentences
+from steelyard.workflow import OWN_DEFAULT, RENAMED, field_sentences
+from steelyard.workflow.read import RunReading
 
 VERBS: dict[str, type[Any]] = {
     "read": sy.ReadOptions,

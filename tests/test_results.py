@@ -22,7 +22,9 @@ from steelyard.errors import MissingExtra, UsageError
 from steelyard.records import Canon, encode_run
 from steelyard.results import Canons, Result
 from steelyard.surfaces.cli import run
-from steelyard.workflow import RunReading, examine, explain
+from steelyard.workflow.doctor import examine
+from steelyard.workflow.explain import explain
+from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -46,18 +46,36 @@ if TYPE_CHECKING:
         RepeatOptions as RepeatOptions,
         SpeedupOptions as SpeedupOptions,
         TaskFiles as TaskFiles,
-        compare as compare,
-        explain as explain,
-        gate as gate,
         init_arena as init_arena,
-        judges as judges,
-        measure as measure,
         open_arena as open_arena,
-        rank as rank,
-        read as read,
-        repeat as repeat,
-        speedup as speedup,
         task_standings as task_standings,
+    )
+    from steelyard.workflow.compare import (
+        compare as compare,
+    )
+    from steelyard.workflow.explain import (
+        explain as explain,
+    )
+    from steelyard.workflow.gate import (
+        gate as gate,
+    )
+    from steelyard.workflow.judges import (
+        judges as judges,
+    )
+    from steelyard.workflow.measure import (
+        measure as measure,
+    )
+    from steelyard.workflow.rank import (
+        rank as rank,
+    )
+    from steelyard.workflow.read import (
+        read as read,
+    )
+    from steelyard.workflow.repeat import (
+        repeat as repeat,
+    )
+    from steelyard.workflow.speedup import (
+        speedup as speedup,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.prices import open_book
 from steelyard.records import Finding, Run, Usage
-from steelyard.workflow import measure
+from steelyard.workflow.measure import measure
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=0)
 

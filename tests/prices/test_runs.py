@@ -18,7 +18,7 @@ import steelyard as sy
 from steelyard.prices import cost_of, open_book, price_component, price_run, token_cost
 from steelyard.prices._book import Period, Rates
 from steelyard.records import TOKEN_KINDS, Call, Component, ComponentType, Missing, Run, Usage, encode_run
-from steelyard.workflow import RunReading
+from steelyard.workflow.read import RunReading
 
 BOOK = open_book("maintained")
 SEED = open_book("seed")

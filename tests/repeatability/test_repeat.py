@@ -16,7 +16,8 @@ from steelyard.records import Output
 from steelyard.reports import RepeatabilityFiles
 from steelyard.results import PromptResult
 from steelyard.surfaces.cli import run
-from steelyard.workflow import RepeatOptions, repeat_telling
+from steelyard.workflow import RepeatOptions
+from steelyard.workflow.repeat import repeat_telling
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
 EXPERIMENT = str(SAMPLES / "clamp_experiment.json")

@@ -15,7 +15,9 @@ import pytest
 import commands
 from steelyard.errors import BadProfile, UnknownName, UnreadableFile, UsageError
 from steelyard.surfaces.cli import run
-from steelyard.workflow import RunReading, TaskFiles, agent_files, speedup
+from steelyard.workflow import TaskFiles
+from steelyard.workflow.read import RunReading
+from steelyard.workflow.speedup import agent_files, speedup
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 ASV = SAMPLES / "asv"

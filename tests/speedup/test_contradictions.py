@@ -13,7 +13,8 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import parse_json
 from steelyard.formats import TimingFile, contradictions, read_timings
 from steelyard.records import Timing, TimingSummary
-from steelyard.workflow import TaskFiles, speedup
+from steelyard.workflow import TaskFiles
+from steelyard.workflow.speedup import speedup
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from steelyard.records import Missing, TestResults
 from steelyard.speedups._benchmark_table import Attempt
 from steelyard.speedups._speedup_findings import coverage
-from steelyard.workflow import speedup
+from steelyard.workflow.speedup import speedup
 from timing_sides import Measured, attempt, measured, measures_of, side
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"

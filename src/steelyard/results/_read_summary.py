@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, Usage, finding_dict, sum_in_order
+from steelyard.records import TOKEN_KINDS, Finding, Rejected, finding_dict, sum_in_order
 from steelyard.results._manners import Result
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormatCount:
-    """What one format gave so far. A sum to which no run has anything to say is None, never 0."""
+    """What one format gave. A sum to which no run has anything to say is None, never 0."""
 
     files: int = 0
     runs: int = 0
     calls: int | None = None
     """Model calls in the runs that list theirs."""
     calls_known_runs: int = 0
-    tokens: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS))
+    tokens: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS))
     """Tokens by kind, in the runs that state them."""
     tokens_known_runs: int = 0
     tokens_unknown_runs: int = 0
@@ -28,27 +28,6 @@ class FormatCount:
     cost_lower_bound_usd: float | None = None
     cost_lower_bound_runs: int = 0
     cost_unknown_runs: int = 0
-
-    def add(self, run: Run, *, cost_usd: float | None, is_lower_bound: bool) -> None:
-        """Counts one run with its cost."""
-        self.runs += 1
-        if run.calls is not None and not any(call.summed for call in run.calls):  # a sum does not say of how many
-            self.calls = (self.calls or 0) + len(run.calls)
-            self.calls_known_runs += 1
-        usage = run.total_usage or Usage()
-        stated = [(kind, n) for kind in TOKEN_KINDS if (n := getattr(usage, kind)) is not None]
-        self.tokens_known_runs += bool(stated)
-        self.tokens_unknown_runs += not stated
-        for kind, count in stated:
-            self.tokens[kind] = (self.tokens[kind] or 0) + count
-        if cost_usd is None:
-            self.cost_unknown_runs += 1
-        elif is_lower_bound:
-            self.cost_lower_bound_usd = (self.cost_lower_bound_usd or 0.0) + cost_usd
-            self.cost_lower_bound_runs += 1
-        else:
-            self.cost_known_usd = (self.cost_known_usd or 0.0) + cost_usd
-            self.cost_known_runs += 1
 
     @property
     def total_tokens(self) -> int | None:

@@ -1,4 +1,4 @@
-"""The verbs: where the layers are joined. One thin file a verb."""
+"""The verbs: where the layers are joined. One thin file a verb, found by standing here under its name."""
 
 from __future__ import annotations
 
@@ -45,29 +45,6 @@ if TYPE_CHECKING:
         tool_bias as tool_bias,
         watch_arena as watch_arena,
     )
-    from steelyard.workflow._canon import (
-        retire as retire,
-        show as show,
-    )
-    from steelyard.workflow._compare import (
-        compare as compare,
-    )
-    from steelyard.workflow._doctor import (
-        examine as examine,
-    )
-    from steelyard.workflow._explain import (
-        explain as explain,
-        store_of as store_of,
-    )
-    from steelyard.workflow._gate import (
-        gate as gate,
-    )
-    from steelyard.workflow._judges import (
-        judges as judges,
-    )
-    from steelyard.workflow._measure import (
-        measure as measure,
-    )
     from steelyard.workflow._opening_runs import (
         Progress as Progress,
         Runs as Runs,
@@ -89,25 +66,9 @@ if TYPE_CHECKING:
         SpeedupOptions as SpeedupOptions,
         Texts as Texts,
     )
-    from steelyard.workflow._rank import (
-        rank as rank,
-    )
-    from steelyard.workflow._read import (
-        BytesProgress as BytesProgress,
-        RunReading as RunReading,
-        read as read,
-    )
     from steelyard.workflow._renamed import (
         RENAMED as RENAMED,
         renamed_words as renamed_words,
-    )
-    from steelyard.workflow._repeat import (
-        repeat as repeat,
-        repeat_telling as repeat_telling,
-    )
-    from steelyard.workflow._speedup import (
-        agent_files as agent_files,
-        speedup as speedup,
     )
     from steelyard.workflow._verb import (
         Verb as Verb,

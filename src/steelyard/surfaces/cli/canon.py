@@ -23,7 +23,7 @@ def canon(
 
     Example: steelyard canon show binary_search
     """
-    from steelyard.workflow import retire, show  # brings SQLAlchemy
+    from steelyard.workflow.canon import retire, show  # brings SQLAlchemy
 
     if history and action == "retire":
         raise UsageError("--history is for show", hint="steelyard canon show --history")

@@ -6,7 +6,8 @@ from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed
-from steelyard.workflow import CompareOptions, compare as contrast
+from steelyard.workflow import CompareOptions
+from steelyard.workflow.compare import compare as contrast
 
 if TYPE_CHECKING:
     from steelyard.results import Comparison

@@ -8,7 +8,8 @@ from steelyard.records import encode_run
 from steelyard.reports import check_file, writing
 from steelyard.surfaces.cli._options import Json, OnePath
 from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow import EXPERIMENT, demo_runs, measure as weigh
+from steelyard.workflow import EXPERIMENT, demo_runs
+from steelyard.workflow.measure import measure as weigh
 
 NEXT = """These runs are synthetic: no agent ran. Where to go next:
   steelyard demo --write runs.jsonl                    keep the 210 records

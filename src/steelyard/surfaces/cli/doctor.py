@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
-from steelyard.workflow import examine
+from steelyard.workflow.doctor import examine
 
 
 def doctor(*, json: Json = False) -> int:

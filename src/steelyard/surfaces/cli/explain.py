@@ -37,7 +37,7 @@ def explain(
     Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
     from steelyard.results import RunExplanation  # with the next it brings the formats
-    from steelyard.workflow import explain as explain_metric, store_of
+    from steelyard.workflow.explain import explain as explain_metric, store_of
 
     asked = replace(options, metric=metric)
     store = file if "://" in file else store_of(file, metric)

@@ -9,7 +9,8 @@ from steelyard.surfaces.cli._options import Files, OnePath
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed
-from steelyard.workflow import GateOptions, gate as hold
+from steelyard.workflow import GateOptions
+from steelyard.workflow.gate import gate as hold
 
 if TYPE_CHECKING:
     from steelyard.results import Gate

@@ -6,7 +6,8 @@ from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import JudgesOptions, judges as examine
+from steelyard.workflow import JudgesOptions
+from steelyard.workflow.judges import judges as examine
 
 if TYPE_CHECKING:
     from steelyard.results import Judges

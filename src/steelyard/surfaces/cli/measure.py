@@ -8,7 +8,8 @@ from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import MeasureOptions, measure as weigh
+from steelyard.workflow import MeasureOptions
+from steelyard.workflow.measure import measure as weigh
 
 if TYPE_CHECKING:
     from steelyard.results import Measurement

@@ -6,7 +6,8 @@ from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import RankOptions, rank as place
+from steelyard.workflow import RankOptions
+from steelyard.workflow.rank import rank as place
 
 if TYPE_CHECKING:
     from steelyard.results import Ranking

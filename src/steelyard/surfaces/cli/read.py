@@ -13,7 +13,8 @@ from steelyard.surfaces.cli._options import Csv, OnePath, Paths
 from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import BytesProgress, ReadOptions, RunReading
+from steelyard.workflow import ReadOptions
+from steelyard.workflow.read import BytesProgress, RunReading
 
 if TYPE_CHECKING:
     from steelyard.results import ReadSummary

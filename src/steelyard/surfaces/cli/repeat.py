@@ -47,7 +47,7 @@ def repeat(
 
     Example: steelyard repeat outputs/ --contract binary_search.toml
     """
-    from steelyard.workflow import repeat_telling  # brings rapidfuzz
+    from steelyard.workflow.repeat import repeat_telling  # brings rapidfuzz
 
     if samples and not showing.json:
         raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --out DIR/")

@@ -10,7 +10,8 @@ from steelyard.surfaces.cli._options import OnePath, Paths
 from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import SpeedupOptions, TaskFiles, agent_files, speedup as weigh
+from steelyard.workflow import SpeedupOptions, TaskFiles
+from steelyard.workflow.speedup import agent_files, speedup as weigh
 
 if TYPE_CHECKING:
     from steelyard.results import SpeedupResult

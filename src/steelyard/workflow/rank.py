@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.results import Ranking
-from steelyard.workflow._compare import table_findings
-from steelyard.workflow._measure import checked_keys
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import RankOptions
 from steelyard.workflow._verb import verb
+from steelyard.workflow.compare import table_findings
+from steelyard.workflow.measure import checked_keys
 
 
 @verb(RankOptions)

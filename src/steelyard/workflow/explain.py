@@ -15,10 +15,10 @@ from steelyard.profiles import Profile
 from steelyard.records import FACTS, Run, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
-from steelyard.workflow._measure import MEASURED, checked_keys, measure
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
 from steelyard.workflow._options import ExplainOptions, MeasureOptions
 from steelyard.workflow._verb import verb
+from steelyard.workflow.measure import MEASURED, checked_keys, measure
 
 IDS_LOOKED_AT = 2_000
 """Among so many the nearest is looked for when no run has the id."""

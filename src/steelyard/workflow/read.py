@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.formats import PlacedRun, log_formats
 from steelyard.prices import cost_of, open_book
-from steelyard.records import Finding, Rejected, Run, RunChooser, SetAside
+from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage
 from steelyard.results import FormatCount, ReadSummary
 from steelyard.settings import is_stdin, named_path
 from steelyard.tables import (
@@ -93,7 +93,7 @@ class RunReading:
         self._chooser = RunChooser(options.choice())
         self._gathered = gather(given, format=options.format, progress=progress, workers=workers, tally=self._tally)
         self._looked_in, self._prices = tuple(looked_in), options.prices
-        self._formats: dict[str, FormatCount] = {}
+        self._formats: dict[str, _FormatTally] = {}
         self._set_aside = SetAside()
         self._findings: list[Finding] = []
         self._findings_count = 0
@@ -103,7 +103,7 @@ class RunReading:
         """What was found so far; all of it once the iteration is over."""
         reasons = self._set_aside.by_reason.values()
         return ReadSummary(
-            formats={name: deepcopy(count) for name, count in sorted(self._formats.items())},
+            formats={name: tally.count() for name, tally in sorted(self._formats.items())},
             archives=self._tally.archives,
             unknown=tuple(self._tally.unknown),
             looked_in=self._looked_in,
@@ -128,7 +128,7 @@ class RunReading:
                 self._count(run, _format(item.entry))
                 yield run
         for name, files in self._tally.files.items():
-            self._formats.setdefault(name, FormatCount()).files = files
+            self._formats.setdefault(name, _FormatTally()).sums["files"] = files
         for finding in self._chooser.findings():
             self._told(finding)
 
@@ -142,8 +142,42 @@ class RunReading:
 
     def _count(self, run: Run, name: str) -> None:
         cost = cost_of(run, self._book)
-        count = self._formats.setdefault(name, FormatCount())
-        count.add(run, cost_usd=cost.usd, is_lower_bound=cost.how == "lower_bound")
+        tally = self._formats.setdefault(name, _FormatTally())
+        tally.add(run, cost_usd=cost.usd, is_lower_bound=cost.how == "lower_bound")
+
+
+class _FormatTally:
+    """Counts the runs of one format, one after another."""
+
+    def __init__(self) -> None:
+        nothing = FormatCount()
+        self.tokens = dict(nothing.tokens)
+        self.sums: dict[str, Any] = {  # Any: whole numbers or dollars, None while no run has anything to say
+            field.name: getattr(nothing, field.name) for field in fields(nothing) if field.name != "tokens"
+        }
+
+    def add(self, run: Run, *, cost_usd: float | None, is_lower_bound: bool) -> None:
+        """One more run with its cost."""
+        sums = self.sums
+        sums["runs"] += 1
+        if run.calls is not None and not any(call.summed for call in run.calls):  # a sum does not say of how many
+            sums["calls"] = (sums["calls"] or 0) + len(run.calls)
+            sums["calls_known_runs"] += 1
+        usage = run.total_usage or Usage()
+        stated = [(kind, n) for kind in TOKEN_KINDS if (n := getattr(usage, kind)) is not None]
+        sums["tokens_known_runs" if stated else "tokens_unknown_runs"] += 1
+        for kind, count in stated:
+            self.tokens[kind] = (self.tokens[kind] or 0) + count
+        if cost_usd is None:
+            sums["cost_unknown_runs"] += 1
+            return
+        how = "cost_lower_bound" if is_lower_bound else "cost_known"
+        sums[f"{how}_usd"] = (sums[f"{how}_usd"] or 0.0) + cost_usd
+        sums[f"{how}_runs"] += 1
+
+    def count(self) -> FormatCount:
+        """What was counted so far."""
+        return FormatCount(tokens=dict(self.tokens), **self.sums)
 
 
 def _format(entry: PlacedRun) -> str:

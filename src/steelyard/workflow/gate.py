@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.records import Finding
 from steelyard.results import Gate
-from steelyard.workflow._compare import table_findings
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import GateOptions
 from steelyard.workflow._verb import verb
+from steelyard.workflow.compare import table_findings
 
 if TYPE_CHECKING:
     from steelyard.profiles import Profile
