@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -62,16 +63,18 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         receipt=receipt,
         profile=rules.name,
         policy=arena.policy,
-        submitted_at=iso(row["submitted_at"]),
-        accepted_at=iso(row["accepted_at"]),
-        agent=row["agent"],
-        model=row["model"],
-        submitter=row["submitter"],
+        **_as_stored(row),
         criteria=msgspec.convert(details.get("criteria", ()), tuple[CriterionResult, ...]),
         artifacts_sha256=details.get("artifacts_sha256"),
         sources=sources,
         scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(stored_task.task), only),
     )
+
+
+def _as_stored(row: RowMapping) -> dict[str, Any]:  # Any: column values
+    """What an evaluation shows of the submission's own row, by the columns' names; moments as text."""
+    shown = [field.name for field in fields(Evaluation) if field.name in submissions.c]
+    return {name: iso(row[name]) if name.endswith("_at") else row[name] for name in shown}
 
 
 _SOURCES_OF_FACTS = {
