@@ -32,6 +32,7 @@ from steelyard.metrics import (
     when,
 )
 from steelyard.metrics._catalog import Catalog
+from steelyard.metrics._declare import check_example
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile, load_profile, shipped_profiles
 from steelyard.records import Component, ComponentType
@@ -332,9 +333,28 @@ def needs_half(*, cost_usd: Required) -> Value:
 def test_an_example_that_does_not_come_out_is_refused(example: Example, said: str) -> None:
     one = declared(needs_half, level="run", bounds=(0, 0.75), example=example)
     with pytest.raises(BadDeclaration) as error:
-        Catalog([one, catalog()["cost_usd"]])
+        check_example(Catalog([one, catalog()["cost_usd"]])[one.name])
     assert said in error.value.message
     assert error.value.where == one.where
+
+
+HALF = """from steelyard.metrics import Example, Required, metric
+
+@metric(level="run", title="Half", unit="USD", better="lower", bounds=(0, 9), spec="outcome", formula="cost_usd / 2",
+        example=Example({"cost_usd": 1.0}, 0.6))
+def half(*, cost_usd: Required):
+    return cost_usd / 2
+"""
+
+
+def test_the_example_of_a_plug_in_is_checked_when_the_catalog_takes_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half.py").write_text(HALF)
+    monkeypatch.setenv(METRICS_PATH, str(tmp_path))
+    with pytest.raises(BadDeclaration, match=r"its example says 0\.6, and the formula gives 0\.5") as error:
+        catalog.__wrapped__()
+    assert error.value.where == f"{tmp_path / 'half.py'}:3"
 
 
 BROKEN = {

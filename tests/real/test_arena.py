@@ -25,10 +25,10 @@ pytestmark = pytest.mark.skipif(
 def test_real_logs_can_be_submitted_and_ranked(tmp_path: Path) -> None:
     book = open_book("maintained")
     nowhere = FromRuns(task_map={}, book=book, submitter=None)
-    found = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, nowhere)]
+    found = [one for name in LOGS for one in submissions_from_runs([SAMPLES / name], nowhere)]
     assert found
     assert not [one for one in found if isinstance(one, PlacedSubmission)]  # an empty map names no task
-    given = [one for name in LOGS for one in submissions_from_runs(SAMPLES / name, FromRuns(None, book, None))]
+    given = [one for name in LOGS for one in submissions_from_runs([SAMPLES / name], FromRuns(None, book, None))]
     read = [one.submission for one in given if isinstance(one, PlacedSubmission)]
     assert len(read) > len(given) / 2
     store = open_store(f"sqlite:///{tmp_path}/arena.db")
