@@ -482,3 +482,11 @@ def test_a_million_lines_with_three_bad_ones(tmp_path: Path) -> None:
     assert "not JSON" in bad[f"{path}:11"]
     assert "input_tokens" in bad[f"{path}:500001"]
     assert "cost_usd" in bad[f"{path}:999999"]
+
+
+@pytest.mark.parametrize("folder", [".git", ".hg", "node_modules", "__pycache__", ".venv"])
+def test_what_tools_keep_for_themselves_in_a_folder_is_not_read(folder: str, tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / folder, tmp_path / "logs"):
+        place.mkdir(exist_ok=True)
+        (place / "runs.jsonl").write_text(json.dumps({"task": str(place)}) + "\n", encoding="utf-8")
+    assert sy.read(tmp_path).n == 2
