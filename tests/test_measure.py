@@ -160,6 +160,7 @@ def test_calls_are_added_up() -> None:
         ),
         (sy.Run(task="t", judgments=(Judgment(weighted_score=0.2, passed=True),)), "score_contradicts_pass"),
         (sy.Run(task="t", judgments=(Judgment(weighted_score=0.9, passed=False),)), "score_contradicts_fail"),
+        (sy.Run(task="t", judgments=(Judgment(weighted_score=0.6, passed=False),)), "score_contradicts_fail"),
         (
             sy.Run(
                 task="t",

@@ -131,3 +131,13 @@ def test_no_answer_is_missing_with_a_reason(value: object) -> None:
 def test_weights_that_add_up_to_nothing_are_an_error() -> None:
     with pytest.raises(UsageError, match="more than 0"):
         composite_score(pass_rate=1.0, impl_rate=1.0, pass_weight=0.0, impl_weight=0.0)
+
+
+def test_each_rate_of_the_composite_has_its_own_weight() -> None:
+    assert composite_score(pass_rate=1.0, impl_rate=0.0, pass_weight=3.0, impl_weight=1.0) == 0.75  # 3 / (3 + 1)
+    assert composite_score(pass_rate=0.0, impl_rate=1.0, pass_weight=3.0, impl_weight=1.0) == 0.25
+
+
+def test_a_reported_cost_wins_over_a_priced_one() -> None:
+    assert cost_usd(reported_cost_usd=1.0, priced_cost_usd=2.0) == 1.0
+    assert cost_usd(priced_cost_usd=2.0) == 2.0

@@ -69,3 +69,20 @@ def test_a_profile_made_by_a_program_is_held_to_the_same_rule() -> None:
     held = load_profile("arena-1")
     with pytest.raises(BadProfile, match=r"baseline\.max_cost is inf"):
         msgspec.structs.replace(held, constants={"baseline": {"max_cost": float("inf")}})
+
+
+@pytest.mark.parametrize("name", [name for name in shipped_profiles() if load_profile(name).grades])
+def test_a_grade_begins_at_its_threshold(name: str) -> None:
+    profile = load_profile(name)
+    for grade, lower in zip(profile.grades, [*profile.grades[1:], profile.grades[-1]], strict=True):
+        assert profile.grade_of(grade.at_least) == grade
+        assert profile.grade_of(grade.at_least - 1e-9) == lower
+
+
+def test_a_profile_that_extends_another_keeps_what_it_does_not_name(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('name = "mine"\nspec = "outcome"\nextends = "outcome-1"\n[constants]\npass_weight = 0.9\n')
+    parent = load_profile("outcome-1")
+    assert len(parent.constants) > 1
+    assert load_profile(str(own)).constants == parent.constants | {"pass_weight": 0.9}
+    assert load_profile(str(own)).grades == parent.grades

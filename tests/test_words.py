@@ -43,3 +43,14 @@ def test_a_word_gives_the_same_on_numbers_arrays_and_columns(name: str) -> None:
     in_columns = [plain(value) for value in frame.select(x=formula(pl.col("a"), pl.col("b")))["x"].to_list()]
     assert in_arrays == pytest.approx(alone, rel=1e-15, nan_ok=True)
     assert in_columns == pytest.approx(alone, rel=1e-15, nan_ok=True)
+
+
+def test_an_unknown_condition_gives_neither_branch() -> None:
+    unknown = missing("nobody says")
+    assert when(unknown, 1.0, 2.0) is unknown
+    column = pl.DataFrame({"flag": [True, None, False]}).select(when(pl.col("flag"), 1.0, 2.0).alias("chosen"))
+    assert column["chosen"].to_list() == [1.0, None, 2.0]
+
+
+def test_clip_holds_both_ends() -> None:
+    assert [clip(value, 1.0, 2.0) for value in (0.0, 1.5, 3.0)] == [1.0, 1.5, 2.0]

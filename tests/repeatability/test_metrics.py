@@ -90,3 +90,12 @@ def test_the_modal_interval_stays_inside_what_is_possible(counts: list[int]) -> 
         assert interval.low is not None
         assert interval.high is not None
         assert 1 / len(counts) - 1e-12 <= interval.low <= interval.high <= 1
+
+
+def test_only_the_canon_itself_counts_as_the_canon() -> None:
+    near = compared([("a", 0.0, 0.0), ("b", 0.5, 0.04), ("c", 0.5, 0.0), ("d", 0.5, 0.5)])
+    metrics = prompt_metrics(near, tau=0.1)
+    assert metrics["r_anchor"] == 0.5  # 2 of 4 are at distance 0 after repair
+    assert metrics["r_anchor_pre"] == 0.25
+    assert metrics["rescue_rate"] == 0.25  # the third; the first was the canon before
+    assert metrics["p_tau_post"] == 0.75

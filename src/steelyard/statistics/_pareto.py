@@ -16,6 +16,8 @@ def on_front(score: npt.ArrayLike, cost: npt.ArrayLike) -> npt.NDArray[np.bool_]
 
     >>> on_front([0.9, 0.8, 0.7], [2.0, 1.0, 1.5]).tolist()
     [True, True, False]
+    >>> on_front([0.9, 0.9, 0.8], [2.0, 1.0, 1.0]).tolist()  # the second has the first's score and the third's cost
+    [False, True, False]
     """
     scores, costs = np.asarray(score, dtype=float), np.asarray(cost, dtype=float)
     front = np.ones(scores.shape, dtype=bool)
