@@ -80,6 +80,13 @@ def test_stated_scores_are_held_against_recomputed_ones() -> None:
     assert one.mean_error == pytest.approx(0.0875)
 
 
+def test_a_stated_score_at_the_tolerance_does_not_differ() -> None:
+    lines = (Criterion(name="c", weight=1, achieved=5, max=8),)  # 0.625; in binary 0.635 is 0.01 and a little more away
+    at, beyond = (Judgment(judge="j", weighted_score=score, criteria=lines) for score in (0.635, 0.6351))
+    runs = [Run(id=str(i), task="t", judgments=(one,)) for i, one in enumerate([at, beyond])]
+    assert sy.judges(runs).judges[0].differing == 1
+
+
 def test_votes_against_the_own_score_are_listed_by_run() -> None:
     runs = [run("1", "t", {"a": 0.9, "b": 0.2}, {"a": False, "b": False}), run("2", "t", {"a": 0.6, "b": 0.59})]
     result = sy.judges(runs)

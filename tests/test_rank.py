@@ -232,3 +232,22 @@ def test_a_mean_cost_over_some_of_the_runs_says_over_how_many(tmp_path: Path) ->
     assert sorted((place["cost_runs"], place["runs"]) for place in found) == [(19, 20), (20, 20)]
     shown = steelyard(*words).stdout
     assert shown.count("(19 of 20)") == 1
+
+
+def test_bands_allow_for_the_number_of_pairs() -> None:
+    # "ahead" beats "behind" on all six tasks: p is 2 / 2^6 = 0.03 for a pair alone, and 0.09 as one of three
+    gains = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
+    scores = {
+        "behind": [0.5] * 6,
+        "ahead": [0.5 + gain for gain in gains],
+        "between": [0.5 + gain / 2 * sign for gain, sign in zip(gains, [1, -1, 1, 1, -1, 1], strict=True)],
+    }
+    runs = [
+        Run(task=f"t{place}", agent=agent, impl_rate=value)
+        for agent, values in scores.items()
+        for place, value in enumerate(values)
+    ]
+    two = [run for run in runs if run.agent != "between"]
+    assert bands_of(sy.rank(two, by=["agent"], metrics=["impl_rate"])) == {"ahead": (1, 1), "behind": (2, 2)}
+    three = bands_of(sy.rank(runs, by=["agent"], metrics=["impl_rate"]))
+    assert three == {"ahead": (1, 3), "between": (1, 3), "behind": (1, 3)}
