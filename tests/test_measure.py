@@ -486,3 +486,9 @@ def test_a_reported_cost_is_no_lower_bound_because_tokens_are() -> None:
 
 def test_one_key_may_be_given_as_text() -> None:
     assert sy.measure([sy.Run(task="t", tier="T0")], by="tier").by == ("tier",)
+
+
+def test_a_group_metric_tells_how_many_runs_it_was_made_from() -> None:
+    runs = [sy.Run(task="t", passed=True, cost_usd=1.0), sy.Run(task="t", passed=True), sy.Run(task="u", cost_usd=2.0)]
+    value = sy.measure(runs, metrics=["cost_of_pass"]).groups[0].metrics["cost_of_pass"]
+    assert (value.value, value.count, value.missing) == (1.0, 1, 2)  # one of three has a cost and a verdict

@@ -119,6 +119,11 @@ def test_a_tool_with_too_few_submissions_has_no_baseline_of_its_own() -> None:
     assert baseline_of(facts, defaults={"min_tokens": 7}, least=5)["min_tokens"] == 7
 
 
+def test_the_baseline_is_made_from_the_submissions_as_soon_as_there_are_enough() -> None:
+    facts = Facts([1, 2], [1, 2], [None, 1], [None, 2.0], [0.0, None])
+    assert [baseline_of(facts, defaults={"min_tokens": 7}, least=least)["min_tokens"] for least in (3, 2)] == [7, 1]
+
+
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=40))
 def test_ranks_are_competition_ranks_and_percentiles_the_share_below(values: list[int]) -> None:
     n = len(values)
