@@ -92,3 +92,9 @@ def test_an_output_folder_is_made_and_a_summary_added_to_what_is_there(
 def test_in_python_a_missing_folder_is_the_same_error(here: Path) -> None:
     with pytest.raises(UsageError, match="there is no folder"):
         write_runs(sy.demo_runs(), here / "absent" / "runs.csv")
+
+
+@pytest.mark.parametrize("command", [["read"], ["measure"], ["rank"], ["judges"]])
+def test_json_and_csv_exclude_each_other(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*command, "NOTHING", "--json", "--csv"]) == 2
+    assert "--json and --csv exclude each other" in capsys.readouterr().out
