@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -156,11 +157,17 @@ def test_the_users_files_cannot_be_read_or_changed(isolation: Isolation, tmp_pat
 
 
 def test_there_is_no_network(isolation: Isolation) -> None:
-    for code in (
-        "import socket; socket.create_connection(('127.0.0.1', 22), 1)",
-        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('8.8.8.8', 53))",
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener,
     ):
-        assert not python(code, isolation).ok
+        listener.bind(("127.0.0.1", 0))
+        listener.setblocking(False)
+        assert not python(f"import socket; socket.create_connection({server.getsockname()}, 1)", isolation).ok
+        datagram = "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', {})"
+        python(f"import socket; {datagram.format(listener.getsockname())}", isolation)
+        with pytest.raises(BlockingIOError):  # nothing has come
+            listener.recv(1)
 
 
 def test_the_environment_is_empty_but_for_four_names(isolation: Isolation, monkeypatch: pytest.MonkeyPatch) -> None:
