@@ -5,7 +5,7 @@
 The benchmarks themselves also run slow alternatives, which would hide our own share. So this times what we offer: the
 commands and the Python API, each checkout with the Python of its own .venv, on data that the old checkout's benchmark
 modules make once. Old and new take turns, round by round, and who begins changes; medians are compared. Words of the
-command line that were renamed are translated by renamed.toml.
+command line that were renamed after 0.1.0 are translated by renamed.toml.
 """
 # a script beside the others of its folder, which prints
 
@@ -211,10 +211,12 @@ def _sides(given: argparse.Namespace, scratch: Path, sizes: dict[str, int]) -> t
     data = scratch / "data"
     data.mkdir()
     samples = scratch / "samples"
-    shutil.copytree(given.old / "tests" / "samples" / "sources" / "claude-code", samples)
+    kept_in = "sources" if _is_first_version(given.old) else "formats"
+    shutil.copytree(given.old / "tests" / "samples" / kept_in / "claude-code", samples)
     sides = []
-    for name, checkout, renaming in (("old", given.old, None), ("new", given.new, load_renaming(given.map))):
+    for name, checkout in (("old", given.old), ("new", given.new)):
         (scratch / name).mkdir()
+        renaming = None if _is_first_version(checkout) else load_renaming(given.map)
         sides.append(Side(checkout.absolute(), scratch / name, data, samples, sizes["agents"], renaming))
     old, new = sides
     makers = [old.python, str(HERE / "benching" / "data.py"), str(data), str(given.logs or samples), json.dumps(sizes)]
@@ -224,6 +226,11 @@ def _sides(given: argparse.Namespace, scratch: Path, sizes: dict[str, int]) -> t
     for side in sides:
         side.prepare()
     return old, new
+
+
+def _is_first_version(checkout: Path) -> bool:
+    """Whether it is 0.1.0, whose words the jobs are written in."""
+    return (checkout / "src" / "steelyard" / "sources").is_dir()
 
 
 def _table(seconds_of: dict[str, tuple[list[float], list[float]]], limit: float) -> int:
