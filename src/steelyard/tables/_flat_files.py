@@ -24,11 +24,12 @@ _FACTS = {name: fact.flat for name, fact in FACTS.items() if fact.flat is not No
 @cache
 def _column_types() -> dict[str, Any]:  # Any: types as msgspec describes them, each of its own class
     """What the record declares of each column that facts are had from: its type and its limits."""
-    return {column: _declared(column) for flat in _FACTS.values() for column in (*flat.columns, *flat.known_by)}
+    record = msgspec.inspect.type_info(Run)
+    return {column: _declared(record, column) for flat in _FACTS.values() for column in (*flat.columns, *flat.known_by)}
 
 
-def _declared(column: str) -> Any:  # Any: as above
-    declared: Any = msgspec.inspect.type_info(Run)
+def _declared(record: Any, column: str) -> Any:  # Any: as above
+    declared = record
     for name in column.split("."):
         (field,) = (field for field in declared.fields if field.encode_name == name)
         choices = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
