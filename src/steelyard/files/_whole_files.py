@@ -112,18 +112,31 @@ def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # An
     return values
 
 
+DEEPEST_TOML = 200
+"""How deeply tables and arrays may be nested, whatever the interpreter could follow."""
+
+
 def parse_toml(
     text: str, path: Path, *, parse_float: Callable[[str], Any] = float
 ) -> dict[str, Any]:  # Any: TOML values
     """The TOML in the text."""
     try:
         values = tomllib.loads(text, parse_float=parse_float)
-        json.dumps(values, default=str)  # dotted keys nest tables without the parser going down
     except RecursionError as error:
         raise OverLimit(str(path), NESTED_TOO_DEEPLY) from error
     except ValueError as error:
         raise UnreadableFile(str(path), f"not TOML: {error}") from error
+    if _is_deeper_than(values, DEEPEST_TOML):  # dotted keys nest tables without the parser going down
+        raise OverLimit(str(path), NESTED_TOO_DEEPLY)
     return values
+
+
+def _is_deeper_than(values: Any, most: int) -> bool:  # Any: TOML values
+    level = [values]
+    for _ in range(most):
+        inner = [part for part in level if isinstance(part, (dict, list))]
+        level = [value for part in inner for value in (part.values() if isinstance(part, dict) else part)]
+    return bool(level)
 
 
 def toml_or_json(path: Path, *, limit: Limit = TEXT_BYTES, hint: str | None = None) -> Any:  # Any: values of either
