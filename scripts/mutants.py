@@ -65,7 +65,9 @@ class Mutant:
 def main() -> int:
     """Print what became of each; 1 when one survived or could not be made."""
     given = _arguments()
-    mutants = [mutant for mutant in _listed() if any(fnmatchcase(mutant.name, f"*{one}*") for one in given.patterns)]
+    mutants = [
+        mutant for mutant in _listed() if any(fnmatchcase(mutant.name, f"*{pattern}*") for pattern in given.patterns)
+    ]
     if given.list:
         print(*(f"{mutant.file:45} {mutant.name}" for mutant in mutants), sep="\n")
         return 0
@@ -95,7 +97,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _listed() -> list[Mutant]:
-    """The changes of mutants.toml; `folder` groups them there."""
+    """The changes of mutants.toml."""
     with LIST.open("rb") as file:
         tables = tomllib.load(file)["mutant"]
     mutants = [Mutant(**(table | {"tests": tuple(table["tests"])})) for table in tables]
@@ -106,7 +108,7 @@ def _listed() -> list[Mutant]:
 
 
 def _copy(place: Path) -> Path:
-    """The checkout, with its hidden neighbor of samples where there is one."""
+    """The checkout without what tools left in it."""
     shutil.copytree(ROOT, place / "checkout", ignore=LEFT_OUT)
     return place / "checkout"
 

@@ -159,7 +159,7 @@ class UnreadableFile(BadInput):
 
 
 NESTED_TOO_DEEPLY = "the values are nested too deeply"
-"""What is said of JSON, TOML or XML that no parser can go down; how deep that is, the parser decides."""
+"""What is said of JSON that its parser cannot go down, and of TOML and XML past `settings.NESTED_DEEP`."""
 
 
 class OverLimit(UnreadableFile):

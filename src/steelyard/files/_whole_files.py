@@ -18,7 +18,7 @@ from typing import IO, Any
 from steelyard.errors import NESTED_TOO_DEEPLY, BadContract, OverLimit, UnreadableFile, UsageError
 from steelyard.files._budget import Budget
 from steelyard.files._packed_streams import CHUNK, ONE_FILE, BrokenOff, archive_kind, packed_chunks
-from steelyard.settings import FILE_BYTES, TEXT_BYTES, Limit, is_stdin, shown_path
+from steelyard.settings import FILE_BYTES, NESTED_DEEP, TEXT_BYTES, Limit, is_stdin, shown_path
 
 HEAD_BYTES = 65_536
 """How much of a file is looked at to recognize it."""
@@ -112,10 +112,6 @@ def parse_json(text: str, path: Path, *, whole_pairs: bool = True) -> Any:  # An
     return values
 
 
-DEEPEST_TOML = 200
-"""How deeply tables and arrays may be nested, whatever the interpreter could follow."""
-
-
 def parse_toml(
     text: str, path: Path, *, parse_float: Callable[[str], Any] = float
 ) -> dict[str, Any]:  # Any: TOML values
@@ -126,7 +122,7 @@ def parse_toml(
         raise OverLimit(str(path), NESTED_TOO_DEEPLY) from error
     except ValueError as error:
         raise UnreadableFile(str(path), f"not TOML: {error}") from error
-    if _is_deeper_than(values, DEEPEST_TOML):  # dotted keys nest tables without the parser going down
+    if _is_deeper_than(values, NESTED_DEEP):  # dotted keys nest tables without the parser going down
         raise OverLimit(str(path), NESTED_TOO_DEEPLY)
     return values
 

@@ -17,9 +17,9 @@ from steelyard.files import file_chunks
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import MAX_TESTS, report_part
 from steelyard.records import moment
+from steelyard.settings import NESTED_DEEP
 
 NAME = "junit"
-MAX_DEPTH = 200
 NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
 """What runners that mark a test in an attribute alone, as GoogleTest does, say of one that did not run."""
 NOT_PASSED = frozenset({"error", "errored", "fail", "failed", "failure"})
@@ -50,7 +50,7 @@ class Cases:
         if not self.open and name not in ("testsuites", "testsuite"):
             raise UnreadableFile(str(self.path), f"not JUnit: the outermost element is {name[:40]!r}")
         self.open.append(name)
-        if len(self.open) > MAX_DEPTH:
+        if len(self.open) > NESTED_DEEP:
             raise OverLimit(str(self.path), NESTED_TOO_DEEPLY)
         if name == "testcase":
             self.case = (
