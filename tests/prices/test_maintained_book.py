@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
@@ -219,3 +221,29 @@ def test_uneven_prices_are_priced_by_the_library() -> None:
     pico = BOOK.pico(usage, model=model, at=at)
     assert isinstance(pico, Decimal)
     assert pico == ask_genai(usage, model, at).total_price * 10**12
+
+
+WITHOUT_PYDANTIC = """
+import sys
+from datetime import UTC, datetime
+from steelyard.prices import open_book
+from steelyard.records import Usage
+
+book, at = open_book("maintained"), datetime(2026, 11, 1, tzinfo=UTC)
+usage = Usage(input_tokens=10, output_tokens=10, cache_write_5m_tokens=3)
+for model in {models!r}:
+    print(book.price(usage, model=model, at=at))
+print("pydantic" in sys.modules)
+import genai_prices  # whole: what checks fetched prices is there, and the book goes on with what it has
+print(genai_prices.types._providers_schema.validate_python([]), book.price(usage, model="gpt-4o", at=at))
+"""
+
+
+def test_a_price_is_looked_up_without_pydantic_and_the_library_stays_whole_for_others() -> None:
+    models = ["gpt-4o", "claude-sonnet-4-5", "openai/gpt-5"]
+    code = WITHOUT_PYDANTIC.format(models=models)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    usage = Usage(input_tokens=10, output_tokens=10, cache_write_5m_tokens=3)
+    expected = [str(BOOK.price(usage, model=model, at=at)) for model in models]
+    assert done.stdout.splitlines() == [*expected, "False", f"[] {expected[0]}"]

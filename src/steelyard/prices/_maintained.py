@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
@@ -30,22 +31,54 @@ wider one (a cache write is input), and the library charges it as that."""
 
 REQUESTS_KEY = "requests_kcount"
 
+_MODULES = ("types", "data", "data_snapshot")
 
-def _library(name: str) -> Any:  # Any: a module of genai-prices
-    """A module of genai-prices, imported late (0.15 s, pydantic), and without the package around it.
 
-    The package loads what fetches prices over the network, which takes half as long again and is never used here.
+@cache
+def _library() -> Mapping[str, Any]:  # Any: modules of genai-prices
+    """The modules of genai-prices that hold prices, imported late and without what is never used here.
+
+    The package around them fetches prices over the network, and pydantic is there to check what was fetched: both
+    together take four times as long as the prices. Whoever imports the package itself gets it whole.
     """
     package = find_spec("genai_prices")
     assert package is not None  # a dependency of ours
-    alone = "genai_prices" not in sys.modules
-    if alone:
-        sys.modules["genai_prices"] = module_from_spec(package)
+    if "genai_prices" in sys.modules:
+        return {name: import_module(f"genai_prices.{name}") for name in _MODULES}
+    sys.modules["genai_prices"] = module_from_spec(package)
     try:
-        return import_module(f"genai_prices.{name}")
+        _import_without_pydantic("genai_prices.types")
+        return {name: import_module(f"genai_prices.{name}") for name in _MODULES}
     finally:
-        if alone:  # whoever imports the package itself gets it whole
-            del sys.modules["genai_prices"]
+        for name in [name for name in sys.modules if name.partition(".")[0] == "genai_prices"]:
+            del sys.modules[name]
+
+
+def _import_without_pydantic(name: str) -> None:
+    """Import a module that finds a stand-in under the name pydantic; everybody else finds what is there."""
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+
+    def import_for_it(name: str, *rest: Any) -> Any:  # Any: as builtins.__import__ has it
+        return _Unused() if name == "pydantic" else builtins.__import__(name, *rest)
+
+    module = module_from_spec(spec)
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_for_it}
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+class _Unused:
+    """Takes any call and has any attribute: what is declared with it is there, and nobody may use it."""
+
+    def __getattr__(self, name: str) -> _Unused:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_arguments: object, **_options: object) -> _Unused:
+        return self
 
 
 class MaintainedBook(PriceBook):
@@ -62,8 +95,8 @@ class MaintainedBook(PriceBook):
     @cached_property
     def _snapshot(self) -> Any:  # Any: genai-prices' DataSnapshot, which is imported late
         # One of our own: the library's shared one can be replaced by prices fetched from the network.
-        providers = _library("data").providers
-        return _library("data_snapshot").DataSnapshot(providers=providers, from_auto_update=False)
+        providers = _library()["data"].providers
+        return _library()["data_snapshot"].DataSnapshot(providers=providers, from_auto_update=False)
 
     def look_up(self, model: str) -> ModelPrices | None:
         """The model as genai-prices finds it; `provider/model` is looked up under that provider where it must be."""
@@ -123,7 +156,7 @@ def as_genai_usage(tokens: Sequence[int]) -> Any:  # Any: genai-prices' Usage, w
     """Our disjoint kinds, in the order of TOKEN_KINDS, as the library counts them: a wider kind includes its parts."""
     count = dict(zip(TOKEN_KINDS, tokens, strict=True))
     written = count["cache_write_5m_tokens"] + count["cache_write_1h_tokens"]
-    return _library("types").Usage(
+    return _library()["types"].Usage(
         input_tokens=count["input_tokens"] + count["cache_read_tokens"] + written,
         cache_read_tokens=count["cache_read_tokens"],
         cache_write_tokens=written,
@@ -142,7 +175,7 @@ def _compile(provider: genai.Provider, model: genai.ModelInfo) -> ModelPrices:
     """
     if not isinstance(model.prices, list):
         return ModelPrices(model.id, provider.id, (Period(_tiers(model.prices)),), origin=(provider, model))
-    types = _library("types")
+    types = _library()["types"]
     periods = []
     for priced in model.prices:
         limit = priced.constraint
