@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 from steelyard.errors import BadDeclaration, SteelyardError, UnknownName, UsageError, said_by
 from steelyard.metrics._followed_formulas import CONSTANT, LOST, ONE, Followed, weighed
 from steelyard.metrics._limits import Limits, check_inputs, check_result
-from steelyard.metrics._words import Value, as_column, library_of
+from steelyard.metrics._words import Value, as_column, exactly, library_of
 from steelyard.profiles import default_profile
 from steelyard.records import Missing
 from steelyard.statistics import STATISTICS
@@ -186,7 +186,8 @@ class Metric:
         library = library_of(*columns.values(), *constants.values())
         if library is None:
             raise TypeError(f"{self.name}: no column among the inputs")
-        body = as_column(self.function(**columns, **constants), library).cast(library.Float64)
+        given = {name: exactly(column, library) for name, column in columns.items()}
+        body = as_column(self.function(**given, **constants), library).cast(library.Float64)
         needed = [columns[name] for name, spec in self.inputs.items() if not spec.optional]
         if not needed:
             return body

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.metrics._followed_formulas import LOST, Followed
@@ -49,6 +50,34 @@ def _has_arrays(library: Any) -> bool:  # Any: a module
     return bool(library.__name__ == "numpy")
 
 
+@cache
+def _column_class(library: Any) -> type:  # Any: a module
+    """Column expressions that divide by a number as IEEE 754 says: Polars takes the reciprocal and rounds twice.
+
+    Operators give the class they were given, so it need only be set where an expression begins.
+    """
+
+    class Column(library.Expr):  # type: ignore[misc]
+        def __truediv__(self, other: Value) -> Value:
+            # a column that holds the number in every row
+            divisor = self.is_null().cast(library.Float64) + other if isinstance(other, (int, float)) else other
+            return super().__truediv__(divisor)
+
+    return Column
+
+
+def exactly(column: Value, library: Any) -> Value:  # Any: a module
+    """The column expression, made to divide exactly; other values as they are."""
+    if library.__name__ != "narwhals" or not isinstance(column, library.Expr):
+        return column
+    exact = _column_class(library)
+    if not isinstance(column, exact):
+        # what `then` gives has a class of its own; coalesce makes a plain expression of it
+        column = column if type(column) is library.Expr else library.coalesce(column)
+        column.__class__ = exact
+    return column
+
+
 def as_column(value: Value, library: Any) -> Value:  # Any: a module
     """The value as something a column of the library can be combined with: Missing becomes null."""
     if _has_arrays(library):
@@ -67,7 +96,7 @@ def when(condition: Value, then: Value, otherwise: Value) -> Value:
         if _has_arrays(library):
             return library.where(condition, as_column(then, library), as_column(otherwise, library))
         chosen = library.when(condition).then(as_column(then, library)).otherwise(as_column(otherwise, library))
-        return library.when(~condition.is_null()).then(chosen)
+        return exactly(library.when(~condition.is_null()).then(chosen), library)
     if isinstance(condition, Missing):
         return condition
     if isinstance(condition, Followed):
@@ -82,8 +111,8 @@ def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
     0.75
     """
     if library := library_of(numerator, denominator):
-        zero = as_column(denominator, library) == 0
-        return when(zero, at_zero, as_column(numerator, library) / as_column(denominator, library))
+        above, below = (exactly(as_column(value, library), library) for value in (numerator, denominator))
+        return when(below == 0, at_zero, above / (below if library_of(denominator) else denominator))
     if isinstance(numerator, Missing) or isinstance(denominator, Missing):
         return numerator if isinstance(numerator, Missing) else denominator
     return at_zero if denominator == 0 else numerator / denominator
@@ -92,7 +121,7 @@ def ratio(numerator: Value, denominator: Value, *, at_zero: Value) -> Value:
 def first_known(*values: Value) -> Value:
     """The first value that is not missing; the reasons of all when none is known."""
     if library := library_of(*values):
-        return library.coalesce(*[as_column(value, library) for value in values])
+        return exactly(library.coalesce(*[as_column(value, library) for value in values]), library)
     for value in values:
         if not isinstance(value, Missing):
             return value

@@ -12,6 +12,7 @@ from typing import Any
 
 from steelyard.metrics._declare import Example, Optional, Param, Required, metric
 from steelyard.metrics._words import Value, missing
+from steelyard.records import exact_mean
 
 _NONE = "there are no outputs"
 _MIXED_PRE = [0.5, 0.5, 0.8, 0.2]
@@ -23,7 +24,7 @@ def _share(values: Sequence[Any], holds: Sequence[bool]) -> Value:  # Any: signa
 
 
 def _mean(values: Sequence[float]) -> Value:
-    return math.fsum(values) / len(values) if values else missing(_NONE)
+    return exact_mean(values) if values else missing(_NONE)
 
 
 def _modal_mass(values: Sequence[str]) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from steelyard.metrics._declare import Example, Input, Param, metric
 from steelyard.metrics._words import Value, missing, ratio
-from steelyard.records import sum_in_order
+from steelyard.records import exact_mean, exact_quotient
 
 # Any: a number for one group, a list of numbers over all of them
 TierScore = Annotated[Any, Input(reduce="median", of="composite_score")]
@@ -20,8 +20,8 @@ CompositeMedians = Annotated[Any, Input(reduce="median", of="composite_score", s
 def _variance(values: list[float], ddof: float) -> Value:
     if len(values) <= ddof:
         return missing(f"{len(values)} tiers have a value, {int(ddof) + 1} are needed")
-    mean = sum_in_order(sorted(values)) / len(values)
-    return sum_in_order(sorted((value - mean) ** 2 for value in values)) / (len(values) - ddof)
+    mean = exact_mean(values)
+    return exact_quotient(((value - mean) ** 2 for value in values), len(values) - int(ddof))
 
 
 @metric(

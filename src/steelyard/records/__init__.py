@@ -123,6 +123,8 @@ if TYPE_CHECKING:
         submission_from_run as submission_from_run,
     )
     from steelyard.records._sums import (
+        exact_mean as exact_mean,
+        exact_quotient as exact_quotient,
         sum_in_order as sum_in_order,
     )
     from steelyard.records._task import (

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from steelyard.records._run import Action, Change, Component, ComponentType, Judgment, Run, Steps, TestResults
-from steelyard.records._sums import sum_in_order
+from steelyard.records._sums import exact_mean, sum_in_order
 from steelyard.records._usage import TOKEN_KINDS, Usage, add_usage
 
 ALIGNED_FROM = 0.5
@@ -26,7 +26,7 @@ def judgments_values(judgments: tuple[Judgment, ...]) -> tuple[Any, ...]:
     ]
     costs = [judgment.cost_usd for judgment in judgments if judgment.cost_usd is not None]
     return (
-        sum_in_order(sorted(scores)) / len(scores) if scores else None,
+        exact_mean(scores) if scores else None,
         len(votes),
         sum(1 for passed, _ in votes if passed),
         min((score for passed, score in votes if passed), default=None),

@@ -1,8 +1,9 @@
-"""Totals that have the same bits on every Python."""
+"""Totals and means that have the same bits on every Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable
 from functools import reduce
 from operator import add
 
@@ -17,3 +18,35 @@ def sum_in_order(values: Iterable[float]) -> float:
     0.9999999999999999
     """
     return reduce(add, values, 0)
+
+
+def exact_quotient(values: Iterable[float], divisor: int) -> float:
+    """The exact sum over the divisor, rounded once; infinite values give what adding them gives.
+
+    >>> exact_quotient([0.1, 0.2, 0.3], 3)
+    0.2
+    """
+    numerator, denominator, endless = 0, 1, 0.0
+    for value in values:
+        if not math.isfinite(value):
+            endless += value
+            continue
+        above, below = value.as_integer_ratio()  # below is a power of two
+        if below > denominator:
+            numerator, denominator = numerator * (below // denominator), below
+        numerator += above * (denominator // below)
+    if endless:  # infinite, or nothing at all where both infinities are there
+        return endless
+    try:
+        return numerator / (denominator * divisor)
+    except OverflowError:
+        return math.inf if numerator > 0 else -math.inf
+
+
+def exact_mean(values: Collection[float]) -> float:
+    """The mean: the exact sum over n, rounded once, whatever the order. There must be a value.
+
+    >>> exact_mean([0.05, 0.05, 0.05])
+    0.05
+    """
+    return exact_quotient(values, len(values))

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
         size_word as size_word,
         standardized as standardized,
     )
+    from steelyard.statistics._exact_sums import (
+        exact_means as exact_means,
+        exact_totals as exact_totals,
+        mean_of as mean_of,
+    )
     from steelyard.statistics._group_statistics import (
         STATISTICS as STATISTICS,
     )
@@ -103,6 +108,12 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._sorted_groups import (
         SortedGroups as SortedGroups,
+    )
+    from steelyard.statistics._weighed_means import (
+        WeightBy as WeightBy,
+        evenly_tried as evenly_tried,
+        task_means as task_means,
+        weighed_means as weighed_means,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -39,7 +39,7 @@ STATISTICS: dict[str, Statistic] = {
         Statistic(
             "median", "The middle value, or halfway between the two in the middle.", lambda groups: groups.median
         ),
-        Statistic("mean", "The arithmetic mean.", lambda groups: groups.moments.mean),
+        Statistic("mean", "The arithmetic mean.", lambda groups: groups.mean),
         Statistic(
             "mode", "The most frequent value, the smallest among equals.", lambda groups: groups.mode, reduces=False
         ),
@@ -48,11 +48,11 @@ STATISTICS: dict[str, Statistic] = {
         Statistic(
             "std_dev",
             "The standard deviation, of the population or of the sample as the profile says.",
-            lambda groups: groups.moments.deviation,
+            lambda groups: groups.deviation,
             reduces=False,
             between=False,
         ),
-        Statistic("sum", "The sum.", lambda groups: groups.moments.total, shown=False, between=False),
+        Statistic("sum", "The sum.", lambda groups: groups.total, shown=False, between=False),
         Statistic("count", "How many runs have a value.", lambda groups: groups.counts, between=False, counts=True),
         Statistic(
             "missing",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.statistics._exact_sums import exact_means
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
 from steelyard.statistics._means import (
     effective_size,
@@ -51,7 +52,7 @@ def by_group(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int) -> 
     n = np.bincount(group, minlength=size).astype(float)
     clusters = np.bincount(owner, minlength=size).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.bincount(owner, weights=sums, minlength=size) / n
+        mean = exact_means(numbers, group, size)
         residual = sums - counts * mean[owner]
         squared = np.bincount(owner, weights=residual**2, minlength=size)
         error = np.where(clusters > 1, np.sqrt(squared * clusters / (clusters - 1)) / n, np.nan)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
 from steelyard.statistics._proportions import wilson_bounds
 from steelyard.statistics._sorted_groups import midpoint
@@ -26,6 +27,8 @@ class Clusters:
     """Sum of the values of each cluster."""
     counts: Floats
     """Number of values of each cluster."""
+    mean: float
+    """Mean over all values; NaN without any."""
 
     @property
     def n(self) -> int:
@@ -36,11 +39,6 @@ class Clusters:
     def size(self) -> int:
         """Number of clusters."""
         return len(self.sums)
-
-    @property
-    def mean(self) -> float:
-        """Mean over all values."""
-        return float(np.sort(self.sums).sum() / self.counts.sum())
 
     @property
     def residuals(self) -> Floats:
@@ -63,7 +61,7 @@ def cluster(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Clusters:
     _, codes = np.unique(np.asarray(clusters), return_inverse=True)
     order = np.lexsort((numbers, codes))
     sums = np.bincount(codes, weights=None) if not len(numbers) else np.bincount(codes[order], weights=numbers[order])
-    return Clusters(np.asarray(sums, dtype=float), np.bincount(codes).astype(float))
+    return Clusters(np.asarray(sums, dtype=float), np.bincount(codes).astype(float), mean_of(numbers))
 
 
 def student(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
@@ -79,7 +77,7 @@ def student(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
         estimate = float(numbers[0]) if n else None
         reason = "two values or more are needed"
         return no_interval(reason, method="student", n=n, clusters=n, level=level, estimate=estimate)
-    mean = float(numbers.mean())
+    mean = mean_of(numbers)
     half = float(student_quantile(level, n - 1) * numbers.std(ddof=1) / np.sqrt(n))
     return Interval(estimate=mean, low=mean - half, high=mean + half, method="student", n=n, clusters=n, level=level)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import special
 
 from steelyard.statistics._bootstrap import bca_bounds, on_grid, percentile_bounds, resampled_sums
+from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, Interval, Significance, no_interval
 from steelyard.statistics._means import student_quantile
 from steelyard.statistics._proportions import normal_quantile
@@ -40,7 +41,7 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
         estimate = float(gaps[0]) if n else None
         interval = no_interval(reason, method="paired-t", n=n, clusters=n, level=level, estimate=estimate)
         return interval, Significance(p_value=None, statistic=None, method="paired-t", n=n, clusters=n, reason=reason)
-    mean = float(gaps.mean())
+    mean = mean_of(gaps)
     error = float(gaps.std(ddof=1) / math.sqrt(n))
     half = float(student_quantile(level, n - 1)) * error
     statistic = mean / error
@@ -71,7 +72,7 @@ def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, le
     half = float(student_quantile(level, n + 1) * widened.std(ddof=1) / math.sqrt(n + 2))
     reach = span if span is not None else math.inf
     return Interval(
-        estimate=float(gaps.mean()),
+        estimate=mean_of(gaps),
         low=max(center - half, -reach),
         high=min(center + half, reach),
         method="paired-t+2",
@@ -95,7 +96,7 @@ def sign_flip(differences: npt.ArrayLike, *, resamples: int = RESAMPLES, seed: i
         return Significance(p_value=None, statistic=None, method="sign-flip", n=0, clusters=0, reason=reason)
     return Significance(
         p_value=float(p_values[0]),
-        statistic=float(gaps.mean()),
+        statistic=mean_of(gaps),
         method="sign-flip",
         n=n,
         clusters=n,
@@ -173,7 +174,7 @@ def paired_bootstrap(
         return no_interval(reason, method=method, n=n, clusters=n, level=level)
     low, high = bootstrap_columns(gaps[:, None], method=method, level=level, resamples=resamples, seed=seed)
     return Interval(
-        estimate=float(gaps.mean()),
+        estimate=mean_of(gaps),
         low=float(low[0]),
         high=float(high[0]),
         method=method,

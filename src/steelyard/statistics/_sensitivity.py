@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._means import codes_of
 
 
@@ -63,8 +64,8 @@ def difference_bounds(
     used = np.concatenate([side_a[common[codes_a]], side_b[common[codes_b]]])
     missing = int(np.isnan(used).sum())
     return SensitivityBounds(
-        low=float(np.sort(lowest[common]).mean()),
-        high=float(np.sort(highest[common]).mean()),
+        low=mean_of(lowest[common]),
+        high=mean_of(highest[common]),
         known=len(used) - missing,
         missing=missing,
     )

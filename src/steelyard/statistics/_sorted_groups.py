@@ -7,23 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard.statistics._exact_sums import exact_quotients, exact_totals
 from steelyard.statistics._interval import Floats, Ints
 
-_PAIRWISE_FROM = 128
-"""Groups of this size and more are summed one by one (pairwise); smaller ones all at once."""
 _MANY_GROUPS = 100_000
 """From here on one sort over all rows is cheaper than a sort for each group."""
 _LARGE, _SHRINK = 1e150, 2.0**-600
 """Above the first, squares do not exist; the second brings every number below it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Sum, mean and standard deviation of each group that has values."""
-
-    total: Floats
-    mean: Floats
-    deviation: Floats
 
 
 @dataclass(frozen=True)
@@ -83,27 +73,30 @@ class SortedGroups:
         return _modes(self.values, self.first)
 
     @cached_property
-    def moments(self) -> Moments:
-        """Sum, mean and deviation."""
-        edges = np.abs(np.concatenate([self.smallest, self.largest]))
-        if np.max(edges, where=np.isfinite(edges), initial=0.0) <= _LARGE:
-            return self._moments()
-        # a power of two changes no digit, and the sums of squares exist
-        small = SortedGroups(self.values * _SHRINK, self.counts, self.missing, self.ddof)._moments()
-        with np.errstate(over="ignore"):  # a sum that is too large is infinite
-            return Moments(small.total / _SHRINK, small.mean / _SHRINK, small.deviation / _SHRINK)
+    def total(self) -> Floats:
+        """The sum."""
+        return exact_totals(self.values, self._groups, len(self.size))
 
-    def _moments(self) -> Moments:
-        size = self.size
-        total = _sums(self.values, self.first, size)
-        # ten times 0.6 add up to a little less than 6
-        mean = np.where(self.smallest == self.largest, self.smallest, total / size)
-        with np.errstate(invalid="ignore"):  # infinite values: their deviation is missing by definition
-            deviations = self.values - np.repeat(mean, size)
-            squares = np.multiply(deviations, deviations, out=deviations)
-            freedom = np.where(size > self.ddof, size - self.ddof, np.nan)
-            deviation = np.sqrt(_sums(squares, self.first, size) / freedom)
-        return Moments(total, mean, np.where(np.isfinite(mean), deviation, np.nan))
+    @cached_property
+    def mean(self) -> Floats:
+        """The mean."""
+        return exact_quotients(self.values, self._groups, self.size)
+
+    @cached_property
+    def deviation(self) -> Floats:
+        """The standard deviation; missing where a value is infinite or the sample has one value."""
+        edges = np.abs(np.concatenate([self.smallest, self.largest]))
+        large = np.max(edges, where=np.isfinite(edges), initial=0.0) > _LARGE
+        scale = _SHRINK if large else 1.0  # a power of two changes no digit that shows, and the squares exist
+        with np.errstate(invalid="ignore"):
+            gaps = self.values * scale - (self.mean * scale)[self._groups]
+            squares = np.where(np.isfinite(gaps), gaps * gaps, 0.0)
+        deviation = np.sqrt(exact_quotients(squares, self._groups, self.size - self.ddof)) / scale
+        return np.asarray(np.where(np.isfinite(self.mean), deviation, np.nan), dtype=float)
+
+    @cached_property
+    def _groups(self) -> Ints:
+        return np.repeat(np.arange(len(self.size)), self.size)
 
 
 def midpoint(low: Floats, high: Floats) -> Floats:
@@ -129,14 +122,6 @@ def _sorted_within_groups(values: Floats, sizes: Ints) -> tuple[Floats, Ints]:
     for end, size in zip(np.cumsum(sizes).tolist(), sizes.tolist(), strict=True):
         values[end - size : end].sort()
     return values, sizes
-
-
-def _sums(values: Floats, starts: Ints, sizes: Ints) -> Floats:
-    """The sum of each group's slice; the slices lie side by side and none is empty."""
-    totals = np.add.reduceat(values, starts)
-    for index in np.flatnonzero(sizes >= _PAIRWISE_FROM):
-        totals[index] = values[starts[index] : starts[index] + sizes[index]].sum()
-    return totals
 
 
 def _modes(values: Floats, starts: Ints) -> Floats:

@@ -1,0 +1,49 @@
+"""Means by group in which every run counts once, or every task."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from steelyard.statistics._exact_sums import exact_means
+from steelyard.statistics._interval import Floats, Ints
+
+WeightBy = Literal["runs", "tasks"]
+
+
+def weighed_means(values: Floats, groups: Ints, tasks: Ints, *, size: int, weight_by: WeightBy) -> Floats:
+    """The mean of each group, NaN for an empty one; NaN among the values is missing.
+
+    By `runs` every run counts once; by `tasks` it is the mean over tasks of the task's own mean, so that a task
+    counts once however often it was tried, and one without a value not at all.
+
+    >>> cost, group, task = np.array([0.1, 0.1, 5.0]), np.array([0, 0, 0]), np.array([0, 0, 1])
+    >>> float(weighed_means(cost, group, task, size=1, weight_by="tasks")[0])
+    2.55
+    """
+    known = ~np.isnan(values)
+    values, groups, tasks = values[known], groups[known], tasks[known]
+    if weight_by == "runs":
+        return exact_means(values, groups, size)
+    means, owners, _ = task_means(values, groups, tasks)
+    return exact_means(means, owners, size)
+
+
+def task_means(values: Floats, groups: Ints, tasks: Ints) -> tuple[Floats, Ints, Ints]:
+    """The mean of each task within each group, by group and task: the means, their groups, and how many values each has.
+
+    `values` holds no NaN.
+    """
+    width = int(tasks.max()) + 1 if len(tasks) else 1
+    cells, places, counts = np.unique(groups.astype(np.int64) * width + tasks, return_inverse=True, return_counts=True)
+    return exact_means(values, places, len(cells)), cells // width, counts
+
+
+def evenly_tried(groups: Ints, tasks: Ints, *, size: int) -> np.ndarray:
+    """Whether each group tried all of its tasks equally often, so that both weights agree."""
+    cells, counts = np.unique(np.stack([groups, tasks]), axis=1, return_counts=True)
+    least, most = np.full(size, np.iinfo(np.int64).max), np.zeros(size, dtype=np.int64)
+    np.minimum.at(least, cells[0], counts)
+    np.maximum.at(most, cells[0], counts)
+    return np.asarray(least >= most, dtype=bool)
