@@ -58,7 +58,7 @@ def test_lower_cost_is_better() -> None:
     runs = made_runs({"dear": 0.5}, cost=1.0) + made_runs({"cheap": 0.5}, cost=0.1)
     found = judged(sy.compare(runs, a="agent=dear", b="agent=cheap"), "cost_usd")
     assert found.verdict == "better"
-    assert "less a run than dear" in found.sentence
+    assert "USD less than dear on the same 40 tasks" in found.sentence
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
@@ -164,8 +164,18 @@ def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:
     runs = made_runs({"one": 0.3, "two": 0.7}, tasks=30)
     extra = [Run(id=f"q{task}-{i}", task=f"task-{task:03}", agent="two") for task in range(30) for i in range(3)]
     found = judged(sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"]))
-    assert found.verdict == "better"
-    assert "so they alone could undo it" in found.sentence
+    # left out, the open runs say that two is better; counted as failed, they take three attempts in four from it
+    assert found.verdict == "not shown"
+    assert "not shown: rests on runs without a verdict. 90 runs have no value (two 90)" in found.sentence
+    failed = sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"], unscored="fail")
+    assert judged(failed).verdict != "better"
+
+
+def test_a_verdict_that_both_ways_of_counting_share_is_told_with_what_open_runs_could_undo() -> None:
+    runs = singles([0] * 30, [1] * 24 + [0] * 6)
+    extra = [Run(id=f"q{i}", task=f"t{i}", agent="x") for i in range(24)]
+    found = judged(sy.compare([*runs, *extra], a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    assert found.verdict == "better"  # failed or left out, x passed nothing
 
 
 def test_cost_of_pass_is_compared_as_a_ratio_of_means() -> None:

@@ -16,7 +16,7 @@ from steelyard.engines._grouping import grouped_statistics
 from steelyard.metrics import catalog, ratio
 from steelyard.profiles import load_profile
 from steelyard.records import exact_mean, exact_quotient
-from steelyard.statistics import _exact_sums, exact_means, exact_totals, mean_of, weighed_means
+from steelyard.statistics import _exact_sums, exact_means, exact_totals, mean_of, weighted_means
 
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.1, 0.05, 0.6, 1e-300, 5e-324])
 groups = st.lists(st.tuples(st.integers(0, 3), numbers), min_size=1, max_size=40)
@@ -124,7 +124,7 @@ def test_runs_and_tasks_weigh_as_the_rulings_example_says() -> None:
     # nine passes at $0.10 on A, one failure at $5 on B
     cost, passed = np.array([0.10] * 9 + [5.0]), np.array([1.0] * 9 + [0.0])
     group, task = np.zeros(10, np.int64), np.array([0] * 9 + [1])
-    by_runs = [float(weighed_means(part, group, task, size=1, weight_by="runs")[0]) for part in (passed, cost)]
-    by_tasks = [float(weighed_means(part, group, task, size=1, weight_by="tasks")[0]) for part in (passed, cost)]
+    by_runs = [float(weighted_means(part, group, task, size=1, weight_by="runs")[0]) for part in (passed, cost)]
+    by_tasks = [float(weighted_means(part, group, task, size=1, weight_by="tasks")[0]) for part in (passed, cost)]
     assert by_runs == [0.9, pytest.approx(0.59, abs=1e-15)]
     assert by_tasks == [0.5, 2.55]

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.errors import UsageError
-from steelyard.statistics import STATISTICS, SortedGroups
+from steelyard.statistics import STATISTICS, SortedGroups, weighted_means
 
 Key = tuple[str | int | None, ...]
 Codes = NDArray[Any]  # Any: 32 bits where they suffice, else 64
@@ -162,8 +162,13 @@ GroupedStatistics = dict[str, NDArray[Any]]  # Any: floats, NaN where there is n
 """By the name of each statistic one array, one element a group."""
 
 
-def grouped_statistics(values: Floats, grouping: Grouping, *, ddof: int) -> GroupedStatistics:
-    """Every declared statistic of `values` (NaN = missing) in each group. `ddof` 0 is the population, 1 the sample."""
+def grouped_statistics(
+    values: Floats, grouping: Grouping, *, ddof: int, tasks: Ints | None = None
+) -> GroupedStatistics:
+    """Every declared statistic of `values` (NaN = missing) in each group. `ddof` 0 is the population, 1 the sample.
+
+    With `tasks`, the task of each row, the mean is that of the tasks' means; all else is over rows.
+    """
     groups = SortedGroups.of(values[grouping.order], grouping.sizes, ddof=ddof)
     filled = groups.counts > 0
     by_name: GroupedStatistics = {}
@@ -174,4 +179,7 @@ def grouped_statistics(values: Floats, grouping: Grouping, *, ddof: int) -> Grou
         by_name[name] = np.full(grouping.groups, np.nan)
         if filled.any():
             by_name[name][filled] = statistic.take(groups)
+    if tasks is not None:
+        codes = grouping.codes.astype(np.int64)
+        by_name["mean"] = weighted_means(values, codes, tasks, size=grouping.groups, weight_by="tasks")
     return by_name

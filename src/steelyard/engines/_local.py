@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -17,6 +18,7 @@ from steelyard.engines._grouping import GroupedStatistics, Grouping, Key, KeyCod
 from steelyard.metrics import Value, catalog, evaluate
 from steelyard.profiles import Profile
 from steelyard.records import FACTS, Missing
+from steelyard.statistics import WeightBy
 
 _CELLS_AT_ONCE = 40_000_000
 """How many values are held at a time: columns are taken together while they are small, one by one when they are not."""
@@ -32,11 +34,18 @@ class LocalEngine:
     frame: pl.LazyFrame
     n: int
     profile: Profile
+    weight_by: WeightBy = "runs"
+    """What counts once in a mean."""
     _columns: dict[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._present = set(self.frame.collect_schema().names())
         self.keys = KeyCoder(self.frame, self.n)
+
+    @cached_property
+    def tasks(self) -> NDArray[np.int64]:
+        """The number of each run's task."""
+        return self.keys.combine(["task"]).rows.astype(np.int64)
 
     def column(self, name: str) -> Value:
         """A fact or run metric as a column expression; Missing, with the reason, where no run can have it."""
@@ -45,8 +54,12 @@ class LocalEngine:
 
     def values(self, names: Sequence[str]) -> dict[str, NDArray[np.float64] | Missing]:
         """Each named fact or metric for all runs, NaN where it is missing; Missing where no run can have it."""
-        columns = {name: self.column(name) for name in names}
-        wanted = {name: column for name, column in columns.items() if not isinstance(column, Missing)}
+        columns = {
+            # without any column a formula may still give a number, the same for every run
+            name: np.full(self.n, column) if isinstance(column := self.column(name), float) else column
+            for name in names
+        }
+        wanted = {name: column for name, column in columns.items() if not isinstance(column, (Missing, np.ndarray))}
         if not wanted:
             return columns
         lazy = nw.from_native(self.frame).select(
@@ -88,9 +101,13 @@ class LocalEngine:
 
     def _reduced(self, columns: Mapping[str, NDArray[np.float64]], grouping: Grouping) -> dict[str, GroupedStatistics]:
         ddof = 0 if self.profile.std_dev == "population" else 1
+        tasks = self.tasks if self.weight_by == "tasks" else None
+
+        def reduce(values: NDArray[np.float64]) -> GroupedStatistics:
+            return grouped_statistics(values, grouping, ddof=ddof, tasks=tasks)
+
         with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets go of the interpreter while it sorts and adds
-            reduced = threads.map(lambda values: grouped_statistics(values, grouping, ddof=ddof), columns.values())
-            return dict(zip(columns, reduced, strict=True))
+            return dict(zip(columns, threads.map(reduce, columns.values()), strict=True))
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""

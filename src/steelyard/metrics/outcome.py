@@ -28,11 +28,16 @@ def pass_rate(
     tests_not_passed: Optional = None,
     judge_votes: Optional = None,
     judge_passes: Optional = None,
+    unscored_fails: Param = 0,
 ) -> Value:
-    """Whether the run passed. Test results decide, else the stated verdict, else a strict majority of the judges."""
+    """Whether the run passed. Test results decide, else the stated verdict, else a strict majority of the judges.
+
+    A run without any of them has no verdict: it is left out, or with `unscored_fails` it has failed.
+    """
     by_tests = when(tests_run > 0, tests_not_passed <= 0, missing("no test ran"))
     by_judges = when(judge_votes > 0, judge_passes * 2 > judge_votes, missing("no judge voted"))
-    return first_known(number(by_tests), number(passed), number(by_judges))
+    verdicts = number(by_tests), number(passed), number(by_judges)
+    return first_known(*verdicts, 0.0) if unscored_fails else first_known(*verdicts)
 
 
 @metric(

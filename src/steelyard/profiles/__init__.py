@@ -9,6 +9,7 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.profiles._profile_files import (
         DEFAULT as DEFAULT,
+        UNSCORED_FAILS as UNSCORED_FAILS,
         FindingLimits as FindingLimits,
         Grade as Grade,
         Profile as Profile,

@@ -15,6 +15,8 @@ from steelyard.records import endless_number
 from steelyard.settings import TEXT_BYTES
 
 DEFAULT = "outcome-1"
+UNSCORED_FAILS = "unscored_fails"
+"""The constant that says whether a run without a verdict counts as failed."""
 _SHIPPED = Path(__file__).parent
 
 
@@ -70,6 +72,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise BadProfile(f"constant {name!r} must be a number", where=self.name)
         return value
+
+    def with_constant(self, name: str, value: float) -> Profile:
+        """The same profile with one constant set."""
+        return msgspec.structs.replace(self, constants={**self.constants, name: value})
+
+    @property
+    def unscored(self) -> Literal["exclude", "fail"]:
+        """What becomes of a run without a verdict: it is left out, or counts as failed."""
+        return "fail" if self.constants.get(UNSCORED_FAILS) else "exclude"
 
     def grade_of(self, score: float) -> Grade:
         """The grade of a score; the lowest one below all thresholds.

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from steelyard.metrics import catalog
 from steelyard.records import key_text
-from steelyard.reports._measurement_tables import ARROWS, DASH
+from steelyard.reports._measurement_tables import ARROWS, DASH, weighting
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import (
@@ -46,7 +46,7 @@ def coverage_text(a: str, pair: Pair) -> str:
 def comparison_tables(result: Comparison) -> Iterator[Table]:
     """One table a pair: both figures, the difference with its interval, p, effect size and verdict."""
     for pair in result.pairs:
-        title = f"{_lettered(pair.b.label, 'B')} against {_lettered(result.a.label, 'A')}"
+        title = f"{_lettered(pair.b.label, 'B')} against {_lettered(result.a.label, 'A')}, {weighting(result)}"
         table = plain_table(title)
         table.add_column("metric")
         p_title = "p" if result.correction == "none" else f"p, {result.correction}"
@@ -116,9 +116,8 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
     """The places with bands, the score with its interval, cost beside it; then pass@k where tasks were tried again."""
     declared = catalog()[result.on]
     arrow = ARROWS[declared.better]
-    table = plain_table(
-        f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks, by {result.order}"
-    )
+    over = f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks"
+    table = plain_table(f"{over}, by {result.order}, {weighting(result)}")
     table.add_column("place", justify="right")
     for name in result.by:
         table.add_column(name)
@@ -126,7 +125,7 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
     table.add_column(f"{result.level * 100:g} % interval", justify="right")
-    for title in ("cost a run", "cost of pass", "Pareto"):
+    for title in ("mean cost", "cost of pass", "Pareto"):
         table.add_column(title, justify="right")
     table.add_column("runs", justify="right")
     for place in result.places:

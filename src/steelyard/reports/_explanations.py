@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from steelyard.metrics import catalog
-from steelyard.reports._measurement_tables import DASH, cell_text, group_key_text, heading, number_text
+from steelyard.reports._measurement_tables import DASH, cell_text, group_key_text, heading, number_text, weighting
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import FIGURES, Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
@@ -30,7 +30,8 @@ def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
         yield f"  {name} = {value} (profile)"
     for name, (how, of) in explanation.reducers.items():
         yield f"  {name}: {how} of {of}"
-    yield f"  profile {explanation.result.profile}, prices {explanation.result.prices}"
+    result = explanation.result
+    yield f"  profile {result.profile}, prices {result.prices}, {weighting(result)}"
 
 
 def explanation_tables(explanation: GroupsExplanation) -> Iterator[Table]:

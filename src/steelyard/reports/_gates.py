@@ -8,7 +8,7 @@ from rich.table import Table
 
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import range_text
-from steelyard.reports._measurement_tables import DASH
+from steelyard.reports._measurement_tables import DASH, weighting
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
@@ -19,7 +19,7 @@ HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", 
 
 def gate_table(result: Gate) -> Table:
     """One row a rule, for a log."""
-    table = plain_table(f"Gate over {tasks_text(result.tasks, 'common ')}: {result.result}")
+    table = plain_table(f"Gate over {tasks_text(result.tasks, 'common ')}, {weighting(result)}: {result.result}")
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in ("rule", "result") else "right")
     for check in result.checks:
@@ -59,7 +59,11 @@ def gate_markdown(result: Gate) -> str:
         lines += [f"- {_escaped(finding.message)}" for finding in warnings[:50]]
         lines += ["", "</details>"]
     level = f"{result.level * 100:g} %"
-    lines += ["", f"Intervals at {level}, profile {_escaped(result.profile)}, seed {result.seed}.", ""]
+    lines += [
+        "",
+        f"Intervals at {level}, profile {_escaped(result.profile)}, {weighting(result)}, seed {result.seed}.",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -11,7 +11,16 @@ from steelyard.metrics import Metric, catalog
 from steelyard.records import key_text, sum_in_order, tier_meaning
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
-from steelyard.results import FIGURES, Group, GroupValue, Measurement, Statistics
+from steelyard.results import (
+    FIGURES,
+    Comparison,
+    Gate,
+    Group,
+    GroupValue,
+    Measurement,
+    Ranking,
+    Statistics,
+)
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 DASH = "-"
@@ -44,6 +53,12 @@ def number_text(value: float | None, unit: str) -> str:
     return f"{value:.3f}"
 
 
+def weighting(result: Measurement | Comparison | Ranking | Gate) -> str:
+    """What counts once in means and shares, and what becomes of runs without a verdict where they are not left out."""
+    failed = ", runs without a verdict failed" if result.unscored == "fail" else ""
+    return f"weighted by {result.weight_by}{failed}"
+
+
 def heading(name: str, statistic: str | None = None) -> str:
     """A metric's title with its unit and the direction that is better."""
     declared = catalog()[name]
@@ -55,7 +70,7 @@ def heading(name: str, statistic: str | None = None) -> str:
 
 def _overview(result: Measurement) -> Table:
     runs = "1 run" if result.n == 1 else f"{result.n:,} runs"
-    table = plain_table(f"{runs}, profile {result.profile}, prices {result.prices}")
+    table = plain_table(f"{runs}, profile {result.profile}, prices {result.prices}, {weighting(result)}")
     for name in result.by:
         table.add_column(name)
     if not result.by:

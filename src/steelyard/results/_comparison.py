@@ -32,7 +32,7 @@ class Difference:
 
     metric: str
     a: float | None
-    """A's figure on the common tasks, each task counting the same."""
+    """A's figure on the common tasks."""
     b: float | None
     """B's figure on the common tasks."""
     interval: Interval
@@ -124,6 +124,10 @@ class Comparison(Result):
     profile: str
     findings: tuple[Finding, ...] = ()
     rejected_count: int = 0
+    weight_by: str = "tasks"
+    """What counts once in means and shares: tasks or runs."""
+    unscored: str = "exclude"
+    """What a run without a verdict counts as: left out, or failed."""
 
     @property
     def empty(self) -> bool:
@@ -159,6 +163,8 @@ class Comparison(Result):
                 }
                 for pair in self.pairs
             ],
+            "weight_by": self.weight_by,
+            "unscored": self.unscored,
             "confidence": self.level,
             "seed": self.seed,
             "resamples": self.resamples,

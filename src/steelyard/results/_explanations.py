@@ -89,6 +89,8 @@ class GroupsExplanation(Result):
             "inputs": {key: f"{how} of {of}" for key, (how, of) in self.reducers.items()},
             "profile": self.result.profile,
             "prices": self.result.prices,
+            "weight_by": self.result.weight_by,
+            "unscored": self.result.unscored,
             "groups": groups,
             **({"across": shown["across"]} if level == "across" else {}),
             "findings": shown["findings"],

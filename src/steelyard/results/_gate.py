@@ -53,6 +53,10 @@ class Gate(Result):
     profile: str
     findings: tuple[Finding, ...] = ()
     rejected_count: int = 0
+    weight_by: str = "tasks"
+    """What counts once in means and shares: tasks or runs."""
+    unscored: str = "exclude"
+    """What a run without a verdict counts as: left out, or failed."""
 
     @property
     def result(self) -> GateVerdict:
@@ -98,6 +102,8 @@ class Gate(Result):
             "result": self.result,
             "exit_code": self.exit_code,
             "profile": self.profile,
+            "weight_by": self.weight_by,
+            "unscored": self.unscored,
             "tasks": self.tasks,
             "confidence": self.level,
             "seed": self.seed,

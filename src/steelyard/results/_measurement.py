@@ -128,6 +128,10 @@ class Measurement(Result):
     """How ranges were asked for."""
     level: float = 0.95
     """The level of the ranges."""
+    weight_by: str = "runs"
+    """What counts once in means and shares: runs or tasks."""
+    unscored: str = "exclude"
+    """What a run without a verdict counts as: left out, or failed."""
 
     def _about(self) -> str:
         by = f" by {','.join(self.by)}" if self.by else ""
@@ -139,6 +143,8 @@ class Measurement(Result):
             "prices": self.prices,
             "by": list(self.by),
             "n": self.n,
+            "weight_by": self.weight_by,
+            "unscored": self.unscored,
             **({"interval": self.interval, "confidence": self.level} if self.interval != "none" else {}),
             "groups": [_group_dict(group) for group in self.groups],
             "across": _across_dict(self.across),

@@ -27,15 +27,15 @@ class RankPlace:
     worst: int
     """The worst place that the data leave open."""
     score: Interval
-    """Mean over the common tasks, with its interval."""
+    """Its figure over the common tasks, with its interval."""
     strength: float | None = None
     """Bradley-Terry strength, where asked for."""
     cost_usd: float | None = None
-    """Mean cost of a run on the common tasks; None when a task's is unknown."""
+    """Mean cost on the common tasks, over the runs whose cost is known; None when none is."""
     cost_runs: int = 0
     """How many of the runs state a cost, or have one by the price book: the mean is over these."""
     cost_of_pass: float | None = None
-    """Mean cost over pass rate on the common tasks; None when either is unknown."""
+    """Cost of pass on the common tasks, over the runs that have both a cost and a verdict; None when none has."""
     on_front: bool | None = None
     """Whether nobody has at least its score for no more money; None when its cost is unknown."""
     front_share: float | None = None
@@ -69,6 +69,10 @@ class Ranking(Result):
     profile: str
     findings: tuple[Finding, ...] = ()
     rejected_count: int = 0
+    weight_by: str = "tasks"
+    """What counts once in means and shares: tasks or runs."""
+    unscored: str = "exclude"
+    """What a run without a verdict counts as: left out, or failed."""
 
     def _about(self) -> str:
         by = ",".join(self.by)
@@ -105,6 +109,8 @@ class Ranking(Result):
             "order": self.order,
             "test": self.test,
             "correction": "holm",
+            "weight_by": self.weight_by,
+            "unscored": self.unscored,
             "tasks": {"common": self.tasks, "all": self.all_tasks},
             "confidence": self.level,
             "seed": self.seed,

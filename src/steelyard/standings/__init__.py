@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from steelyard.standings._choosing_runs import (
         chosen_rows as chosen_rows,
         comparable as comparable,
+        counted_otherwise as counted_otherwise,
         groups_of as groups_of,
         pooled as pooled,
         read_filter as read_filter,
@@ -50,6 +51,12 @@ if TYPE_CHECKING:
         Mask as Mask,
         Samples as Samples,
         joined as joined,
+    )
+    from steelyard.standings._uneven_attempts import (
+        weights_differ as weights_differ,
+    )
+    from steelyard.standings._verdicts import (
+        verdict as verdict,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

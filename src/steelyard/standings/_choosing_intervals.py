@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,18 +16,22 @@ from steelyard.statistics import (
     Floats,
     Interval,
     Ints,
+    WeightBy,
     auto_means,
     auto_medians,
     bootstrap_mean,
     check_level,
     clopper_pearson,
     clustered,
+    evenly_tried,
     fieller,
     median_clustered,
     median_exact,
     no_interval,
     ratio_bootstrap,
     student,
+    task_means,
+    weighted_means,
     wilson,
     wilson_clustered,
 )
@@ -69,41 +75,108 @@ def group_intervals(
     groups: Ints,
     tasks: Ints,
     size: int,
+    weight_by: WeightBy,
     method: str = "auto",
     level: float = LEVEL,
 ) -> dict[str, list[Interval]]:
     """Intervals of mean and median in each group, under those names; a figure the method is not for is left out.
 
-    `values` holds NaN where a run has none.
+    `values` holds NaN where a run has none. The mean is weighted, the median always over runs.
     """
     check_level(level)
     kept = ~np.isnan(values)
     values, groups, tasks = values[kept], groups[kept], tasks[kept]
-    if method == "auto":
-        whole = {"mean": _finite(metric, values, groups, tasks, size=size, level=level)}
-        return whole | {"median": auto_medians(values, groups, tasks, size=size, level=level)}
+    runs = _Rows(values, groups, tasks, size, level)
     if method in ("median-exact", "median-clustered"):
         chosen = _median_exact if method == "median-exact" else _median_clustered
-        return {"median": _each(chosen, values, groups, tasks, size=size, level=level)}
+        medians = _each(chosen, runs)
+        return {"median": [of_figure(interval, interval.estimate, metric.bounds) for interval in medians]}
     if method in ("fieller", "none"):
         return {}
+    figures = weighted_means(values, groups, tasks, size=size, weight_by=weight_by)
+    intervals = {"mean": _weighted(metric, runs, figures, weight_by=weight_by, method=method)}
+    if method == "auto":
+        medians = auto_medians(values, groups, tasks, size=size, level=level)
+        intervals["median"] = [of_figure(interval, interval.estimate, metric.bounds) for interval in medians]
+    return intervals
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Known values with the group and the task of each."""
+
+    values: Floats
+    groups: Ints
+    tasks: Ints
+    size: int
+    level: float
+
+    def by_task(self) -> _Rows:
+        """One value a task: its mean."""
+        means, owners, _ = task_means(self.values, self.groups, self.tasks)
+        return _Rows(means, owners, np.arange(len(means), dtype=np.int64), self.size, self.level)
+
+
+def _weighted(metric: Metric, runs: _Rows, figures: Floats, *, weight_by: WeightBy, method: str) -> list[Interval]:
+    """The interval of each group's mean, of the figure itself.
+
+    Where a group tried all tasks equally often both weights are the same, and the runs say more (how many passed).
+    Otherwise tasks that count once are taken by their means.
+    """
+    intervals, rows = _means(metric, runs, method), [runs] * runs.size
+    if weight_by == "tasks":
+        even = evenly_tried(runs.groups, runs.tasks, size=runs.size)
+        by_task = runs.by_task()
+        of_tasks = _means(metric, by_task, method, binary=False)
+        intervals = [interval if even[place] else of_tasks[place] for place, interval in enumerate(intervals)]
+        rows = [runs if even[place] else by_task for place in range(runs.size)]
+    return [
+        _of_mean(metric, interval, figure, rows[place], place)
+        for place, (interval, figure) in enumerate(zip(intervals, figures.tolist(), strict=True))
+    ]
+
+
+def _of_mean(metric: Metric, interval: Interval, mean: float, rows: _Rows, place: int) -> Interval:
+    """The interval with its figure; one that does not hold it gives way to Student's, which lies around it."""
+    figure = None if math.isnan(mean) else mean
+    if holds(interval, figure, metric.bounds):
+        return of_figure(interval, figure, metric.bounds)
+    own = rows.groups == place
+    return of_figure(clustered(rows.values[own], rows.tasks[own], level=rows.level), figure, metric.bounds)
+
+
+def _means(metric: Metric, rows: _Rows, method: str, *, binary: bool = True) -> list[Interval]:
+    binary = binary and metric.binary
+    if method == "auto":
+        return _finite(metric, rows, binary=binary)
 
     def mean_interval(numbers: Floats, labels: Ints, level: float) -> Interval:
-        return _mean(metric, numbers, labels, method=method, level=level)
+        return _mean(metric, numbers, labels, binary=binary, method=method, level=level)
 
-    return {"mean": _each(mean_interval, values, groups, tasks, size=size, level=level)}
+    return _each(mean_interval, rows)
 
 
-def inside(interval: Interval, bounds: tuple[float, float]) -> Interval:
-    """The interval without the part that the metric cannot reach."""
-    if interval.low is None or interval.high is None:
-        return interval
+def holds(interval: Interval, figure: float | None, bounds: tuple[float, float]) -> bool:
+    """Whether a method's own limits hold the figure, cut at the metric's bounds, up to four units in the last place."""
+    if interval.low is None or interval.high is None or figure is None:
+        return True
+    low, high = (min(max(limit, bounds[0]), bounds[1]) for limit in (interval.low, interval.high))
+    room = 4 * float(np.spacing(abs(figure))) if np.isfinite(figure) else 0.0
+    return bool(low - room <= figure <= high + room)
+
+
+def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, float]) -> Interval:
+    """The interval of the figure that stands beside it, without the part that the metric cannot reach."""
+    if interval.low is None or interval.high is None or figure is None:
+        return dataclasses.replace(interval, estimate=figure)
+    assert holds(interval, figure, bounds), f"{interval.method} does not hold its own figure"
     low, high = (float(min(max(limit, bounds[0]), bounds[1])) for limit in (interval.low, interval.high))
-    return dataclasses.replace(interval, low=low, high=high)
+    return dataclasses.replace(interval, estimate=figure, low=min(low, figure), high=max(high, figure))
 
 
-def _finite(metric: Metric, values: Floats, groups: Ints, tasks: Ints, *, size: int, level: float) -> list[Interval]:
+def _finite(metric: Metric, rows: _Rows, *, binary: bool) -> list[Interval]:
     """Automatic intervals of means; groups with an infinite value have none."""
+    values, groups, tasks, size, level = rows.values, rows.groups, rows.tasks, rows.size, rows.level
     endless = np.abs(values) > TOO_LARGE
     infinite = np.bincount(groups[endless], minlength=size) > 0
     usable = ~infinite[groups]
@@ -112,7 +185,7 @@ def _finite(metric: Metric, values: Floats, groups: Ints, tasks: Ints, *, size: 
         groups[usable],
         tasks[usable],
         size=size,
-        binary=metric.binary,
+        binary=binary,
         share=metric.is_share,
         level=level,
     )
@@ -129,20 +202,14 @@ def _infinite(values: Floats, method: str, level: float) -> Interval:
     return no_interval("a value is too large to compute with", method=method, n=n, clusters=0, level=level)
 
 
-def _each(
-    interval_of: Callable[[Floats, Ints, float], Interval],
-    values: Floats,
-    groups: Ints,
-    tasks: Ints,
-    *,
-    size: int,
-    level: float,
-) -> list[Interval]:
-    order = np.argsort(groups, kind="stable")
-    values, tasks = values[order], tasks[order]
-    ends = np.cumsum(np.bincount(groups, minlength=size))
+def _each(interval_of: Callable[[Floats, Ints, float], Interval], rows: _Rows) -> list[Interval]:
+    order = np.argsort(rows.groups, kind="stable")
+    values, tasks = rows.values[order], rows.tasks[order]
+    ends = np.cumsum(np.bincount(rows.groups, minlength=rows.size))
     starts = np.concatenate(([0], ends[:-1]))
-    return [interval_of(values[start:end], tasks[start:end], level) for start, end in zip(starts, ends, strict=True)]
+    return [
+        interval_of(values[start:end], tasks[start:end], rows.level) for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def _median_exact(values: Floats, _tasks: Ints, level: float) -> Interval:
@@ -153,12 +220,14 @@ def _median_clustered(values: Floats, tasks: Ints, level: float) -> Interval:
     return median_clustered(values, tasks, level=level)
 
 
-def _mean(metric: Metric, values: Floats, tasks: Ints, *, method: str, level: float) -> Interval:
+def _mean(metric: Metric, values: Floats, tasks: Ints, *, binary: bool, method: str, level: float) -> Interval:
     n = len(values)
     if np.any(np.abs(values) > TOO_LARGE):
         return _infinite(values, method, level)
-    if method.startswith(("wilson", "clopper")) and not metric.binary:
+    if method.startswith(("wilson", "clopper")) and not binary:
         reason = f"{method} counts successes, and {metric.name} is not 0 or 1 for each run"
+        if metric.binary:
+            reason = f"{method} counts runs, and tasks that were tried unequally often count once each"
         return no_interval(reason, method=method, n=n, clusters=n, level=level)
     if method in _SHARES:
         return _SHARES[method](int(values.sum()), n, level)
@@ -179,9 +248,19 @@ def why_no_estimate(declared: Metric) -> str:
 
 
 def ratio_interval(
-    declared: Metric, halves: tuple[Floats, Floats], tasks: Ints, *, method: str = "auto", level: float = LEVEL
+    declared: Metric,
+    halves: tuple[Floats, Floats],
+    tasks: Ints,
+    figure: float | None,
+    *,
+    weight_by: WeightBy,
+    method: str = "auto",
+    level: float = LEVEL,
 ) -> Interval | None:
-    """Interval of a ratio of means over the runs that have it; None when the method is not for ratios."""
+    """Interval of a ratio of means over the runs that have it; None when the method is not for ratios.
+
+    Where tasks count once, each is taken by its means.
+    """
     known = ~np.isnan(halves[0])
     above, below, tasks = halves[0][known], halves[1][known], tasks[known]
     if method not in ("auto", "fieller", "percentile", "bca"):
@@ -191,6 +270,13 @@ def ratio_interval(
     if len(below) and not below.any() and not declared.divides_by_share:
         reason = "what it divides by is 0 in every run"
         return no_interval(reason, method=method, n=len(below), clusters=0, level=level, estimate=np.inf)
-    if method in ("auto", "fieller"):
-        return fieller(above, below, tasks, level=level)
-    return ratio_bootstrap(above, below, tasks, method=method, level=level)
+    if weight_by == "tasks":
+        together = np.zeros(len(tasks), dtype=np.int64)
+        above, below = (task_means(half, together, tasks)[0] for half in (above, below))
+        tasks = np.unique(tasks)
+    interval = None
+    if method in ("percentile", "bca"):
+        interval = ratio_bootstrap(above, below, tasks, method=method, level=level)
+    if interval is None or not holds(interval, figure, declared.bounds):
+        interval = fieller(above, below, tasks, level=level)
+    return of_figure(interval, figure, declared.bounds)

@@ -10,11 +10,11 @@ import polars as pl
 from steelyard.engines import Key, LocalEngine
 from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.metrics import catalog
-from steelyard.profiles import Profile
+from steelyard.profiles import UNSCORED_FAILS, Profile
 from steelyard.records import Chosen, Missing, conditions_of, is_storable
 from steelyard.standings._choosing_intervals import TOO_LARGE, why_no_estimate
 from steelyard.standings._samples import Mask, Samples, ratio_columns
-from steelyard.statistics import Floats
+from steelyard.statistics import Floats, WeightBy
 from steelyard.tables import RunTable
 
 Filter = Mapping[str, str]
@@ -34,22 +34,42 @@ def comparable(metrics: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(metrics))
 
 
-def samples_of(table: RunTable, metrics: Sequence[str], *, profile: Profile) -> Samples:
-    """The metrics of every run, with its task."""
+def samples_of(
+    table: RunTable, metrics: Sequence[str], *, profile: Profile, weight_by: WeightBy = "tasks", any_size: bool = False
+) -> Samples:
+    """The metrics of every run, with its task; values too large for tests are refused unless `any_size` will do."""
     engine = LocalEngine(table.frame, table.n, profile)
     tasks = engine.keys.combine(["task"])
     ratios = [declared for name in metrics if (declared := catalog()[name]).is_ratio]
     plain = [name for name in metrics if not catalog()[name].is_ratio]
     needed = dict.fromkeys([*plain, *(name for declared in ratios for name in declared.needs.values())])
     columns = {
-        name: column if isinstance(column, Missing) else _computable(name, np.asarray(column, dtype=float))
+        name: column if isinstance(column, Missing) or any_size else _computable(name, column)
         for name, column in engine.values(list(needed)).items()
     }
     values = {name: columns[name] for name in plain}
     for declared in ratios:
         values |= ratio_columns(declared, columns, profile)
     names = tasks.keys()
-    return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values)
+    return Samples(tuple(str(name) for (name,) in names), tasks.rows.astype(np.int64), values, profile, weight_by)
+
+
+def counted_otherwise(table: RunTable, samples: Samples, metrics: Sequence[str]) -> Samples | None:
+    """The same with runs without a verdict counted the other way; None where that changes nothing."""
+    excluding = samples.profile.with_constant(UNSCORED_FAILS, 0)
+    verdicts = LocalEngine(table.frame, table.n, excluding).values(["pass_rate"])["pass_rate"]
+    if not isinstance(verdicts, Missing) and not np.isnan(verdicts).any():
+        return None
+    otherwise = 0 if samples.profile.unscored == "fail" else 1
+    profile = samples.profile.with_constant(UNSCORED_FAILS, otherwise)
+    other = samples_of(table, metrics, profile=profile, weight_by=samples.weight_by)
+    return None if all(_same_values(other.values[name], column) for name, column in samples.values.items()) else other
+
+
+def _same_values(a: Floats | Missing, b: Floats | Missing) -> bool:
+    if isinstance(a, Missing) or isinstance(b, Missing):
+        return isinstance(a, Missing) and isinstance(b, Missing)
+    return np.array_equal(a, b, equal_nan=True)
 
 
 def _computable(metric: str, values: Floats) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.results import Correction, Difference, Judged
-from steelyard.standings._verdicts import needed_tasks, sentence, verdict
+from steelyard.results import Correction, Difference, Judged, Verdict
+from steelyard.standings._verdicts import CLAIMS, needed_tasks, sentence, verdict
 from steelyard.statistics import benjamini_hochberg, holm
 
 
@@ -27,12 +27,26 @@ def adjusted_p_values(differences: Sequence[Difference], correction: Correction)
     return adjusted
 
 
-def judge(difference: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int) -> Judged:
-    """The verdict and the sentence of one difference."""
+def judge(
+    difference: Difference,
+    *,
+    a: str,
+    b: str,
+    adjusted: float | None,
+    comparisons: int,
+    otherwise: Verdict | None = None,
+) -> Judged:
+    """The verdict and the sentence of one difference.
+
+    `otherwise` is the verdict if runs without one of their own were counted the other way; what only one of the two
+    says is not shown.
+    """
+    told = verdict(difference, adjusted)
+    rests = otherwise is not None and told in CLAIMS and told != otherwise
     return Judged(
         difference=difference,
         adjusted_p=adjusted,
-        verdict=verdict(difference, adjusted),
-        sentence=sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons),
+        verdict="not shown" if rests else told,
+        sentence=sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, rests=rests),
         needed=needed_tasks(difference, comparisons),
     )

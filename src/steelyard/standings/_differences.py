@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from steelyard.errors import UnknownName
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Difference, Flip
-from steelyard.standings._choosing_intervals import inside
+from steelyard.standings._choosing_intervals import holds, of_figure
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.statistics import (
     LEVEL,
@@ -24,6 +27,7 @@ from steelyard.statistics import (
     detectable_difference,
     difference_bounds,
     mcnemar_exact,
+    mean_of,
     no_interval,
     paired_bootstrap,
     paired_plus_two,
@@ -56,47 +60,99 @@ class StatisticsOptions:
 
 def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: StatisticsOptions) -> Difference:
     """The paired difference of one metric between two sets of runs."""
-    if catalog()[metric].is_ratio:
-        return _ratio_difference(samples, a, b, metric, options)
-    values = samples.known(metric)
-    if isinstance(values, Missing):
-        return _nothing(metric, values.reason, options)
-    if np.isinf(values[a | b]).any():
-        whole = metric.removesuffix("_per_run")
-        other = f"; compare {whole} instead" if whole in catalog() and catalog()[whole].is_ratio else ""
-        return _nothing(metric, f"some runs have an infinite value{other}", options)
-    side_a, side_b = sides = samples.by_task(metric, a), samples.by_task(metric, b)
-    common = side_a.usable & side_b.usable
+    declared = catalog()[metric]
+    names = half_names(metric) if declared.is_ratio else (metric,)
+    for name in names:
+        values = samples.known(name)
+        if isinstance(values, Missing):
+            return _nothing(metric, values.reason, options)
+        if np.isinf(values[a | b]).any():
+            return _nothing(metric, f"some runs have an infinite value{_other_metric(metric)}", options)
+    sides = samples.by_task(names[0], a), samples.by_task(names[0], b)
+    common = sides[0].usable & sides[1].usable
+    missing = _missing(samples, sides, a, b)
     if not common.any():
-        return replace(_nothing(metric, _why_none(samples, a, b), options), missing=_missing(samples, sides, a, b))
-    gaps = (side_b.mean - side_a.mean)[common]
-    # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
-    scale = np.maximum(np.abs(side_a.mean[common]), np.abs(side_b.mean[common]))
-    gaps = np.where(np.abs(gaps) <= 1e-12 * scale, 0.0, gaps)
-    interval, test = _judged(samples, metric, side_a, side_b, gaps, common, options)
-    span = _span(metric)
-    if span is not None:
-        reach = max(span, float(np.max(np.abs(gaps), initial=0.0)))  # a scaled side may go a little beyond
-        interval = inside(interval, (-reach, reach))
-    spread = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
-    gained, lost = _flips(samples.task_names, side_a.mean, side_b.mean, common)
-    return Difference(
+        return replace(_nothing(metric, _why_none(samples, a, b), options), missing=missing)
+    figures = _figure(samples, metric, a, common), _figure(samples, metric, b, common)
+    compared = Difference(
         metric=metric,
-        a=_mean(side_a.mean[common]),
-        b=_mean(side_b.mean[common]),
-        interval=interval,
+        a=figures[0],
+        b=figures[1],
+        interval=_nothing(metric, "", options).interval,
+        test=_nothing(metric, "", options).test,
+        tasks=int(np.count_nonzero(common)),
+        runs=(int(sides[0].known[common].sum()), int(sides[1].known[common].sum())),
+        missing=missing,
+    )
+    if declared.is_ratio or not _evenly_weighted(samples, sides, common):
+        return _ratio_difference(samples, (a, b), names, compared, common, options)
+    return _mean_difference(samples, (a, b), sides, compared, common, options)
+
+
+def _other_metric(metric: str) -> str:
+    whole = metric.removesuffix("_per_run")
+    return f"; compare {whole} instead" if whole != metric and catalog()[whole].is_ratio else ""
+
+
+def _figure(samples: Samples, metric: str, rows: Mask, common: Mask) -> float | None:
+    figure = float(samples.figures(metric, np.where(rows & common[samples.tasks], 0, -1), 1)[0])
+    return None if np.isnan(figure) else figure
+
+
+def _evenly_weighted(samples: Samples, sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:
+    """Whether every common task counts the same on each side."""
+    return samples.weight_by == "tasks" or all(np.ptp(side.known[common]) == 0 for side in sides)
+
+
+def _mean_difference(
+    samples: Samples,
+    rows: tuple[Mask, Mask],
+    sides: tuple[TaskMeans, TaskMeans],
+    compared: Difference,
+    common: Mask,
+    options: StatisticsOptions,
+) -> Difference:
+    metric = compared.metric
+    a, b = (side.mean[common] for side in sides)
+    # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
+    gaps = np.where(_same(a, b), 0.0, b - a)
+    interval, test = _judged(samples, metric, *sides, gaps, common, options)
+    spread = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
+    gained, lost = _flips(samples.task_names, sides[0].mean, sides[1].mean, common)
+    values = samples.known(metric)
+    assert not isinstance(values, Missing)
+    return replace(
+        compared,
+        interval=_of_difference(interval, compared, gaps, options),
         test=test,
-        tasks=len(gaps),
-        runs=(int(side_a.known[common].sum()), int(side_b.known[common].sum())),
-        missing=_missing(samples, sides, a, b),
         spread=spread,
-        cliffs_delta=cliffs_delta(side_a.mean[common], side_b.mean[common]),
+        cliffs_delta=cliffs_delta(a, b),
         standardized=standardized(gaps),
         detectable=detectable_difference(len(gaps), spread, level=options.level) if spread else None,
         gained=gained,
         lost=lost,
-        bounds=_bounds(samples, values, metric, a, b),
+        bounds=_bounds(samples, values, metric, *rows),
     )
+
+
+def _same(a: npt.ArrayLike, b: npt.ArrayLike) -> Mask:
+    return np.asarray(np.abs(np.subtract(b, a)) <= 1e-12 * np.maximum(np.abs(a), np.abs(b)))
+
+
+def _of_difference(interval: Interval, compared: Difference, gaps: Floats, options: StatisticsOptions) -> Interval:
+    """The interval of B's figure minus A's, within what the metric can differ by.
+
+    Where a method's own limits do not hold the difference, Student's are taken: they lie around it.
+    """
+    if compared.a is None or compared.b is None or not np.isfinite([compared.a, compared.b]).all():
+        return interval
+    value = 0.0 if _same(compared.a, compared.b) else compared.b - compared.a
+    span = _span(compared.metric)
+    # a scaled side may go a little beyond
+    reach = math.inf if span is None else max(span, abs(value))
+    if not holds(interval, value, (-reach, reach)):
+        interval = paired_t(gaps, level=options.level)[0]
+    return of_figure(interval, value, (-reach, reach))
 
 
 def _judged(
@@ -140,10 +196,6 @@ def _span(metric: str) -> float | None:
     return high - low if np.isfinite(high - low) else None
 
 
-def _mean(values: Floats) -> float | None:
-    return float(np.sort(values).mean()) if len(values) else None
-
-
 def _missing(samples: Samples, sides: tuple[TaskMeans, TaskMeans], a: Mask, b: Mask) -> tuple[int, int]:
     both = samples.attempted(a) & samples.attempted(b)
     return int(sides[0].missing[both].sum()), int(sides[1].missing[both].sum())
@@ -173,42 +225,31 @@ def _nothing(metric: str, reason: str, options: StatisticsOptions) -> Difference
     return Difference(metric=metric, a=None, b=None, interval=interval, test=test, tasks=0, runs=(0, 0), missing=(0, 0))
 
 
-def _ratio_difference(samples: Samples, a: Mask, b: Mask, metric: str, options: StatisticsOptions) -> Difference:
-    names = half_names(metric)
-    for name in names:
-        values = samples.known(name)
-        if isinstance(values, Missing):
-            return _nothing(metric, values.reason, options)
-        if np.isinf(values[a | b]).any():
-            return _nothing(metric, "some runs have an infinite value", options)
-    tops, bottoms = ((samples.by_task(name, a), samples.by_task(name, b)) for name in names)
-    common = tops[0].usable & tops[1].usable
-    missing = _missing(samples, tops, a, b)
-    if not common.any():
-        return replace(_nothing(metric, _why_none(samples, a, b), options), missing=missing)
-    kept = [(top.mean[common], bottom.mean[common]) for top, bottom in zip(tops, bottoms, strict=True)]
-    figures = [_ratio(samples, metric, *kept[side], rows, common) for side, rows in enumerate((a, b))]
-    interval, test = paired_ratios(
-        kept[0], kept[1], level=options.level, resamples=options.resamples, seed=options.seed
-    )
-    return Difference(
-        metric=metric,
-        a=figures[0],
-        b=figures[1],
-        interval=interval,
-        test=test,
-        tasks=int(np.count_nonzero(common)),
-        runs=(int(tops[0].known[common].sum()), int(tops[1].known[common].sum())),
-        missing=missing,
-    )
+def _ratio_difference(
+    samples: Samples,
+    rows: tuple[Mask, Mask],
+    names: Sequence[str],
+    compared: Difference,
+    common: Mask,
+    options: StatisticsOptions,
+) -> Difference:
+    """The difference of two ratios over the same tasks: of a ratio of means, or of a mean over uneven attempts."""
+    halves = [_halves(samples, names, side, common) for side in rows]
+    interval, test = paired_ratios(*halves, level=options.level, resamples=options.resamples, seed=options.seed)
+    gaps = linearized(*halves[1]) - linearized(*halves[0]) if all(below.any() for _, below in halves) else np.empty(0)
+    return replace(compared, interval=_of_difference(interval, compared, gaps, options), test=test)
 
 
-def _ratio(samples: Samples, metric: str, above: Floats, below: Floats, rows: Mask, common: Mask) -> float | None:
-    """The ratio of the tasks' means; where there is nothing to divide by, what the formula gives then."""
-    total = float(np.sort(below).sum())
-    if total:
-        return float(np.sort(above).sum()) / total
-    declared = catalog()[metric]
-    means = {name: _mean(samples.by_task(f"{metric} {name}", rows).mean[common]) for name in declared.inputs}
-    value = declared(**means)
-    return None if isinstance(value, Missing) else value
+def _halves(samples: Samples, names: Sequence[str], rows: Mask, common: Mask) -> tuple[Floats, Floats]:
+    """What each common task adds above and below, one side's."""
+    means = [samples.by_task(name, rows) for name in names]
+    above = means[0].weighted(samples.weight_by)
+    below = means[1].weighted(samples.weight_by) if len(means) > 1 else means[0].weights(samples.weight_by)
+    return above[common], below[common]
+
+
+def linearized(above: Floats, below: Floats) -> Floats:
+    """What each task adds to the ratio of means (the delta method): their mean is the ratio. Columns, if it has any."""
+    tops, bottoms = (np.apply_along_axis(mean_of, 0, half) for half in (above, below))
+    ratios = tops / bottoms
+    return np.asarray(ratios + (above - ratios * below) / bottoms, dtype=float)

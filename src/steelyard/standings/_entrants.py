@@ -11,11 +11,10 @@ from steelyard.errors import NothingUsable
 from steelyard.metrics import catalog
 from steelyard.records import Finding, Missing, key_label
 from steelyard.results import Order, RankPlace
-from steelyard.standings._choosing_intervals import inside, ratio_interval
-from steelyard.standings._differences import StatisticsOptions
+from steelyard.standings._differences import StatisticsOptions, linearized
 from steelyard.standings._ranking import common_tasks, competition_ranks, fronts, passes_of, scores_of
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
-from steelyard.statistics import Floats, Interval, Ints
+from steelyard.statistics import Floats, Ints, WeightBy
 
 Key = tuple[str | int | None, ...]
 
@@ -32,6 +31,8 @@ class Entrants:
     scores: Floats
     """One row a common task, one column a competitor. Of a ratio of means, what each task adds to it: their mean is the
     ratio, their spread what the choice of tasks leaves open (the delta method)."""
+    figures: Floats
+    """Each competitor's own figure over the common tasks, as it is weighted."""
     findings: tuple[Finding, ...]
     halves: tuple[Floats, Floats] | None = None
     """What stands above and below in a ratio of means, in the same rows and columns."""
@@ -65,23 +66,39 @@ def enter(
             hint="raise --min-coverage to leave out who tried few tasks",
         )
     findings += _shrunk(samples, keys, means, kept, common, by=by)
-    scores, halves = _on_tasks(means, kept, common), None
-    if len(names) > 1:
-        below = _on_tasks(samples.by_group(names[1], codes, len(keys)), kept, common)
+    scores, halves = np.column_stack([means[place].mean[common] for place in kept]), None
+    uneven = samples.weight_by == "runs" and any(np.ptp(means[place].known[common]) > 0 for place in kept)
+    if len(names) > 1 or uneven:
+        below_of = samples.by_group(names[1], codes, len(keys)) if len(names) > 1 else None
+        above, below = _halves_on_tasks(means, below_of, kept, common, samples.weight_by)
         divides = [bool(column.any()) for column in below.T]
         findings += [_no_ratio(metric, _label(by, keys[place])) for place in _where(kept, divides, holds=False)]
         kept = _where(kept, divides, holds=True)
         if not kept:
             raise NothingUsable(f"nobody can be ranked on {metric}: there is nothing to divide by")
-        halves = scores[:, divides], below[:, divides]
-        scores = _linearized(*halves)
+        halves = above[:, divides], below[:, divides]
+        scores = linearized(*halves)
     renumbered = np.full(len(keys), -1, dtype=np.int64)
     renumbered[kept] = np.arange(len(kept))
-    return Entrants(tuple(keys[place] for place in kept), renumbered[codes], common, scores, tuple(findings), halves)
+    groups = renumbered[codes]
+    figures = samples.figures(metric, np.where(common[samples.tasks], groups, -1), len(kept))
+    return Entrants(tuple(keys[place] for place in kept), groups, common, scores, figures, tuple(findings), halves)
 
 
-def _on_tasks(means: Sequence[TaskMeans], kept: Sequence[int], common: Mask) -> Floats:
-    return np.column_stack([means[place].mean[common] for place in kept])
+def _halves_on_tasks(
+    above: Sequence[TaskMeans],
+    below: Sequence[TaskMeans] | None,
+    kept: Sequence[int],
+    common: Mask,
+    weight_by: WeightBy,
+) -> tuple[Floats, Floats]:
+    """What each common task adds above and below, a column a competitor; a mean divides by how much tasks count."""
+    tops = [above[place].weighted(weight_by)[common] for place in kept]
+    if below is None:
+        bottoms = [above[place].weights(weight_by)[common] for place in kept]
+    else:
+        bottoms = [below[place].weighted(weight_by)[common] for place in kept]
+    return np.column_stack(tops), np.column_stack(bottoms)
 
 
 def _where(places: Sequence[int], marks: Sequence[bool], *, holds: bool) -> list[int]:
@@ -91,13 +108,6 @@ def _where(places: Sequence[int], marks: Sequence[bool], *, holds: bool) -> list
 def _no_ratio(metric: str, label: str) -> Finding:
     message = f"left out: on the common tasks there is nothing to divide by in {metric}"
     return Finding(code="no_ratio", message=message, where=label)
-
-
-def _linearized(above: Floats, below: Floats) -> Floats:
-    """What each task adds to the ratio of means of each competitor."""
-    tops, bottoms = (np.array([float(np.sort(column).mean()) for column in half.T]) for half in (above, below))
-    ratios = tops / bottoms
-    return np.asarray(ratios + (above - ratios * below) / bottoms, dtype=float)
 
 
 def _kept(
@@ -161,14 +171,15 @@ def places(
     """The places, the best first; among equals in the order of their keys."""
     order_by, best, worst = standing
     ranks = competition_ranks(order_by)
-    shown = _intervals(samples, field, metric, level=options.level)
+    counting = np.where(field.common[samples.tasks], field.groups, -1)
+    shown = scores_of(samples, counting, metric, field.figures, level=options.level)
     passed = samples.by_group("pass_rate", field.groups, field.size)
     cost = samples.by_group("cost_usd", field.groups, field.size)
+    costs, prices_of_pass = (samples.figures(name, counting, field.size) for name in ("cost_usd", "cost_of_pass"))
     counted = np.bincount(field.groups[(field.groups >= 0) & field.common[samples.tasks]], minlength=field.size)
-    front = _front(field, metric, cost, options)
+    front = _front(field, metric, cost, costs, options)
     rows = []
     for place, key in enumerate(field.keys):
-        costs, rates = cost[place].mean[field.common], passed[place].mean[field.common]
         rows.append(
             RankPlace(
                 key=dict(zip(by, key, strict=True)),
@@ -177,9 +188,9 @@ def places(
                 worst=int(worst[place]),
                 score=shown[place],
                 strength=float(order_by[place]) if order == "bradley-terry" else None,
-                cost_usd=_whole_mean(costs),
+                cost_usd=_known(costs[place]),
                 cost_runs=int(cost[place].known[field.common].sum()),
-                cost_of_pass=_cost_of_pass(costs, rates),
+                cost_of_pass=_known(prices_of_pass[place]),
                 on_front=front[place][0] if place in front else None,
                 front_share=front[place][1] if place in front else None,
                 passes=passes_of(passed[place], field.common, level=options.level),
@@ -190,32 +201,12 @@ def places(
     return tuple(sorted(rows, key=lambda row: (row.rank, [str(value) for value in row.key.values()])))
 
 
-def _intervals(samples: Samples, field: Entrants, metric: str, *, level: float) -> list[Interval]:
-    """Each competitor's figure over the common tasks, every task counting the same, with its interval."""
-    if field.halves is None:
-        return scores_of(samples, field.groups, metric, field.scores, field.common, level=level)
-    declared, tasks = catalog()[metric], np.arange(len(field.scores), dtype=np.int64)
-    intervals = [
-        ratio_interval(declared, (above, below), tasks, level=level)
-        for above, below in zip(field.halves[0].T, field.halves[1].T, strict=True)
-    ]
-    return [inside(interval, declared.bounds) for interval in intervals if interval is not None]
-
-
-def _whole_mean(values: Floats) -> float | None:
-    return None if np.isnan(values).any() else float(np.sort(values).mean())
-
-
-def _cost_of_pass(costs: Floats, rates: Floats) -> float | None:
-    cost, rate = _whole_mean(costs), _whole_mean(rates)
-    if cost is None or rate is None:
-        return None
-    value = catalog()["cost_of_pass"](cost_usd=cost, pass_rate=rate)
-    return None if isinstance(value, Missing) else value
+def _known(figure: float) -> float | None:
+    return None if np.isnan(figure) else float(figure)
 
 
 def _front(
-    field: Entrants, metric: str, cost: Sequence[TaskMeans], options: StatisticsOptions
+    field: Entrants, metric: str, cost: Sequence[TaskMeans], figures: Floats, options: StatisticsOptions
 ) -> dict[int, tuple[bool, float]]:
     """For each whose cost is known on all common tasks, whether it is on the front and how often in draws."""
     priced = [place for place in range(field.size) if not np.isnan(cost[place].mean[field.common]).any()]
@@ -223,5 +214,6 @@ def _front(
         return {}
     direction = 1.0 if catalog()[metric].better == "higher" else -1.0
     costs = np.column_stack([cost[place].mean[field.common] for place in priced])
-    members, shares = fronts(direction * field.scores[:, priced], costs, options=options)
+    of_both = direction * field.figures[priced], figures[priced]
+    members, shares = fronts(direction * field.scores[:, priced], costs, of_both, options=options)
     return {place: (bool(members[i]), float(shares[i])) for i, place in enumerate(priced)}

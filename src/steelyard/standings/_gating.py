@@ -10,6 +10,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.results import Difference, GateVerdict, Rule, RuleCheck, amount, level_of, tasks_text
 from steelyard.standings._differences import FEW_DIFFER, StatisticsOptions, difference
 from steelyard.standings._samples import Mask, Samples
+from steelyard.standings._verdicts import RESTS_ON_UNSCORED
 from steelyard.statistics import tasks_for_margin
 
 _RULE = re.compile(r"^\s*(?P<metric>\w+)\s*(?P<sign>>=|<=)\s*(?P<limit>[+-]?\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*$")
@@ -38,19 +39,46 @@ def _check_reach(text: str, declared: Metric, limit: float, *, relative: bool) -
         raise UsageError(message, hint=f"give a limit from {low - high:g} to {high - low:g}{points}")
 
 
-def check(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, *, options: StatisticsOptions) -> RuleCheck:
-    """Whether the data show that the candidate keeps the rule, that it breaks it, or neither."""
+def check(
+    rule: Rule,
+    samples: Samples,
+    baseline: Mask,
+    candidate: Mask,
+    *,
+    options: StatisticsOptions,
+    otherwise: Samples | None = None,
+) -> RuleCheck:
+    """Whether the data show that the candidate keeps the rule, that it breaks it, or neither.
+
+    `otherwise` has runs without a verdict counted the other way: what only one of the two says cannot be told.
+    """
     plain = difference(samples, baseline, candidate, rule.metric, options=options)
-    tested = plain
-    if rule.relative:
-        scaled = samples.scaled(rule.metric, 1 + rule.limit, baseline)
-        tested = difference(scaled, baseline, candidate, rule.metric, options=options)
+    tested = _tested(rule, samples, baseline, candidate, options)
     limit = 0.0 if rule.relative else rule.limit
-    result = _result(rule, tested, limit)
-    needed = None
+    result, needed = _result(rule, tested, limit), None
+    if otherwise is not None and result != "cannot be told":
+        other = _result(rule, _tested(rule, otherwise, baseline, candidate, options), limit)
+        if other != result:
+            sentence = _sentence(rule, plain, tested, "cannot be told", None).removesuffix(".")
+            sentence = f"{sentence}: it {RESTS_ON_UNSCORED}{_worst_case(plain)}."
+            return RuleCheck(rule, "cannot be told", sentence, tested, plain.a, plain.b, None)
     if result == "cannot be told" and tested.spread and tested.value is not None:
         needed = tasks_for_margin(tested.value, limit, tested.spread, level=options.level)
     return RuleCheck(rule, result, _sentence(rule, plain, tested, result, needed), tested, plain.a, plain.b, needed)
+
+
+def _tested(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, options: StatisticsOptions) -> Difference:
+    """The difference that the rule limits; of a relative rule, from the baseline moved by what it allows."""
+    scaled = samples.scaled(rule.metric, 1 + rule.limit, baseline) if rule.relative else samples
+    return difference(scaled, baseline, candidate, rule.metric, options=options)
+
+
+def _worst_case(plain: Difference) -> str:
+    if plain.bounds is None:
+        return ""
+    unit = catalog()[plain.metric].unit
+    low, high = (amount(end, unit, bare=True) for end in (plain.bounds.low, plain.bounds.high))
+    return f", whose verdicts could make the difference {low} to {high}"
 
 
 def _result(rule: Rule, tested: Difference, limit: float) -> GateVerdict:

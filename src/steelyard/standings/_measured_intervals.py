@@ -8,18 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.engines import Grouping, LocalEngine
-from steelyard.metrics import catalog
+from steelyard.metrics import Metric, catalog
 from steelyard.records import Finding, Missing
 from steelyard.results import Group, GroupValue, Statistics
 from steelyard.standings._choosing_intervals import (
     METHODS,
     group_intervals,
-    inside,
     ratio_interval,
     why_no_estimate,
 )
 from steelyard.standings._samples import complete_halves
-from steelyard.statistics import Interval, Ints, check_level, no_interval
+from steelyard.statistics import Floats, Interval, Ints, check_level, no_interval
 
 
 def with_intervals(
@@ -30,17 +29,24 @@ def with_intervals(
         return []
     check_level(level)
     codes = grouping.codes.astype(np.int64)
-    tasks = engine.keys.combine(["task"]).rows.astype(np.int64)
+    tasks = engine.tasks
     shown = list(groups[0].metrics)
     of_runs = [name for name in shown if isinstance(groups[0].metrics[name], Statistics)]
     metric_intervals: dict[str, dict[str, list[Interval]]] = {}
     for name, values in engine.values(of_runs).items():
         if not isinstance(values, Missing):
             metric_intervals[name] = group_intervals(
-                catalog()[name], values, groups=codes, tasks=tasks, size=len(groups), method=method, level=level
+                catalog()[name],
+                values,
+                groups=codes,
+                tasks=tasks,
+                size=len(groups),
+                weight_by=engine.weight_by,
+                method=method,
+                level=level,
             )
     ratios = {
-        name: _ratios(engine, name, codes, tasks, groups=len(groups), method=method, level=level)
+        name: _ratios(engine, name, codes, tasks, groups=groups, method=method, level=level)
         for name in shown
         if isinstance(groups[0].metrics[name], GroupValue)
     }
@@ -67,46 +73,53 @@ def _group(
 ) -> Group:
     metrics: dict[str, Statistics | GroupValue] = {}
     for name, value in group.metrics.items():
-        bounds = catalog()[name].bounds
         if isinstance(value, Statistics):
-            own = {
-                figure: inside(intervals[place], bounds) for figure, intervals in metric_intervals.get(name, {}).items()
-            }
+            own = {figure: intervals[place] for figure, intervals in metric_intervals.get(name, {}).items()}
             metrics[name] = replace(value, intervals=own) if value.count else value
         else:
-            metrics[name] = _with_interval(value, ratios[name][place], bounds)
+            metrics[name] = _with_interval(value, ratios[name][place])
     return replace(group, metrics=metrics)
 
 
-def _with_interval(value: GroupValue, interval: Interval | None, bounds: tuple[float, float]) -> GroupValue:
-    """The value with its interval; a number that the formula gives in place of a quotient is no estimate."""
-    if value.value is None or interval is None:
-        return value
-    if interval.estimate is None:
-        return replace(value, interval=interval)
-    if np.isinf(interval.estimate) and np.isfinite(value.value):
-        nothing = "there is nothing to divide by, so the value is set and not estimated"
-        return replace(value, interval=replace(interval, estimate=None, low=None, high=None, reason=nothing))
-    return replace(value, interval=replace(inside(interval, bounds), estimate=value.value))
+def _with_interval(value: GroupValue, interval: Interval | None) -> GroupValue:
+    return value if value.value is None or interval is None else replace(value, interval=interval)
 
 
 def _ratios(
-    engine: LocalEngine, name: str, codes: Ints, tasks: Ints, *, groups: int, method: str, level: float
+    engine: LocalEngine, name: str, codes: Ints, tasks: Ints, *, groups: Sequence[Group], method: str, level: float
 ) -> list[Interval | None]:
     """The interval of a group metric in each group; None where the method is not for ratios."""
-    declared = catalog()[name]
+    declared, size = catalog()[name], len(groups)
     if not declared.is_ratio:
-        sizes = np.bincount(codes, minlength=groups)
+        sizes = np.bincount(codes, minlength=size)
         reason = why_no_estimate(declared)
         none = [no_interval(reason, method=method, n=int(n), clusters=0, level=level) for n in sizes]
-        return list(none) if method == "auto" else [None] * groups
+        return list(none) if method == "auto" else [None] * size
     halves = complete_halves(declared, engine.values(list(dict.fromkeys(declared.needs.values()))), engine.profile)
     if isinstance(halves, Missing):
-        return [None] * groups
+        return [None] * size
     above, below = halves
     order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=groups))
+    ends = np.cumsum(np.bincount(codes, minlength=size))
     return [
-        ratio_interval(declared, (above[rows], below[rows]), tasks[rows], method=method, level=level)
-        for rows in np.split(order, ends[:-1])
+        _ratio(engine, declared, (above[rows], below[rows]), tasks[rows], group, method=method, level=level)
+        for rows, group in zip(np.split(order, ends[:-1]), groups, strict=True)
     ]
+
+
+def _ratio(
+    engine: LocalEngine,
+    declared: Metric,
+    halves: tuple[Floats, Floats],
+    tasks: Ints,
+    group: Group,
+    *,
+    method: str,
+    level: float,
+) -> Interval | None:
+    shown = group.metrics[declared.name]
+    figure = shown.value if isinstance(shown, GroupValue) else None
+    if figure is not None and np.isfinite(figure) and not np.nansum(np.abs(halves[1])):
+        reason = "there is nothing to divide by, so the value is set and not estimated"
+        return no_interval(reason, method=method, n=int(np.isfinite(halves[1]).sum()), clusters=0, level=level)
+    return ratio_interval(declared, halves, tasks, figure, weight_by=engine.weight_by, method=method, level=level)

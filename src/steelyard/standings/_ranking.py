@@ -12,17 +12,17 @@ from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Order
-from steelyard.standings._choosing_intervals import inside
+from steelyard.standings._choosing_intervals import group_intervals, of_figure, ratio_interval
 from steelyard.standings._differences import StatisticsOptions
-from steelyard.standings._samples import Mask, Samples, TaskMeans
+from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.statistics import (
     Floats,
     Interval,
     Ints,
-    auto_means,
     bradley_terry,
     front_shares,
     holm,
+    mean_of,
     on_front,
     passes_over_tasks,
     rank_bands,
@@ -55,11 +55,17 @@ def common_tasks(means: Sequence[TaskMeans]) -> Mask:
 
 
 def bands(
-    scores: Floats, *, order: Order, options: StatisticsOptions, halves: tuple[Floats, Floats] | None = None
+    scores: Floats,
+    figures: Floats,
+    *,
+    order: Order,
+    options: StatisticsOptions,
+    halves: tuple[Floats, Floats] | None = None,
 ) -> tuple[Floats, Ints, Ints, str]:
     """What to order by (higher first), best and worst places, and the name of the test behind them.
 
-    Of a ratio of means, `halves` holds what stands above and below.
+    `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `halves` holds
+    what stands above and below.
     """
     tasks, agents = scores.shape
     if agents == 1:
@@ -80,7 +86,7 @@ def bands(
         return np.round(strengths, 9), best, worst, "bootstrap of strengths, Bonferroni"
     sure, test = _surely_better(scores, options, halves)
     best, worst = rank_bands(sure)
-    return np.array([float(np.sort(column).mean()) for column in scores.T]), best, worst, test
+    return figures, best, worst, test
 
 
 def _surely_better(
@@ -120,7 +126,7 @@ def _swap_tests(halves: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]],
 def _t_tests(scores: Floats) -> tuple[Floats, Floats]:
     """Mean differences and p-values of paired t tests of all pairs, from the covariances alone."""
     n = len(scores)
-    mean = np.array([float(np.sort(column).mean()) for column in scores.T])
+    mean = np.array([mean_of(column) for column in scores.T])
     gaps = mean[:, None] - mean[None, :]
     spread = np.cov(scores, rowvar=False)
     own = np.diag(spread)
@@ -150,44 +156,42 @@ def competition_ranks(order_by: Floats) -> Ints:
     return np.array([1 + int(np.count_nonzero(rounded > value)) for value in rounded], dtype=np.int64)
 
 
-def scores_of(
-    samples: Samples, groups: Ints, metric: str, scores: Floats, common: Mask, *, level: float
-) -> list[Interval]:
-    """Each competitor's mean over the common tasks, every task counting the same, with its interval.
-
-    Where all tasks were tried equally often that is the mean over runs, and its interval knows shares; else the task
-    means are taken as they are.
-    """
-    values = samples.known(metric)
-    assert not isinstance(values, Missing)
-    tasks, size = scores.shape
-    rows = common[samples.tasks] & (groups >= 0) & ~np.isnan(values)
-    declared = catalog()[metric]
-    of_runs = auto_means(
-        values[rows],
-        groups[rows],
-        samples.tasks[rows],
-        size=size,
-        binary=declared.binary,
-        share=declared.is_share,
-        level=level,
-    )
-    place = np.tile(np.arange(size, dtype=np.int64), tasks)
-    task = np.repeat(np.arange(tasks, dtype=np.int64), size)
-    of_tasks = auto_means(scores.ravel(), place, task, size=size, share=declared.is_share, level=level)
-    attempts = np.bincount(groups[rows] * len(common) + samples.tasks[rows], minlength=size * len(common))
-    even = [bool(np.ptp(own[common]) == 0) for own in attempts.reshape(size, len(common))]
-    return [inside(of_runs[i] if even[i] else of_tasks[i], declared.bounds) for i in range(size)]
+def scores_of(samples: Samples, groups: Ints, metric: str, figures: Floats, *, level: float) -> list[Interval]:
+    """Each competitor's figure with its interval; `groups` has -1 for runs that do not count."""
+    declared, rows, size = catalog()[metric], groups >= 0, len(figures)
+    if not declared.is_ratio:
+        values = samples.known(metric)
+        assert not isinstance(values, Missing)
+        return group_intervals(
+            declared,
+            values[rows],
+            groups=groups[rows],
+            tasks=samples.tasks[rows],
+            size=size,
+            weight_by=samples.weight_by,
+            level=level,
+        )["mean"]
+    above, below = (samples.known(name) for name in half_names(metric))
+    assert not isinstance(above, Missing)
+    assert not isinstance(below, Missing)
+    intervals = []
+    for place in range(size):
+        own = groups == place
+        halves, tasks, figure = (above[own], below[own]), samples.tasks[own], float(figures[place])
+        interval = ratio_interval(declared, halves, tasks, figure, weight_by=samples.weight_by, level=level)
+        assert interval is not None  # the automatic method is for ratios too
+        intervals.append(interval)
+    return intervals
 
 
-def fronts(scores: Floats, costs: Floats, *, options: StatisticsOptions) -> tuple[Mask, Floats]:
-    """Who is on the front, and how often when tasks are drawn anew."""
-    mean_scores = np.array([float(np.sort(column).mean()) for column in scores.T])
-    mean_costs = np.array([float(np.sort(column).mean()) for column in costs.T])
+def fronts(
+    scores: Floats, costs: Floats, figures: tuple[Floats, Floats], *, options: StatisticsOptions
+) -> tuple[Mask, Floats]:
+    """Who is on the front by score and cost, and how often when tasks are drawn anew."""
     # every draw compares all pairs: with very many of them fewer draws do
     draws = min(options.resamples, max(200, MOST_CELLS // scores.shape[1] ** 2))
     shares = front_shares(scores, costs, resamples=draws, seed=options.seed)
-    return on_front(mean_scores, mean_costs), shares
+    return on_front(*figures), shares
 
 
 def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tuple[Interval, Interval]]:
@@ -202,8 +206,12 @@ def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tup
     counts = np.rint(np.nan_to_num(passed.mean[common]) * passed.known[common]).astype(int).tolist()
     return {
         k: (
-            passes_over_tasks(tries, counts, k, level=level),
-            passes_over_tasks(tries, counts, k, all_of_them=True, level=level),
+            _share(passes_over_tasks(tries, counts, k, level=level)),
+            _share(passes_over_tasks(tries, counts, k, all_of_them=True, level=level)),
         )
         for k in range(1, most + 1)
     }
+
+
+def _share(interval: Interval) -> Interval:
+    return of_figure(interval, interval.estimate, (0.0, 1.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from steelyard.engines import complete_cases
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import Missing
-from steelyard.statistics import Floats, Ints
+from steelyard.statistics import Floats, Ints, WeightBy, exact_means, exact_totals, weighted_means
 
 Mask = npt.NDArray[np.bool_]
 
@@ -33,6 +33,14 @@ class TaskMeans:
         """Tasks that have a value."""
         return self.known > 0
 
+    def weighted(self, weight_by: WeightBy) -> Floats:
+        """What each task adds to a mean, to be divided by what `weights` has."""
+        return self.mean * self.weights(weight_by)
+
+    def weights(self, weight_by: WeightBy) -> Floats:
+        """How much each task counts."""
+        return self.known.astype(float) if weight_by == "runs" else np.ones(len(self.known))
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -45,6 +53,10 @@ class Samples:
     values: Mapping[str, Floats | Missing]
     """For each metric a value a run, NaN where it is missing; Missing where no run can have one. A ratio of means has
     its two halves and its inputs instead, in the runs that have all of them."""
+    profile: Profile
+    """Whose constants formulas take."""
+    weight_by: WeightBy = "tasks"
+    """What counts once in a mean."""
     moved: frozenset[str] = frozenset()
     """Metrics that were multiplied, whose values are no longer what the metric declares."""
 
@@ -71,21 +83,44 @@ class Samples:
         inside = groups >= 0
         cells = (groups * tasks + self.tasks)[inside]
         space = size * tasks
-        if isinstance(column, Missing):
-            known, cells_known, sums = np.zeros(len(cells), dtype=bool), cells[:0], np.zeros(space)
-        else:
-            values = column[inside]
-            known = ~np.isnan(values)
-            order = np.lexsort((values[known], cells[known]))
-            cells_known = cells[known]
-            sums = np.bincount(cells_known[order], weights=values[known][order], minlength=space).astype(float)
-        counts = np.bincount(cells_known, minlength=space)
+        values = np.full(len(cells), np.nan) if isinstance(column, Missing) else column[inside]
+        known = ~np.isnan(values)
+        counts = np.bincount(cells[known], minlength=space)
         missing = np.bincount(cells[~known], minlength=space)
-        mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        mean = exact_means(values[known], cells[known], space)
         return [
             TaskMeans(mean[part], counts[part].astype(np.int64), missing[part].astype(np.int64))
             for part in (slice(group * tasks, (group + 1) * tasks) for group in range(size))
         ]
+
+    def figures(self, metric: str, groups: Ints, size: int) -> Floats:
+        """The metric over the runs of each group, as it is weighted; NaN where it has no value. -1 is no group.
+
+        A ratio of means is what its formula makes of the weighted means of its inputs.
+        """
+        declared = catalog()[metric]
+        inside = groups >= 0
+
+        def reduced(name: str, how: str = "mean") -> Floats:
+            column = self.values[name]
+            if isinstance(column, Missing):
+                return np.full(size, np.nan)
+            values, codes, tasks = column[inside], groups[inside], self.tasks[inside]
+            if how == "sum" and self.weight_by == "runs":
+                known = ~np.isnan(values)
+                filled = np.bincount(codes[known], minlength=size) > 0
+                return np.where(filled, exact_totals(values[known], codes[known], size), np.nan)
+            return weighted_means(values, codes, tasks, size=size, weight_by=self.weight_by)
+
+        if not declared.is_ratio:
+            return reduced(metric)
+        if metric in self.moved:
+            above, below = (reduced(name) for name in half_names(metric))
+            return np.asarray(np.divide(above, below, out=np.full(size, np.inf), where=below != 0), dtype=float)
+        inputs = {name: reduced(f"{metric} {name}", spec.reduce or "mean") for name, spec in declared.inputs.items()}
+        constants = constants_of(declared, self.profile)
+        rows = zip(*(column.tolist() for column in inputs.values()), strict=True)
+        return np.array([_ratio(declared, dict(zip(inputs, row, strict=True)), constants) for row in rows])
 
     def scaled(self, metric: str, factor: float, rows: Mask) -> Samples:
         """The same runs with one metric of some of them multiplied."""
@@ -94,11 +129,18 @@ class Samples:
         if isinstance(column, Missing):
             return self
         values = {**self.values, name: np.where(rows, column * factor, column)}
-        return Samples(self.task_names, self.tasks, values, self.moved | {metric})
+        return replace(self, values=values, moved=self.moved | {metric})
 
     def binary(self, metric: str) -> bool:
         """Whether a run's value is 0 or 1, as the metric declares."""
         return catalog()[metric].binary and metric not in self.moved
+
+
+def _ratio(declared: Metric, means: Mapping[str, float], constants: Mapping[str, float]) -> float:
+    if any(np.isnan(mean) for mean in means.values()):
+        return np.nan
+    value = declared(**means, **constants)
+    return np.nan if isinstance(value, Missing) else value
 
 
 def half_names(metric: str) -> tuple[str, str]:
@@ -162,4 +204,5 @@ def joined(first: Samples, second: Samples) -> tuple[Samples, Mask]:
         ]
         missing = next((part for part in (column, other) if isinstance(part, Missing)), None)
         values[metric] = missing if missing is not None else np.concatenate(parts)
-    return Samples(names, np.concatenate(tasks), values), np.repeat([False, True], [first.n, second.n])
+    both = replace(first, task_names=names, tasks=np.concatenate(tasks), values=values)
+    return both, np.repeat([False, True], [first.n, second.n])

@@ -10,10 +10,16 @@ from steelyard.statistics import tasks_needed
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
-    "cost_usd": ("costs {size} more a run than", "costs {size} less a run than", "costs exactly as much as"),
-    "duration_seconds": ("takes {size} longer a run than", "takes {size} less a run than", "takes exactly as long as"),
+    "cost_usd": ("costs {size} more than", "costs {size} less than", "costs exactly as much as"),
+    "duration_seconds": ("takes {size} longer than", "takes {size} less than", "takes exactly as long as"),
 }
 """How a difference is told where the title alone would sound stiff: more, less, the same."""
+
+
+CLAIMS: frozenset[Verdict] = frozenset({"better", "worse", "differs"})
+"""The verdicts that say that there is a difference."""
+
+RESTS_ON_UNSCORED = "rests on runs without a verdict"
 
 
 def verdict(difference: Difference, adjusted: float | None) -> Verdict:
@@ -33,8 +39,13 @@ def verdict(difference: Difference, adjusted: float | None) -> Verdict:
     return "better" if (value > 0) == (better == "higher") else "worse"
 
 
-def sentence(difference: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int) -> str:
-    """What the data say about B against A on this metric, and what it would take to be sure."""
+def sentence(
+    difference: Difference, *, a: str, b: str, adjusted: float | None, comparisons: int, rests: bool = False
+) -> str:
+    """What the data say about B against A on this metric, and what it would take to be sure.
+
+    `rests`: counted the other way, runs without a verdict would say something else.
+    """
     declared = catalog()[difference.metric]
     value, interval = difference.value, difference.interval
     if value is None or difference.a is None or difference.b is None:
@@ -46,8 +57,10 @@ def sentence(difference: Difference, *, a: str, b: str, adjusted: float | None, 
     if interval.low is None or interval.high is None:
         return f"{head}: {_no_range(difference)}."
     low, high = (amount(limit, declared.unit, bare=True) for limit in (interval.low, interval.high))
-    told = verdict(difference, adjusted)
-    ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
+    told: Verdict = "not shown" if rests else verdict(difference, adjusted)
+    ending = f"not shown: {RESTS_ON_UNSCORED}"
+    if not rests:
+        ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
     text = f"{head}, {interval.level * 100:g} % interval {low} to {high}: {ending}."
     return f"{text}{_about_missing(difference, told, a=a, b=b)}"
 
@@ -132,5 +145,5 @@ def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> 
     total = sum(difference.missing)
     runs = "1 run has" if total == 1 else f"{total:,} runs have"
     text = f" {runs} no value ({sides}): whatever it was, the difference is {low} to {high}"
-    undone = told in ("better", "worse", "differs") and difference.bounds.low <= 0 <= difference.bounds.high
+    undone = told in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
     return f"{text}, so they alone could undo it." if undone else f"{text}."

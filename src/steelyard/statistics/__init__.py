@@ -109,11 +109,11 @@ if TYPE_CHECKING:
     from steelyard.statistics._sorted_groups import (
         SortedGroups as SortedGroups,
     )
-    from steelyard.statistics._weighed_means import (
+    from steelyard.statistics._weighted_means import (
         WeightBy as WeightBy,
         evenly_tried as evenly_tried,
         task_means as task_means,
-        weighed_means as weighed_means,
+        weighted_means as weighted_means,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

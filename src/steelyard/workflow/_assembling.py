@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from steelyard.engines import LISTED, GroupedStatistics, Key, LocalEngine, run_findings
+from steelyard.engines import LISTED, GroupedStatistics, Grouping, Key, LocalEngine, run_findings
 from steelyard.errors import UnknownName
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
 from steelyard.records import ComponentType, Finding, Missing, component_column, key_label
 from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics
+from steelyard.statistics import WeightBy, evenly_tried
 from steelyard.tables import RunTable
 
 Medians = Mapping[str, Sequence[float | None]]
@@ -103,10 +104,11 @@ def assemble(
     base_tier: str | None,
     interval: str = "none",
     level: float = 0.95,
+    weight_by: WeightBy = "runs",
 ) -> Measurement:
     """The measurement of a table of runs."""
     keys_by, scheme_findings = _with_scheme(table, by)
-    engine = LocalEngine(table.frame, table.n, profile)
+    engine = LocalEngine(table.frame, table.n, profile, weight_by)
     plan = _Plan.of(names)
     combinations = engine.keys.combine(keys_by)
     keys, grouping = combinations.keys(), combinations.grouping()
@@ -134,7 +136,7 @@ def assemble(
         notes = no_figure_for(groups, interval)
     base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
     across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
-    checked = (*_expected_runs(engine, keys_by), *run_findings(engine))
+    checked = (*_expected_runs(engine, keys_by), *_uneven(table, engine, plan, groups, grouping), *run_findings(engine))
     return Measurement(
         profile=profile.name,
         prices=table.book,
@@ -147,6 +149,8 @@ def assemble(
         rejected_count=table.rejected_count,
         interval=interval,
         level=level,
+        weight_by=weight_by,
+        unscored=profile.unscored,
     )
 
 
@@ -265,6 +269,8 @@ def _input(
     if isinstance(statistics, Missing) or isinstance(alone, Missing):
         return GroupValue(None, statistics.reason if isinstance(statistics, Missing) else None)
     assert how is not None, f"{declared.name}: a group metric's input has a reducer"
+    if declared.is_ratio and place.engine.weight_by == "tasks":
+        how = "mean"  # a ratio of sums is one of means, and sums are never weighted
     count = int(statistics["count"][place.index])
     value = _known(statistics[how][place.index].item())
     reason = None
@@ -331,6 +337,21 @@ def _with_scheme(table: RunTable, by: Sequence[str]) -> tuple[list[str], list[Fi
     message = f"the runs name their tiers by {schemes.height} schemes ({names}): they are kept apart, not compared"
     position = keys.index("tier")
     return [*keys[:position], "tier_scheme", *keys[position:]], [Finding(code="tier_schemes", message=message)]
+
+
+def _uneven(
+    table: RunTable, engine: LocalEngine, plan: _Plan, groups: Sequence[Group], grouping: Grouping
+) -> list[Finding]:
+    """Groups in which tasks were tried unequally often and a figure that is shown depends on what counts once."""
+    weighted = [metric.name for metric in plan.shown_runs if metric.binary]
+    weighted += [metric.name for metric in plan.shown_groups if metric.is_ratio]
+    codes = grouping.codes.astype(np.int64)
+    if not groups or not weighted or evenly_tried(codes, engine.tasks, size=len(groups)).all():
+        return []
+    from steelyard.standings import samples_of, weights_differ  # brings scipy
+
+    samples = samples_of(table, weighted, profile=engine.profile, any_size=True)
+    return weights_differ(samples, weighted, codes, [group.label for group in groups])
 
 
 def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:

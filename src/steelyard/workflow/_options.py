@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.profiles import DEFAULT, Profile, load_profile
+from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, load_profile
 from steelyard.records import Chosen, RunChoice, conditions_of, end_of, moment_of, sum_in_order
 from steelyard.workflow._opening_runs import Runs
 
@@ -35,6 +35,8 @@ Moment: TypeAlias = str | date | None
 """A day or a time."""
 ProfileName: TypeAlias = str | Profile
 """A profile, or what names one."""
+WeightBy: TypeAlias = Literal["runs", "tasks"]
+Unscored: TypeAlias = Literal["exclude", "fail"]
 
 
 class _Options:
@@ -87,6 +89,19 @@ class ProfileOptions(_Options):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class VerdictOptions(ProfileOptions):
+    """The same where runs without a verdict matter."""
+
+    unscored: Unscored = "exclude"
+    """What a run without a verdict counts as: left out, or failed as most benchmarks publish it."""
+
+    def outcome_profile(self) -> Profile:
+        """The profile, with what it makes of a run without a verdict."""
+        chosen = super().outcome_profile()
+        return chosen if self.unscored == "exclude" else chosen.with_constant(UNSCORED_FAILS, 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PriceOptions(_Options):
     """By which prices tokens are priced."""
 
@@ -110,6 +125,8 @@ class DrawOptions(ConfidenceOptions):
     """Seed of the random draws; the same seed gives the same bytes."""
     resamples: int | None = None
     """How many random draws; 10,000 by default."""
+    weight_by: WeightBy = "tasks"
+    """What counts once in means and shares: tasks, however often each was tried, or runs."""
 
     def statistics(self, method: str = "auto") -> StatisticsOptions:
         """What the statistics take, checked, with the defaults filled in."""
@@ -146,7 +163,7 @@ class ReadOptions(PriceOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MeasureOptions(PriceOptions, ProfileOptions, ConfidenceOptions, RunOptions):
+class MeasureOptions(PriceOptions, VerdictOptions, ConfidenceOptions, RunOptions):
     """What `measure` measures."""
 
     by: Names = ()
@@ -157,10 +174,12 @@ class MeasureOptions(PriceOptions, ProfileOptions, ConfidenceOptions, RunOptions
     """How each figure's interval is computed: auto, none, or a method (wilson, clustered, bca, ...)."""
     base_tier: str | None = None
     """The tier that uplift is measured against; T0 by default."""
+    weight_by: WeightBy = "runs"
+    """What counts once in means and shares: runs, or tasks however often each was tried."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CompareOptions(PriceOptions, ProfileOptions, DifferenceOptions, RunOptions):
+class CompareOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions):
     """What `compare` compares."""
 
     a: Chosen
@@ -174,7 +193,7 @@ class CompareOptions(PriceOptions, ProfileOptions, DifferenceOptions, RunOptions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RankOptions(PriceOptions, ProfileOptions, DrawOptions, RunOptions):
+class RankOptions(PriceOptions, VerdictOptions, DrawOptions, RunOptions):
     """What `rank` ranks."""
 
     by: Names = ("agent", "model")
@@ -188,7 +207,7 @@ class RankOptions(PriceOptions, ProfileOptions, DrawOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GateOptions(PriceOptions, ProfileOptions, DifferenceOptions, RunOptions):
+class GateOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions):
     """What `gate` checks."""
 
     baseline: Runs
@@ -203,7 +222,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ExplainOptions(PriceOptions, ProfileOptions, RunOptions):
+class ExplainOptions(PriceOptions, VerdictOptions, RunOptions):
     """What `explain` explains."""
 
     metric: str = field(kw_only=False)
@@ -212,6 +231,8 @@ class ExplainOptions(PriceOptions, ProfileOptions, RunOptions):
     """The run's id, or the beginning of it; in a store, the submission's."""
     by: Names = ()
     """Explain the metric in each of these groups, separated by commas."""
+    weight_by: WeightBy = "runs"
+    """What counts once in a group's means and shares: runs, or tasks however often each was tried."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -29,22 +29,27 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
 
     `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
     """
-    from steelyard.standings import chosen_rows, comparable, difference, samples_of  # brings numpy and scipy
+    from steelyard.standings import chosen_rows, comparable, counted_otherwise, samples_of  # brings numpy and scipy
 
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     names = comparable(options.metrics or [metric.name for metric in catalog().overview() if metric.is_estimate])
     filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
-    samples = samples_of(table, names, profile=profile)
+    samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
     sides = [
         ComparedSide(label, chosen, int(mask.sum()), int(samples.attempted(mask).sum()))
         for label, chosen, mask in zip(_labels(filters), filters, masks, strict=True)
     ]
-    differences = [[difference(samples, masks[0], mask, name, options=judging) for name in names] for mask in masks[1:]]
+    differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
     if not options.metrics:  # a metric that nobody asked for and no run has is no comparison
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
-    pairs, tests = _judged(samples, sides, masks, differences, options.correction)
+    otherwise = counted_otherwise(table, samples, names)
+    if otherwise is None:
+        others = differences
+    else:
+        others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
+    pairs, tests = _judged(samples, sides, masks, differences, others, options.correction)
     return Comparison(
         a=sides[0],
         pairs=pairs,
@@ -58,8 +63,11 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
             *table_findings(table, reduce(or_, masks)),
             *_pooling(table, sides, masks),
             *_doubts(sides, masks, pairs, judging),
+            *_weights(samples, sides, masks, names),
         ),
         rejected_count=table.rejected_count,
+        weight_by=options.weight_by,
+        unscored=profile.unscored,
     )
 
 
@@ -76,18 +84,53 @@ def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
     return [read_filter(a, option="--a"), *filters]
 
 
+def _differences(
+    samples: Samples, masks: Sequence[Mask], metrics: Sequence[Sequence[str]], judging: StatisticsOptions
+) -> list[list[Difference]]:
+    """For each B its differences from A on these metrics."""
+    from steelyard.standings import difference  # brings numpy and scipy
+
+    return [
+        [difference(samples, masks[0], mask, name, options=judging) for name in names]
+        for mask, names in zip(masks[1:], metrics, strict=True)
+    ]
+
+
+def _weights(
+    samples: Samples, sides: Sequence[ComparedSide], masks: Sequence[Mask], metrics: Sequence[str]
+) -> list[Finding]:
+    """Where runs and tasks would give other figures, side by side."""
+    import numpy as np  # heavy: a comparison needs it, its --help does not
+
+    from steelyard.standings import weights_differ
+
+    return [
+        finding
+        for side, mask in zip(sides, masks, strict=True)
+        for finding in weights_differ(samples, metrics, np.where(mask, 0, -1), [side.label])
+    ]
+
+
 def _judged(
     samples: Samples,
     sides: Sequence[ComparedSide],
     masks: Sequence[Mask],
     differences: Sequence[Sequence[Difference]],
+    others: Sequence[Sequence[Difference]],
     correction: Correction,
 ) -> tuple[tuple[Pair, ...], int]:
-    """The pairs with their verdicts, and how many tests those account for."""
-    from steelyard.standings import adjusted_p_values, judge  # brings numpy and scipy
+    """The pairs with their verdicts, and how many tests those account for.
 
-    flat = [difference for row in differences for difference in row]
+    `others` are the differences with runs without a verdict counted the other way.
+    """
+    from steelyard.standings import adjusted_p_values, judge, verdict  # brings numpy and scipy
+
+    flat, flat_others = ([difference for row in rows for difference in row] for rows in (differences, others))
     adjusted = iter(adjusted_p_values(flat, correction))
+    otherwise = iter(
+        verdict(difference, p_value)
+        for difference, p_value in zip(flat_others, adjusted_p_values(flat_others, correction), strict=True)
+    )
     tests = max(1, sum(difference.test.p_value is not None for difference in flat))
     counted = 1 if correction == "none" else tests
     label = sides[0].label
@@ -96,7 +139,14 @@ def _judged(
             side,
             _coverage(samples, masks[0], mask),
             tuple(
-                judge(difference, a=label, b=side.label, adjusted=next(adjusted), comparisons=counted)
+                judge(
+                    difference,
+                    a=label,
+                    b=side.label,
+                    adjusted=next(adjusted),
+                    comparisons=counted,
+                    otherwise=next(otherwise),
+                )
                 for difference in row
             ),
         )

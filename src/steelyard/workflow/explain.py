@@ -70,6 +70,8 @@ def _explain_groups(runs: RunsInput, options: ExplainOptions, progress: Progress
         where=options.where,
         since=options.since,
         until=options.until,
+        weight_by=options.weight_by,
+        unscored=options.unscored,
     )
     result = measure(runs, options=asked, progress=progress)
     return GroupsExplanation(declared, constants_of(declared, profile), result)

@@ -40,12 +40,16 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
         _side(
             open_runs(given, choice, prices=options.prices, progress=progress, where=f"--where, {name}"),
             metrics,
+            options,
             profile=profile,
             name=name,
         )
         for given, name in ((options.baseline, "the baseline"), (runs, "the candidate"))
     ]
     samples, from_new = joined(sides[0].samples, sides[1].samples)
+    otherwise = None
+    if any(side.otherwise for side in sides):
+        otherwise = joined(*(side.otherwise or side.samples for side in sides))[0]
     common = samples.attempted(~from_new) & samples.attempted(from_new)
     lost = int((samples.attempted(~from_new) & ~common).sum())
     findings = [finding for side in sides for finding in side.findings]
@@ -53,13 +57,15 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
         message = f"{lost:,} tasks of the baseline were not tried again; the rules say nothing of them"
         findings.append(Finding(code="coverage", message=message))
     return Gate(
-        checks=tuple(check(rule, samples, ~from_new, from_new, options=judging) for rule in rules),
+        checks=tuple(check(rule, samples, ~from_new, from_new, options=judging, otherwise=otherwise) for rule in rules),
         tasks=int(common.sum()),
         level=judging.level,
         seed=judging.seed,
         profile=profile.name,
         findings=tuple(findings),
         rejected_count=sum(side.rejected_count for side in sides),
+        weight_by=options.weight_by,
+        unscored=profile.unscored,
     )
 
 
@@ -68,18 +74,22 @@ class _Side:
     """The runs of one side, and what was found about them."""
 
     samples: Samples
+    otherwise: Samples | None
+    """With runs without a verdict counted the other way, where that changes something."""
     findings: list[Finding]
     rejected_count: int
 
 
-def _side(table: RunTable, metrics: Sequence[str], *, profile: Profile, name: str) -> _Side:
+def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, profile: Profile, name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.standings import pooled, samples_of
+    from steelyard.standings import counted_otherwise, pooled, samples_of, weights_differ
 
     findings = table_findings(table)
     mixed = pooled(table, np.ones(table.n, dtype=bool), {})
     if mixed:
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
-    return _Side(samples_of(table, metrics, profile=profile), findings, table.rejected_count)
+    samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
+    findings += weights_differ(samples, metrics, np.zeros(table.n, dtype=np.int64), [name])
+    return _Side(samples, counted_otherwise(table, samples, metrics), findings, table.rejected_count)

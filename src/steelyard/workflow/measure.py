@@ -43,6 +43,7 @@ def measure(runs: Runs, options: MeasureOptions, progress: Progress | None) -> M
         base_tier=options.base_tier,
         interval=options.interval,
         level=options.confidence,
+        weight_by=options.weight_by,
     )
 
 

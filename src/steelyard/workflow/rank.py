@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from steelyard.errors import UsageError
 from steelyard.metrics import Metric, catalog
+from steelyard.records import key_label
 from steelyard.results import Ranking
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import RankOptions
@@ -28,23 +29,28 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
         groups_of,
         places,
         samples_of,
+        weights_differ,
     )
 
     keys_by, declared = _ranked_by(options.by), _ranked_on(options.metrics)
     on = declared.name
-    metrics = comparable([on, "pass_rate", "cost_usd"])
+    metrics = comparable([on, "pass_rate", "cost_usd", "cost_of_pass"])
     if declared.is_ratio and options.order != "mean":
         raise UsageError(f"{on} is a ratio of means, which no single task decides", hint="--order mean")
     profile, judging = options.outcome_profile(), options.statistics()
     if not 0 <= options.min_coverage <= 1:
         raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
-    samples = samples_of(table, metrics, profile=profile)
+    samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     keys, codes = groups_of(table, keys_by, profile=profile)
     field = enter(samples, keys, codes, on, by=keys_by, min_coverage=options.min_coverage)
     direction = 1.0 if declared.better == "higher" else -1.0
     order_by, best, worst, test = bands(
-        direction * field.scores, order=options.order, options=judging, halves=field.halves
+        direction * field.scores,
+        direction * field.figures,
+        order=options.order,
+        options=judging,
+        halves=field.halves,
     )
     standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=options.order, options=judging)
     return Ranking(
@@ -59,8 +65,14 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
         seed=judging.seed,
         resamples=judging.resamples,
         profile=profile.name,
-        findings=(*table_findings(table), *field.findings),
+        findings=(
+            *table_findings(table),
+            *field.findings,
+            *weights_differ(samples, metrics, field.groups, [key_label(keys_by, key) for key in field.keys]),
+        ),
         rejected_count=table.rejected_count,
+        weight_by=options.weight_by,
+        unscored=profile.unscored,
     )
 
 

@@ -12,14 +12,14 @@ from steelyard.statistics._interval import Floats, Ints
 WeightBy = Literal["runs", "tasks"]
 
 
-def weighed_means(values: Floats, groups: Ints, tasks: Ints, *, size: int, weight_by: WeightBy) -> Floats:
+def weighted_means(values: Floats, groups: Ints, tasks: Ints, *, size: int, weight_by: WeightBy) -> Floats:
     """The mean of each group, NaN for an empty one; NaN among the values is missing.
 
     By `runs` every run counts once; by `tasks` it is the mean over tasks of the task's own mean, so that a task
     counts once however often it was tried, and one without a value not at all.
 
     >>> cost, group, task = np.array([0.1, 0.1, 5.0]), np.array([0, 0, 0]), np.array([0, 0, 1])
-    >>> float(weighed_means(cost, group, task, size=1, weight_by="tasks")[0])
+    >>> float(weighted_means(cost, group, task, size=1, weight_by="tasks")[0])
     2.55
     """
     known = ~np.isnan(values)
@@ -31,7 +31,7 @@ def weighed_means(values: Floats, groups: Ints, tasks: Ints, *, size: int, weigh
 
 
 def task_means(values: Floats, groups: Ints, tasks: Ints) -> tuple[Floats, Ints, Ints]:
-    """The mean of each task within each group, by group and task: the means, their groups, and how many values each has.
+    """The mean of each task within each group, in order: the means, their groups, and how many values each has.
 
     `values` holds no NaN.
     """
