@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         difference as difference,
     )
     from steelyard.standings._entrants import (
+        Entrants as Entrants,
+        Key as Key,
         enter as enter,
         places as places,
     )

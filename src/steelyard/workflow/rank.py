@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from steelyard.errors import UsageError
+from steelyard.errors import NothingUsable, UsageError
 from steelyard.metrics import Metric, catalog
-from steelyard.records import key_label
+from steelyard.records import Finding, key_label
 from steelyard.results import Ranking
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import RankOptions
 from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import table_findings
 from steelyard.workflow.measure import checked_keys
+
+if TYPE_CHECKING:
+    from steelyard.standings import Entrants, Key, Samples
+    from steelyard.statistics import Floats, Ints
+
+    Standing = tuple[Floats, Ints, Ints]
 
 
 @verb(RankOptions)
@@ -23,9 +31,8 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     all others are judged on.
     """
     from steelyard.standings import (  # brings numpy and scipy
-        bands,
         comparable,
-        enter,
+        counted_otherwise,
         groups_of,
         places,
         samples_of,
@@ -43,22 +50,20 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     keys, codes = groups_of(table, keys_by, profile=profile)
-    field = enter(samples, keys, codes, on, by=keys_by, min_coverage=options.min_coverage)
-    direction = 1.0 if declared.better == "higher" else -1.0
-    order_by, best, worst, test = bands(
-        direction * field.scores,
-        direction * field.figures,
-        order=options.order,
-        options=judging,
-        halves=field.halves,
-    )
-    standing = places(samples, field, on, (order_by, best, worst), by=keys_by, order=options.order, options=judging)
+    field, standing, test = _standing(samples, keys, codes, declared, options)
+    otherwise = counted_otherwise(table, samples, metrics)
+    notes: list[Finding] = []
+    if otherwise is not None:
+        with suppress(NothingUsable):  # counted the other way nobody has a value: then there is no other place
+            other = _standing(otherwise, keys, codes, declared, options)
+            standing, notes = _either_way(field, standing, other[:2], keys_by)
+    placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging)
     return Ranking(
         by=tuple(keys_by),
         on=on,
         order=options.order,
         test=test,
-        places=standing,
+        places=placed,
         tasks=int(field.common.sum()),
         all_tasks=len(samples.task_names),
         level=judging.level,
@@ -68,12 +73,50 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
         findings=(
             *table_findings(table),
             *field.findings,
+            *notes,
             *weights_differ(samples, metrics, field.groups, [key_label(keys_by, key) for key in field.keys]),
         ),
         rejected_count=table.rejected_count,
         weight_by=options.weight_by,
         unscored=profile.unscored,
     )
+
+
+def _standing(
+    samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions
+) -> tuple[Entrants, Standing, str]:
+    """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
+    from steelyard.standings import bands, enter  # brings numpy and scipy
+
+    field = enter(samples, keys, codes, declared.name, by=_ranked_by(options.by), min_coverage=options.min_coverage)
+    direction = 1.0 if declared.better == "higher" else -1.0
+    order_by, best, worst, test = bands(
+        direction * field.scores,
+        direction * field.figures,
+        order=options.order,
+        options=options.statistics(),
+        halves=field.halves,
+    )
+    return field, (order_by, best, worst), test
+
+
+def _either_way(
+    field: Entrants, standing: Standing, otherwise: tuple[Entrants, Standing], by: Sequence[str]
+) -> tuple[Standing, list[Finding]]:
+    """The places that both ways of counting runs without a verdict leave open, and whose rest on them."""
+    order_by, best, worst = standing[0], standing[1].copy(), standing[2].copy()
+    other = {key: place for place, key in enumerate(otherwise[0].keys)}
+    wider = []
+    for place, key in enumerate(field.keys):
+        if key not in other:
+            continue
+        least, most = (int(band[other[key]]) for band in otherwise[1][1:])
+        if least < best[place] or most > worst[place]:
+            wider.append(key_label(by, key))
+        best[place], worst[place] = min(best[place], least), min(max(worst[place], most), field.size)
+    message = "its place rests on runs without a verdict: the band holds the places of either way to count them"
+    notes = [Finding(code="unscored_places", severity="info", message=message, where=label) for label in wider]
+    return (order_by, best, worst), notes
 
 
 def _ranked_by(by: Sequence[str]) -> list[str]:
