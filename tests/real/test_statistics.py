@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import steelyard as sy
-from steelyard.records import Run
 from steelyard.statistics import passes_over_tasks
 
 SAMPLE = (
@@ -24,20 +23,6 @@ def published() -> dict:
     return json.loads(SAMPLE.read_text(encoding="utf-8"))
 
 
-def as_runs(published: dict, *, unscored_fail: bool) -> list[Run]:
-    """The trials as runs; the benchmark itself counts a trial without a verdict as failed."""
-    return [
-        Run(
-            id=trial["trial_name"],
-            task=trial["task_id"],
-            agent="orchestrator",
-            model="qwen-3-coder",
-            passed=bool(trial["is_resolved"]) if unscored_fail else trial["is_resolved"],
-        )
-        for trial in published["results"]
-    ]
-
-
 def test_pass_at_k_is_as_published(published: dict) -> None:
     attempts = Counter(trial["task_id"] for trial in published["results"])
     passed = Counter(trial["task_id"] for trial in published["results"] if trial["is_resolved"])
@@ -50,15 +35,18 @@ def test_pass_at_k_is_as_published(published: dict) -> None:
 
 
 def test_the_ranking_shows_the_same_pass_at_k(published: dict) -> None:
-    place = sy.rank(as_runs(published, unscored_fail=True), metrics=["pass_rate"]).places[0]
+    """The benchmark counts a trial without a verdict as failed."""
+    place = sy.rank(SAMPLE.parent, by=["agent"], metrics=["pass_rate"], unscored="fail").places[0]
     for k, value in published["pass_at_k"].items():
-        assert place.passes[int(k)][0].estimate == pytest.approx(value, abs=1e-9)
-    assert place.score.estimate == pytest.approx(published["accuracy"], abs=1e-9)
+        assert place.passes[int(k)][0].estimate == pytest.approx(value, abs=1e-12)
+    assert place.score.estimate == published["accuracy"]
     assert (place.score.method, place.score.n, place.score.clusters) == ("wilson-clustered", 400, 80)
+    measured = sy.measure(SAMPLE.parent, unscored="fail").groups[0].metrics["pass_rate"]
+    assert (measured.mean, measured.count) == (published["accuracy"], 400)
 
 
-def test_trials_without_a_verdict_are_missing_not_failed(published: dict) -> None:
-    statistics = sy.measure(as_runs(published, unscored_fail=False), interval="auto").groups[0].metrics["pass_rate"]
+def test_trials_without_a_verdict_are_missing_unless_the_policy_fails_them(published: dict) -> None:
+    statistics = sy.measure(SAMPLE.parent, interval="auto").groups[0].metrics["pass_rate"]
     unscored = sum(trial["is_resolved"] is None for trial in published["results"])
     assert (statistics.count, statistics.missing) == (400 - unscored, unscored)
     assert statistics.mean > published["accuracy"]
