@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.engines._grouping import GroupedStatistics, Grouping, Key, KeyCoder, grouped_statistics
-from steelyard.metrics import Value, catalog, evaluate
+from steelyard.metrics import NotAnExpression, Value, catalog, evaluate
 from steelyard.profiles import Profile
 from steelyard.records import FACTS, Missing
 from steelyard.statistics import WeightBy
@@ -54,11 +54,7 @@ class LocalEngine:
 
     def values(self, names: Sequence[str]) -> dict[str, NDArray[np.float64] | Missing]:
         """Each named fact or metric for all runs, NaN where it is missing; Missing where no run can have it."""
-        columns = {
-            # without any column a formula may still give a number, the same for every run
-            name: np.full(self.n, column) if isinstance(column := self.column(name), float) else column
-            for name in names
-        }
+        columns = {name: self._column_or_values(name) for name in names}
         wanted = {name: column for name, column in columns.items() if not isinstance(column, (Missing, np.ndarray))}
         if not wanted:
             return columns
@@ -67,6 +63,20 @@ class LocalEngine:
         )
         frame: pl.DataFrame = lazy.to_native().collect()
         return columns | {name: frame[name].to_numpy() for name in wanted}
+
+    def _column_or_values(self, name: str) -> Value:
+        """The expression; the values themselves where Python computes them, or where they are the same in every run."""
+        try:
+            column = self.column(name)
+        except NotAnExpression:
+            facts = sorted(self._facts_behind(name) & self._present)
+            table = self.frame.select(facts).collect()
+            distinct = table.unique()
+            made = [evaluate(name, row, self.profile, {}) for row in distinct.iter_rows(named=True)]
+            numbers = pl.Series("value", [None if isinstance(value, Missing) else value for value in made], pl.Float64)
+            keyed = distinct.with_columns(numbers)
+            return table.join(keyed, on=facts, how="left", nulls_equal=True, maintain_order="left")["value"].to_numpy()
+        return np.full(self.n, column) if isinstance(column, float) else column
 
     def _batches(self, names: Sequence[str]) -> Iterator[dict[str, NDArray[np.float64] | Missing]]:
         at_once = max(1, _CELLS_AT_ONCE // max(self.n, 1))
@@ -111,7 +121,7 @@ class LocalEngine:
 
     def why_missing(self, name: str, by: Sequence[str], key: Key) -> str:
         """Why a metric is missing in a group where no run has it: the reason of one run, whatever the order of rows."""
-        column = self.column(name)
+        column = self._column_or_values(name)
         if isinstance(column, Missing):
             return column.reason
         needed = sorted(self._facts_behind(name) & self._present)

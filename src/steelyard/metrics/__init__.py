@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from steelyard.metrics._words import (
         INFINITY as INFINITY,
+        NotAnExpression as NotAnExpression,
         Value as Value,
         clip as clip,
         exp as exp,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         log as log,
         missing as missing,
         number as number,
+        power as power,
         ratio as ratio,
         when as when,
     )

@@ -1,6 +1,6 @@
 """The words metric formulas are written in. Each looks at what it is given: plain numbers or column expressions.
 
-`when`, `ratio`, `clip`, `log` and `exp` take numpy arrays too, in which NaN is missing.
+`when`, `ratio`, `clip`, `log`, `exp` and `power` take numpy arrays too, in which NaN is missing.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import sys
 from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.metrics._followed_formulas import LOST, Followed
 from steelyard.records import Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Value: TypeAlias = Any  # a number, a Missing, a column expression or an array: the words decide at run time which it is
 
@@ -142,17 +143,60 @@ def clip(value: Value, low: float, high: float) -> Value:
     return value if isinstance(value, Missing) else min(max(value, low), high)
 
 
-def _apply(value: Value, scalar: Callable[[float], float], column: str) -> Value:
-    if library := library_of(value):
-        return getattr(library, column)(value) if _has_arrays(library) else getattr(value, column)()
-    return value if isinstance(value, Missing) else scalar(value)
-
-
 def log(value: Value) -> Value:
     """Natural logarithm of a positive value."""
-    return _apply(value, math.log, "log")
+    return _by_python(math.log, value)
 
 
 def exp(value: Value) -> Value:
     """The exponential function."""
-    return _apply(value, math.exp, "exp")
+    return _by_python(math.exp, value)
+
+
+def power(base: Value, exponent: Value) -> Value:
+    """The base raised to the exponent; the base is not negative.
+
+    >>> power(0.25, 0.5)
+    0.5
+    """
+    return _by_python(math.pow, base, exponent)
+
+
+class NotAnExpression(Exception):
+    """A formula that engines would round differently: Python computes it from the facts of each run."""
+
+
+def _by_python(function: Callable[..., float], *values: Value) -> Value:
+    """The function of plain values, or row by row of columns: the libraries of engines differ in the last bit."""
+    for value in values:
+        if isinstance(value, Missing):
+            return value
+    library = library_of(*values)
+    if library is None:
+        return function(*values)
+    if _has_arrays(library):
+        rows = zip(*(column.tolist() for column in library.broadcast_arrays(*values)), strict=True)
+        return library.array([_total(function, *row) for row in rows])
+    if library.__name__ == "narwhals":
+        raise NotAnExpression
+    columns = [value for value in values if library_of(value)]
+
+    def over(series: Sequence[Any]) -> Any:  # Any: series of Polars, in the order of `columns`
+        given = iter(series)
+        parts = [next(given).to_list() if library_of(value) else repeat(value) for value in values]
+        numbers = [_total(function, *row) for row in zip(*parts)]  # noqa: B905 - a number is repeated without end
+        return library.Series(numbers, dtype=library.Float64)
+
+    return library.map_batches(columns, over, library.Float64)
+
+
+def _total(function: Callable[..., float], *values: float | None) -> float | None:
+    """The function where it has a value: both branches of `when` are evaluated, and one may be given anything."""
+    if None in values:
+        return None
+    try:
+        return function(*values)
+    except OverflowError:
+        return INFINITY
+    except ValueError:
+        return math.nan

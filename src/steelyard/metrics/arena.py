@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.metrics._declare import Example, Optional, Param, Required, metric
-from steelyard.metrics._words import Value, clip, first_known, ratio, when
+from steelyard.metrics._words import Value, clip, first_known, power, ratio, when
 
 
 def _between(value: Value, low: Value, high: Value, share: Value) -> Value:
@@ -127,7 +127,7 @@ def speed_score(
     time = first_known(execution_time, 0.0)
     share = ratio(max_execution_time - time, max_execution_time - min_execution_time, at_zero=0.0)
     # Both branches of `when` are evaluated, and a negative number has no real power.
-    score = _between(time, min_execution_time, max_execution_time, clip(share, 0.0, 1.0) ** speed_exponent)
+    score = _between(time, min_execution_time, max_execution_time, power(clip(share, 0.0, 1.0), speed_exponent))
     return when(time == 0, unknown_speed_score, score)
 
 
