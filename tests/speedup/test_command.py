@@ -96,6 +96,18 @@ def test_a_malformed_file_is_refused_by_name(command: Command) -> None:
     assert error["where"].endswith("malformed.json")
 
 
+def test_an_unreadable_file_that_nobody_named_breaks_nothing(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "benchmarks.json").write_text("not JSON")
+    (tmp_path / "task").mkdir()
+    for which in ("nop", "oracle", "agent"):
+        (tmp_path / "task" / f"{which}.json").write_bytes((ASV / f"{which}.json").read_bytes())
+    nop, oracle, agent = (str(tmp_path / "task" / f"{which}.json") for which in ("nop", "oracle", "agent"))
+    done = command("--nop", nop, "--oracle", oracle, "--agent", f"tool:m={agent}", "--json")
+    found = json.loads(done.stdout)
+    assert (done.status, found["agents"]["tool:m"]["num_valid_benchmarks"]) == (0, 8)
+    assert [finding["code"] for finding in found["findings"]].count("unreadable_benchmark_list") == 1  # not one a side
+
+
 def test_an_unreadable_agent_is_set_aside_and_the_others_go_on(command: Command) -> None:
     arguments = (*ONE_TASK, "--agent", f"other:m={ASV / 'malformed.json'}", "--json")
     done = command(*arguments)

@@ -348,3 +348,23 @@ def test_samples_that_are_no_numbers_are_left_out() -> None:
 def test_processes_must_add_up_to_the_samples() -> None:
     with pytest.raises(ValueError, match="do not add up"):
         Timing(name="a", samples=(1.0, 2.0), process_sizes=(3,))
+
+
+@pytest.mark.parametrize("content", [b"not JSON", b"\xff\xfe", b'{"a": ' * 3000, b""])
+@pytest.mark.parametrize("folder", [".", ".."], ids=["beside", "above"])
+def test_an_unreadable_list_of_benchmarks_is_a_finding_and_names_say_what_they_can(
+    tmp_path: Path, folder: str, content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "results" / "machine"
+    place.mkdir(parents=True)
+    (place / "nop.json").write_bytes((SAMPLES / "asv" / "nop.json").read_bytes())
+    (place / folder / "benchmarks.json").write_bytes(content)
+    monkeypatch.chdir(place)
+    for path in (place / "nop.json", Path("nop.json")):  # however the file is named
+        file = read_timings(path)
+        (finding,) = file.findings
+        assert (finding.code, finding.severity, file.rejected) == ("unreadable_benchmark_list", "warning", ())
+        assert finding.where is not None
+        assert finding.where.endswith("benchmarks.json")
+        # without the list that says so, small is no class
+        assert by_name(file)["suite.small.time_s(1)"].place == BenchmarkPlace("suite.small", None, "time_s")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from steelyard.records import Rejected, Run, Snapshot, TestResults, Timing
+from steelyard.records import Finding, Rejected, Run, Snapshot, TestResults, Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class TimingFile:
     trajectory_length: int | None = None
     run: Run | None = None
     """The run record that the file is, where it is one."""
+    findings: tuple[Finding, ...] = ()
+    """What a reader should know of how the file was read."""
 
 
 @dataclass(frozen=True, slots=True)

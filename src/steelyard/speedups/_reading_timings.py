@@ -32,7 +32,7 @@ from steelyard.prices import PriceBook, cost_of, open_book
 from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults
 from steelyard.settings import shown_path
 from steelyard.speedups._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
-from steelyard.speedups._sides import Side, side_of
+from steelyard.speedups._sides import side_of
 from steelyard.speedups._task_files import TaskFiles
 
 _OWN_FIELDS = {
@@ -69,6 +69,15 @@ class TimingReading:
         self.rejected += len(rejected)
         self.findings += [rejection.as_finding() for rejection in rejected]
 
+    def timings(self, path: Path) -> TimingFile:
+        """What a timing file says, with all that is odd about it noted."""
+        file = read_timings(one_file(path))
+        self.note(file.rejected)
+        # the files of one folder share what lies beside them
+        self.findings += [finding for finding in file.findings if finding not in self.findings]
+        self.findings += contradictions(file)
+        return file
+
 
 @dataclass(frozen=True)
 class _About:
@@ -82,18 +91,16 @@ class _About:
 
 def read_task(files: TaskFiles, reading: TimingReading) -> None:
     """Add the attempts of one task. An agent whose file cannot be read is set aside; a baseline must be readable."""
-    nop, oracle = _side(files.nop, reading), _side(files.oracle, reading)
-    again = None if files.nop_again is None else _side(files.nop_again, reading)
+    nop, oracle = side_of(reading.timings(files.nop).timings), side_of(reading.timings(files.oracle).timings)
+    again = None if files.nop_again is None else side_of(reading.timings(files.nop_again).timings)
     about, oracle_tests = _about(files, reading)
     logs = _readable_logs(files, reading)
     for key, path in sorted(files.agents.items()):
         try:
-            file = read_timings(one_file(path))
+            file = reading.timings(path)
         except BadInput as error:
             reading.refuse(error)
             continue
-        reading.note(file.rejected)
-        reading.findings += contradictions(file)
         agent, number = attempt_of(key)
         known = _merged(about.get(key, _About()), file)
         length, origin = _trajectory(known, logs.get(key, ()), reading)
@@ -142,13 +149,6 @@ def attempt_of(key: str) -> tuple[str, int]:
     """
     match = re.fullmatch(r"(.+)#([1-9][0-9]{0,5})", key)
     return (match[1], int(match[2])) if match else (key, 1)
-
-
-def _side(path: Path, reading: TimingReading) -> Side:
-    file = read_timings(one_file(path))
-    reading.note(file.rejected)
-    reading.findings += contradictions(file)
-    return side_of(file.timings)
 
 
 def one_file(path: Path) -> Path:

@@ -2,7 +2,8 @@
 
 In format 2 a row follows `result_columns` and drops trailing nulls, so rows are ragged. A null result is a failure, NaN
 a benchmark that skipped itself. Results, samples and statistics are lists over the product of the parameters.
-`benchmarks.json`, beside the file or one folder up, says units and classes.
+`benchmarks.json`, beside the file or one folder up, says units and classes. Nobody named that file, so one that cannot
+be read is a finding, and names say what they can.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from steelyard.errors import UnreadableFile
 from steelyard.files import count, number, parse_json, read_text, text_or_none
 from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
-from steelyard.records import SECONDS, BenchmarkPlace, Rejected, Timing, TimingStatus, TimingSummary, place_of
+from steelyard.records import SECONDS, BenchmarkPlace, Finding, Rejected, Timing, TimingStatus, TimingSummary, place_of
 
 MAX_COMBINATIONS = 1_000_000
 _UNITS = (("timeraw_", SECONDS), ("time_", SECONDS), ("peakmem_", "bytes"), ("mem_", "bytes"), ("track_", "unit"))
@@ -43,7 +44,7 @@ def _read(opened: OpenedFile) -> TimingFile:
     columns = values.get("result_columns")
     if version == 2 and not (isinstance(columns, list) and "result" in columns):
         raise UnreadableFile(str(path), "an asv result file of format 2 needs result_columns")
-    known = _benchmarks_of(path)
+    known, findings = _benchmarks_of(path)
     environment = _environment(values)
 
     def read_timings() -> Iterator[Timing | Rejected]:
@@ -56,7 +57,7 @@ def _read(opened: OpenedFile) -> TimingFile:
             except ValueError as error:
                 yield Rejected(path=str(path), reason=f"benchmark {name!r}: {error}")
 
-    return collected(path, "asv", read_timings())
+    return collected(path, "asv", read_timings(), findings=findings)
 
 
 def _row_of_2(row: Any, columns: list[str]) -> dict[str, Any]:  # Any: JSON values
@@ -192,13 +193,19 @@ def _environment(values: dict[str, Any]) -> str | None:  # Any: JSON values
     return "/".join(part for part in (machine, environment) if part) or None
 
 
-def _benchmarks_of(path: Path) -> dict[str, Any]:  # Any: JSON values
-    for folder in (path.parent, path.parent.parent):
+def _benchmarks_of(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JSON values
+    """What asv's list says of each benchmark, and a finding where there is a list that cannot be read."""
+    for folder in (path.parent, path.parent / ".."):
         beside = folder / "benchmarks.json"
-        if beside.is_file() and beside != path:
+        if not beside.is_file() or beside == path:
+            continue
+        try:
             values = parse_json(read_text(beside), beside)
-            return values if isinstance(values, dict) else {}
-    return {}
+        except UnreadableFile as error:
+            message = f"units and classes are taken from the names of benchmarks: {error.message}"
+            return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
+        return values if isinstance(values, dict) else {}, ()
+    return {}, ()
 
 
 FORMAT = TimingFormat(
