@@ -27,9 +27,10 @@ def side(measured: Measured, **more: Any) -> Side:
     return side_of([timing(name, values, **more) for name, values in measured.items()])
 
 
-def attempt(nop: Measured, oracle: Measured, changed: Measured, **more: Any) -> Attempt:
+def attempt(nop: Measured, oracle: Measured | None, changed: Measured, **more: Any) -> Attempt:
     known: dict[str, Any] = {"task": "t", "agent": "tool:model"} | more
-    return Attempt(nop=side(nop), oracle=side(oracle), side=side(changed), **known)
+    expert = None if oracle is None else side(oracle)
+    return Attempt(nop=side(nop), oracle=expert, side=side(changed), **known)
 
 
 def measured(*attempts: Attempt, intervals: bool = True, **options: Any) -> Speedups:

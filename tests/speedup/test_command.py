@@ -259,12 +259,12 @@ def test_an_entry_that_says_nothing_is_an_error_and_no_success(
 
 def test_a_task_that_cannot_be_read_is_set_aside(command: Command, tmp_path: Path) -> None:
     make_folder(tmp_path)
-    (tmp_path / "t2" / "oracle.json").unlink()
+    (tmp_path / "t2" / "nop.json").unlink()
     done = command(str(tmp_path), "--json")
     assert done.status == 1
     found = json.loads(done.stdout)
     assert list(found["tasks"]) == ["t1", "t1#2"]
-    assert any("no oracle.json" in finding["message"] for finding in found["findings"])
+    assert any("no nop.json" in finding["message"] for finding in found["findings"])
 
 
 def test_nothing_valid_at_all_exits_1(command: Command) -> None:

@@ -136,10 +136,11 @@ def _grow(tree: Tree, node: BenchmarkNode, longest: float) -> None:
 
 def _line(node: BenchmarkNode, longest: float) -> Text:
     agent, oracle = node.agent, node.oracle
-    if agent is None or oracle is None:
+    if agent is None:
         return Text(f"no valid benchmark of {node.size}", style="dim")
     cells = round(abs(math.log(agent)) / longest * BAR) if longest > 0 else 0
     bar = ("◀" if agent < 1 else "▶") + "█" * cells if cells else "|"
-    ahead = "green" if agent >= oracle else "yellow" if agent >= 1 else "red"
+    ahead = "green" if agent >= (oracle or 1) else "yellow" if agent >= 1 else "red"
+    expert = "no expert" if oracle is None else f"expert {oracle:.3g}x"
     share = "" if node.valid == node.size else f", {node.valid} of {node.size} valid"
-    return Text.assemble(f"{agent:.3g}x (expert {oracle:.3g}x{share}) ", (bar, ahead))
+    return Text.assemble(f"{agent:.3g}x ({expert}{share}) ", (bar, ahead))

@@ -59,7 +59,7 @@ class BenchmarkNode:
     agent: float | None
     """Geometric mean of the agent's speedups below it; None where nothing counts."""
     oracle: float | None
-    """The expert's."""
+    """The expert's; None too where there is no expert."""
     size: int
     """Benchmarks below it, valid or not."""
     valid: int

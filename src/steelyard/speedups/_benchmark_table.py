@@ -22,6 +22,7 @@ ABSENT = -1
 """The row of a benchmark that a side does not have."""
 NO_COST = Missing("no cost is given")
 NO_TRAJECTORY = Missing("no log is given")
+NO_EXPERT = Missing("there are no timings of an expert (oracle)")
 
 CostOrigin = Literal["stated", "priced", "lower_bound"]
 """How a cost came to be known; of a lower bound, that at least so much was paid."""
@@ -29,19 +30,21 @@ CostOrigin = Literal["stated", "priced", "lower_bound"]
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """One attempt of one agent at one task, with the two baselines it is measured against."""
+    """One attempt of one agent at one task, with the baselines it is measured against."""
 
     task: str
     agent: str
     """The key `agent:model`."""
     nop: Side
-    oracle: Side
+    oracle: Side | None
+    """The expert's side; None where nobody measured an expert."""
     side: Side
     number: int = 1
     nop_again: Side | None = None
     tests: TestResults | None = None
     oracle_tests: TestResults | None = None
     snapshot: Snapshot | None = None
+    oracle_snapshot: Snapshot | None = None
     cost_usd: float | Missing = NO_COST
     cost_origin: CostOrigin | None = None
     trajectory_length: int | Missing = NO_TRAJECTORY
@@ -86,12 +89,14 @@ class BenchmarkTable:
     nop_row: Ints
     """The row's place in the pool under nop."""
     oracle_row: Ints
-    """Under oracle; -1 where it has none."""
+    """Under oracle; -1 where it has none, or there is no oracle."""
     agent_row: Ints
     """Under the agent; -1 where it has none."""
     agent: Floats
     oracle: Floats
     """Speedups over nop as measured; NaN where there is none."""
+    comparable: Flags
+    """Usable but for the agent's side: under nop and oracle, or under nop alone where there is no expert."""
     counted: Flags
     """What enters the figures: valid ones, and by the profile's rule those that failed only under the agent."""
     effective: Floats
@@ -104,13 +109,13 @@ class BenchmarkTable:
 
     @cached_property
     def valid(self) -> Flags:
-        """Usable under all three."""
-        return np.isfinite(self.agent) & np.isfinite(self.oracle)
+        """Usable under all sides."""
+        return self.comparable & np.isfinite(self.agent)
 
     @cached_property
     def agent_only(self) -> Flags:
-        """Usable but for the agent's side."""
-        return np.isfinite(self.oracle) & ~np.isfinite(self.agent)
+        """Usable under all sides but the agent's."""
+        return self.comparable & ~np.isfinite(self.agent)
 
     def rows(self, attempt: int) -> slice:
         """The rows of one attempt."""
@@ -124,7 +129,7 @@ class BenchmarkTable:
 def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule = "drop") -> BenchmarkTable:
     """The benchmarks of these attempts with their speedups, computed over all of them at once."""
     trios = [(attempt.nop, attempt.oracle, attempt.side) for attempt in attempts]
-    pool = pooled(side for trio in trios for side in trio)
+    pool = pooled(side for trio in trios for side in trio if side is not None)
     measured = [np.flatnonzero(attempt.nop.measured) for attempt in attempts]
     nop, oracle, agent = (
         _joined([_pool_rows(trio[0], rows, trio[which], pool) for trio, rows in zip(trios, measured, strict=True)])
@@ -133,7 +138,11 @@ def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule 
     starts = np.cumsum([0, *map(len, measured)])
     mine = _speedups(metrics.agent_speedup, "agent_median", pool, nop, agent)
     theirs = _speedups(metrics.oracle_speedup, "oracle_median", pool, nop, oracle)
-    effective, counted = _by_rules(attempts, _attempt_of_rows(starts), mine, theirs, agent_only_failures)
+    of_attempt = _attempt_of_rows(starts)
+    without_expert = np.array([attempt.oracle is None for attempt in attempts], dtype=bool)[of_attempt]
+    unchanged = _speedups(metrics.agent_speedup, "agent_median", pool, nop, nop)
+    comparable = np.isfinite(np.where(without_expert, unchanged, theirs))
+    effective, counted = _by_rules(attempts, of_attempt, mine, comparable, agent_only_failures)
     return BenchmarkTable(
         attempts=tuple(attempts),
         pool=pool,
@@ -144,6 +153,7 @@ def table_of(attempts: Sequence[Attempt], *, agent_only_failures: AgentOnlyRule 
         agent_row=agent,
         agent=mine,
         oracle=theirs,
+        comparable=comparable,
         counted=counted,
         effective=effective,
     )
@@ -157,8 +167,10 @@ def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
-def _pool_rows(nop: Side, positions: Ints, side: Side, pool: Pool) -> Ints:
+def _pool_rows(nop: Side, positions: Ints, side: Side | None, pool: Pool) -> Ints:
     """The side's row in the pool for each benchmark that nop measured."""
+    if side is None:
+        return np.full(len(positions), ABSENT)
     start = pool.row(side)
     if side.names == nop.names:
         return positions + start
@@ -180,10 +192,9 @@ def _speedups(declared: Metric, changed: str, pool: Pool, nop: Ints, other: Ints
 
 
 def _by_rules(
-    attempts: Sequence[Attempt], attempt: Ints, agent: Floats, oracle: Floats, rule: AgentOnlyRule
+    attempts: Sequence[Attempt], attempt: Ints, agent: Floats, comparable: Flags, rule: AgentOnlyRule
 ) -> tuple[Floats, Flags]:
     """The agent's speedups after both failure rules, and what of them counts."""
-    comparable = np.isfinite(oracle)
     usable = np.isfinite(agent)
     counted = comparable & usable
     effective = np.where(counted, agent, np.nan)
@@ -194,7 +205,7 @@ def _by_rules(
             np.minimum.at(worst, attempt[counted], agent[counted])
         effective[agent_only] = worst[attempt[agent_only]]
         counted = comparable
-    fallback = np.array([one_attempt.fallback for one_attempt in attempts], dtype=bool)
+    fallback = np.array([failed.fallback for failed in attempts], dtype=bool)
     if fallback.any():
         effective[fallback[attempt] & counted] = 1.0
     return effective, counted

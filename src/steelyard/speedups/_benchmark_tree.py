@@ -37,7 +37,7 @@ def _node(
     return BenchmarkNode(
         label=label,
         agent=_gmean(table.effective[counted]),
-        oracle=_gmean(table.oracle[counted]),
+        oracle=_gmean(table.oracle[counted]) if np.isfinite(table.oracle[counted]).all() else None,
         size=len(rows),
         valid=int(np.count_nonzero(table.valid[rows])),
         children=children,

@@ -16,7 +16,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.records import Missing
 from steelyard.results import Payload
 from steelyard.speedups._asv_rule import asv_changes
-from steelyard.speedups._benchmark_table import ABSENT, BenchmarkTable
+from steelyard.speedups._benchmark_table import ABSENT, NO_EXPERT, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import nullable, without_missing
 from steelyard.speedups._sides import LEVELS, Flags, Floats, Ints, Side, pooled
@@ -87,18 +87,21 @@ def _task_inputs(
     effective, oracle = table.effective[rows], table.oracle[rows]
     seen = counted & ~agent_only
     lows, highs = _ends(table, rows, surety, options)
-    return {
-        "agent_speedups": effective[counted].tolist(),
+    of_expert = {
         "oracle_speedups": oracle[counted].tolist(),
-        **{name: list(compress(numbers, counted.tolist())) for name, numbers in attempt.nop.groups.items()},
-        "measured_agent_speedups": effective[seen].tolist(),
         "measured_oracle_speedups": oracle[seen].tolist(),
         "unmatched_oracle_speedups": [] if attempt.fallback else oracle[agent_only].tolist(),
+        "items": metrics.advantage.function(agent_speedup=effective, oracle_speedup=oracle)[counted].tolist(),
+    }
+    return {
+        **(dict.fromkeys(of_expert, NO_EXPERT) if attempt.oracle is None else of_expert),
+        "agent_speedups": effective[counted].tolist(),
+        **{name: list(compress(numbers, counted.tolist())) for name, numbers in attempt.nop.groups.items()},
+        "measured_agent_speedups": effective[seen].tolist(),
         "log_speedup_lows": lows,
         "log_speedup_highs": highs,
         "task_cost": attempt.cost_usd,
         "repeat_log_ratios": _repeat_log_ratios(attempt.nop, attempt.nop_again),
-        "items": metrics.advantage.function(agent_speedup=effective, oracle_speedup=oracle)[counted].tolist(),
     }
 
 
@@ -173,6 +176,8 @@ def benchmark_measures(
     return {name: dict(zip(keys, row, strict=True)) for name, *row in zip(names, *columns.values(), strict=True)}
 
 
-def _statuses(side: Side, table: BenchmarkTable, rows: Ints) -> list[str]:
+def _statuses(side: Side | None, table: BenchmarkTable, rows: Ints) -> list[str]:
+    if side is None:
+        return ["missing"] * len(rows)
     start = table.pool.row(side)
     return ["missing" if row == ABSENT else side.statuses[row - start] for row in rows.tolist()]

@@ -42,6 +42,8 @@ _OWN_FIELDS = {
 }
 """By which fields a file is seen to speak of one agent instead of being keyed by agent."""
 _NOT_RESULTS = frozenset({"benchmarks.json", "machine.json"})
+_EXPERT = "oracle"
+"""The expert's key in files that speak of agents."""
 
 
 @dataclass
@@ -91,9 +93,12 @@ class _About:
 
 def read_task(files: TaskFiles, reading: TimingReading) -> None:
     """Add the attempts of one task. An agent whose file cannot be read is set aside; a baseline must be readable."""
-    nop, oracle = side_of(reading.timings(files.nop).timings), side_of(reading.timings(files.oracle).timings)
+    nop = side_of(reading.timings(files.nop).timings)
+    expert = None if files.oracle is None else reading.timings(files.oracle)
+    oracle = None if expert is None else side_of(expert.timings)
     again = None if files.nop_again is None else side_of(reading.timings(files.nop_again).timings)
-    about, oracle_tests = _about(files, reading)
+    about = _about(files, reading)
+    of_expert = _merged(about[_EXPERT], expert)
     logs = _readable_logs(files, reading)
     for key, path in sorted(files.agents.items()):
         try:
@@ -102,7 +107,7 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
             reading.refuse(error)
             continue
         agent, number = attempt_of(key)
-        known = _merged(about.get(key, _About()), file)
+        known = _merged(about[key], file)
         length, origin = _trajectory(known, logs.get(key, ()), reading)
         cost, cost_origin = _cost(known, file.run, agent.partition(":")[2], logs.get(key, ()), reading)
         reading.attempts.append(
@@ -115,8 +120,9 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
                 side=side_of(file.timings),
                 nop_again=again,
                 tests=known.tests,
-                oracle_tests=oracle_tests,
+                oracle_tests=of_expert.tests,
                 snapshot=known.snapshot,
+                oracle_snapshot=of_expert.snapshot,
                 cost_usd=cost,
                 cost_origin=cost_origin,
                 trajectory_length=length,
@@ -161,8 +167,10 @@ def one_file(path: Path) -> Path:
     return result_files[0]
 
 
-def _merged(about: _About, file: TimingFile) -> _About:
+def _merged(about: _About, file: TimingFile | None) -> _About:
     """What separate files say wins over what stands beside the times."""
+    if file is None:
+        return about
     return _About(
         tests=about.tests or file.tests,
         snapshot=about.snapshot or file.snapshot,
@@ -209,13 +217,13 @@ def _cost(
 _ORIGINS: dict[str, CostOrigin] = {"priced": "priced", "lower_bound": "lower_bound"}
 
 
-def _about(files: TaskFiles, reading: TimingReading) -> tuple[dict[str, _About], TestResults | None]:
-    """What the separate files say of each agent, and the expert's test results."""
+def _about(files: TaskFiles, reading: TimingReading) -> dict[str, _About]:
+    """What the separate files say of each agent and of the expert."""
     keys = set(files.agents)
     tests = _keyed(files.tests, "TESTS", keys, reading)
     snapshots = _keyed(files.snapshot, "SNAPSHOT", keys, reading)
     runs = _keyed(files.runs, "RUN", keys, reading)
-    for key in sorted(tests.keys() & (keys | {"oracle"})):
+    for key in sorted(tests.keys() & (keys | {_EXPERT})):
         if tests_of(tests[key]) is None:
             reason = f"the entry of {key!r} holds no test results"
             reading.note([Rejected(path=str(files.tests), reason=reason, hint="passed, failed and errors")])
@@ -223,16 +231,15 @@ def _about(files: TaskFiles, reading: TimingReading) -> tuple[dict[str, _About],
         if not isinstance(runs[key], dict) or not runs[key].keys() & {*_OWN_FIELDS["RUN"]}:
             reason = f"the entry of {key!r} states neither cost nor turns"
             reading.note([Rejected(path=str(files.runs), reason=reason, hint="cost_usd and trajectory_length")])
-    by_agent = {
+    return {
         key: _About(
             tests=tests_of(tests.get(key)),
             snapshot=snapshot_of(snapshots.get(key)),
             cost_usd=amount(_stated(files.runs, runs, key, "cost_usd", amount, reading)),
             trajectory_length=count(_stated(files.runs, runs, key, "trajectory_length", count, reading)),
         )
-        for key in sorted(keys)
+        for key in sorted(keys | {_EXPERT})
     }
-    return by_agent, tests_of(tests.get("oracle"))
 
 
 def _stated(
@@ -271,8 +278,8 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
                 str(path), f"it speaks of one agent, but {len(keys)} are given", hint="key it by agent:model"
             )
         return {next(iter(keys)): values}
-    named = {"oracle" if key in ("oracle", "oracle:oracle") else key: value for key, value in values.items()}
-    _check_keys(set(named) - {"oracle", "nop", "nop:nop"}, keys, str(path), reading)
+    named = {_EXPERT if key in (_EXPERT, "oracle:oracle") else key: value for key, value in values.items()}
+    _check_keys(set(named) - {_EXPERT, "nop", "nop:nop"}, keys, str(path), reading)
     return named
 
 
@@ -287,11 +294,14 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
     """Add the trials of an FC-Eval results.json or log. Trials of one task are its attempts, in the file's order."""
     opened, source = open_timings(path)
     if source is not FCEVAL:
-        hint = "give --nop, --oracle and --agent, or a folder of tasks"
+        hint = "give --nop, --agent and --oracle, or a folder of tasks"
         raise UnreadableFile(str(path), f"a {source.name} file alone says nothing of three sides", hint=hint)
     file = read_trials(opened)
     reading.note(file.rejected)
     numbers: dict[tuple[str, str], int] = {}
+    # an expert that ran in one trial of a task is the expert of all of them
+    tests = {trial.task: trial.oracle_tests for trial in reversed(file.trials) if trial.oracle_tests}
+    snapshots = {trial.task: trial.oracle_snapshot for trial in reversed(file.trials) if trial.oracle_snapshot}
     for trial in file.trials:
         for key, agent in sorted(trial.agents.items()):
             numbers[trial.task, key] = numbers.get((trial.task, key), 0) + 1
@@ -305,11 +315,12 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
                     agent=key,
                     number=numbers[trial.task, key],
                     nop=side_of(agent.nop),
-                    oracle=side_of(agent.oracle),
+                    oracle=None if agent.oracle is None else side_of(agent.oracle),
                     side=side_of(agent.agent),
                     tests=agent.tests,
-                    oracle_tests=trial.oracle_tests,
+                    oracle_tests=trial.oracle_tests or tests.get(trial.task),
                     snapshot=agent.snapshot,
+                    oracle_snapshot=trial.oracle_snapshot or snapshots.get(trial.task),
                     cost_usd=NO_COST if agent.cost_usd is None else agent.cost_usd,
                     cost_origin=None if agent.cost_usd is None else "stated",
                     trajectory_length=NO_TRAJECTORY if length is None else length,

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from steelyard.records import Finding, Missing
-from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable
+from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
+from steelyard.speedups._failures import snapshot_failed
 from steelyard.speedups._measures import Surety
 from steelyard.speedups._sides import Side
 
@@ -34,6 +35,7 @@ def findings_of(
         share = figures[index]["largest_share"]
         rows = table.rows(index)
         findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
+    findings += _of_experts(table.attempts)
     findings += duplicates(table.attempts)
     findings += _unpaired(table.attempts)
     findings += _mixed_trajectories(table.attempts)
@@ -57,7 +59,8 @@ def _counted(names: Sequence[str]) -> str:
 def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Finding]:
     attempt, rows = table.attempts[index], table.rows(index)
     if not table.valid[rows].any():
-        message = "no benchmark is valid under nop, oracle and agent: there is nothing to measure"
+        sides = "nop, oracle and agent" if attempt.oracle else "nop and agent"
+        message = f"no benchmark is valid under {sides}: there is nothing to measure"
         yield Finding(code="nothing_valid", message=message, where=where)
     failing = [table.name(row) for row in range(rows.start, rows.stop) if table.agent_only[row]]
     if failing:
@@ -74,8 +77,25 @@ def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Findi
         yield Finding(code="fallback_to_baseline", severity="info", message=message, where=where)
 
 
+def _of_experts(attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    """What is to be known of each task's expert, once however many agents are measured against it."""
+    first_attempts = {attempt.task: attempt for attempt in reversed(attempts)}
+    for task, attempt in sorted(first_attempts.items()):
+        if attempt.oracle is None:
+            message = f"{NO_EXPERT.reason}: speedups stand, advantages are missing"
+            yield Finding(code="no_expert", severity="info", message=message, where=task)
+        if attempt.oracle_tests is not None and attempt.oracle_tests.not_passed:
+            count = attempt.oracle_tests.not_passed
+            message = f"{count} of the tests fail under the expert's change: an attempt fails only beyond them"
+            yield Finding(code="expert_tests_fail", severity="info", message=message, where=task)
+        if snapshot_failed(attempt.oracle_snapshot):
+            message = "the snapshot fails under the expert's change: what attempts are measured against is in doubt"
+            yield Finding(code="expert_snapshot_fails", message=message, where=task)
+
+
 def _of_sides(attempt: Attempt, where: str) -> Iterator[Finding]:
-    for name, side in (("oracle", attempt.oracle), ("agent", attempt.side)):
+    sides = {"oracle": attempt.oracle, "agent": attempt.side}
+    for name, side in ((name, side) for name, side in sides.items() if side is not None):
         other = _other_versions(attempt.nop, side)
         if other:
             message = f"the benchmark's own code differs between nop and {name}: {listed(other)}"
@@ -134,7 +154,7 @@ def duplicates(attempts: Sequence[Attempt]) -> Iterator[Finding]:
             ("oracle", attempt.oracle),
         )
         for who, side in sides:
-            vector = _vector(side)
+            vector = None if side is None else _vector(side)
             holders = seen.setdefault((attempt.task, vector), []) if vector else [who]
             if who not in holders:
                 holders.append(who)

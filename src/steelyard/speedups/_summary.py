@@ -11,15 +11,13 @@ from steelyard import metrics
 from steelyard.metrics import mean
 from steelyard.records import Missing
 from steelyard.results import SpeedupSummary
-from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable
+from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import without_missing
 from steelyard.statistics import Interval, bootstrap_mean, clustered, pass_at_k
 
 Fields = dict[str, Any]  # Any: JSON values
 Figures = Mapping[str, float | Missing]
-
-_NOTHING = Missing("no task has a valid benchmark")
 
 _ADVANTAGES = ("agent_advantage", *(f"agent_advantage_level{level}" for level in range(1, 5)))
 TASKS_TO_DRAW_FROM = 100
@@ -43,6 +41,7 @@ def summary(table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Fig
     at_tasks = _Tasks(attempts)
     speedups = at_tasks.means(figures[index]["task_speedup"] for index in indexes)
     advantages = {name: at_tasks.means(figures[index][name] for index in indexes) for name in _ADVANTAGES}
+    no_advantage = _why([figures[index]["agent_advantage"] for index in indexes])
     costs = at_tasks.whole_means(attempt.cost_usd for attempt in attempts)
     successes = at_tasks.means(attempt.success for attempt in attempts)
     lengths = at_tasks.means(attempt.trajectory_length for attempt in attempts)
@@ -55,10 +54,10 @@ def summary(table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Fig
             "mean_success_rate": metrics.mean_success_rate(successes=successes),
             "num_benchmarks": measured,
             "num_valid_benchmarks": valid,
-            **{name: _mean(values) for name, values in advantages.items()},
+            **{name: mean(values) if values else no_advantage for name, values in advantages.items()},
             "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
             "cost_weighted_advantage": _cost_weighted(
-                advantages["agent_advantage"], costs, [attempt.cost_usd for attempt in attempts]
+                advantages["agent_advantage"] or no_advantage, costs, [attempt.cost_usd for attempt in attempts]
             ),
             "mean_trajectory_length": metrics.mean_trajectory_length(lengths=lengths),
             "accuracy": metrics.accuracy(successes=solved),
@@ -126,7 +125,9 @@ def _benchmarks(table: BenchmarkTable, indexes: Sequence[int]) -> tuple[int, int
     return len(measured), len(valid)
 
 
-def _cost_weighted(advantages: list[float], costs: list[float], stated: Sequence[float | Missing]) -> float | Missing:
+def _cost_weighted(
+    advantages: list[float] | Missing, costs: list[float], stated: Sequence[float | Missing]
+) -> float | Missing:
     """Missing where some costs are unknown: an advantage of all tasks over the cost of some is no ratio of anything."""
     unknown = len(stated) - len(_known(stated))
     if 0 < unknown < len(stated):
@@ -206,22 +207,23 @@ def overall(
     """Our figures of one agent over its tasks."""
     attempts = [table.attempts[index] for index in indexes]
     at_tasks = _Tasks(attempts)
-    means = at_tasks.means(figures[index]["log_advantage"] for index in indexes)
+    log_advantages = [figures[index]["log_advantage"] for index in indexes]
+    means = at_tasks.means(log_advantages)
     interval = _over_tasks(means, options)
     advantages = at_tasks.means(figures[index]["agent_advantage"] for index in indexes)
+    curves, counts = _curves(table, indexes, figures, options)
     fields, reasons = without_missing(
         {
-            "mean_log_advantage": metrics.mean_log_advantage(log_advantages=means),
-            "largest_share": metrics.largest_share(items=advantages),
+            "mean_log_advantage": metrics.mean_log_advantage(log_advantages=means or _why(log_advantages)),
+            "largest_share": metrics.largest_share(items=advantages or _why(log_advantages)),
+            **curves,
         }
     )
-    curves, counts = _curves(table, indexes, figures, options)
     counts |= {"mean_log_advantage": n_of(len(means), len(at_tasks.rows))}
     passed = passes(attempts, [attempt.success for attempt in attempts])
     counts |= {"pass@k_beyond": passed.counts(beyond=True)}
     return (
         fields
-        | curves
         | {"pass@k_beyond": passed.beyond, "log_advantage_interval": interval.as_dict(), "tasks": len(means)}
         | {"counts": counts, "missing": reasons}
     )
@@ -240,37 +242,52 @@ def _over_tasks(means: Sequence[float], options: SpeedupConstants) -> Interval:
 def _curves(
     table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], options: SpeedupConstants
 ) -> tuple[Fields, Fields]:
-    """fast_p, opt_p and opt@k, and their counts. An attempt whose success is unknown is left out of them."""
+    """fast_p, opt_p and opt@k, and their counts.
+
+    An attempt whose success is unknown is left out of them, and one without an expert out of what asks for the expert.
+    """
     attempts = [table.attempts[index] for index in indexes]
+    verdicts = [attempt.success for attempt in attempts]
     # Nothing valid is not fast: such an attempt stays in the denominator with a speedup of 0.
-    reached = [
-        {
-            "speedups": _or_zero(figures[index]["task_speedup"]),
-            "ratios": _or_zero(figures[index]["speedup_ratio_hmean"]),
-            "successes": attempt.success,
-        }
+    speeds = [_or_zero(figures[index]["task_speedup"]) for index in indexes]
+    ratios = [
+        NO_EXPERT if attempt.oracle is None else _or_zero(figures[index]["speedup_ratio_hmean"])
         for index, attempt in zip(indexes, attempts, strict=True)
     ]
-    judged = [inputs for inputs in reached if not isinstance(inputs["successes"], Missing)]
-    listed = {name: [inputs[name] for inputs in judged] for name in ("speedups", "ratios", "successes")}
-    fast_inputs = {name: listed[name] for name in ("speedups", "successes")}
+    fast = _complete(speedups=speeds, successes=verdicts)
+    best = _complete(speedups=speeds, ratios=ratios, successes=verdicts)
     gate = {"opt_min_speedup": options.opt_min_speedup}
-    fast = {str(p): metrics.fast_p(**fast_inputs, fast_p_at=p) for p in options.fast_p_points}
-    opt = {str(p): metrics.opt_p(**listed, opt_p_at=p, **gate) for p in options.opt_p_points}
-    optimal = [
-        success
-        if isinstance(success := inputs["successes"], Missing)
-        else metrics.opt_p(**{name: [value] for name, value in inputs.items()}, opt_p_at=options.opt_p_at, **gate) == 1
-        for inputs in reached
-    ]
+    optimal = [_optimal(*reached, options) for reached in zip(speeds, ratios, verdicts, strict=True)]
     chances = passes(attempts, optimal, over_tasks=lambda chances: metrics.opt_at_k.function(chances=chances))
+    fast_count, best_count = len(fast["successes"]), len(best["successes"])
     curves = {
-        "fast_p": without_missing(fast)[0],
-        "opt_p": without_missing(opt)[0],
-        "opt@k": chances.estimates or None,
+        "fast_p": {str(p): metrics.fast_p(**fast, fast_p_at=p) for p in options.fast_p_points}
+        if fast_count
+        else _why(verdicts),
+        "opt_p": {str(p): metrics.opt_p(**best, opt_p_at=p, **gate) for p in options.opt_p_points}
+        if best_count
+        else _why(optimal),
+        "opt@k": chances.estimates or _why(optimal),
     }
-    counted = n_of(len(judged), len(indexes))
-    return curves, {"fast_p": counted, "opt_p": counted, "opt@k": chances.counts()}
+    of = len(indexes)
+    return curves, {"fast_p": n_of(fast_count, of), "opt_p": n_of(best_count, of), "opt@k": chances.counts()}
+
+
+def _optimal(
+    speed: float, ratio: float | Missing, verdict: bool | Missing, options: SpeedupConstants
+) -> bool | Missing:
+    """Whether one attempt is as good as the expert's change."""
+    if isinstance(verdict, Missing) or isinstance(ratio, Missing):
+        return _why([verdict, ratio])
+    inputs = {"speedups": [speed], "ratios": [ratio], "successes": [verdict]}
+    share = metrics.opt_p(**inputs, opt_p_at=options.opt_p_at, opt_min_speedup=options.opt_min_speedup)
+    return share == 1
+
+
+def _complete(**columns: Sequence[float | Missing]) -> dict[str, list[Any]]:  # Any: numbers and flags
+    """The columns without the attempts of which one of them is not known."""
+    rows = [row for row in zip(*columns.values(), strict=True) if not any(isinstance(cell, Missing) for cell in row)]
+    return {name: [row[position] for row in rows] for position, name in enumerate(columns)}
 
 
 def _or_zero(value: float | Missing) -> float:
@@ -294,8 +311,9 @@ def _known(values: Any) -> list[Any]:  # Any: an iterable of numbers, flags and 
     return [value for value in values if not isinstance(value, Missing)]
 
 
-def _mean(values: list[float]) -> float | Missing:
-    return mean(values) if values else _NOTHING
+def _why(values: Sequence[float | Missing]) -> Missing:
+    """Why none of the values is known; each reason once."""
+    return Missing("; ".join(dict.fromkeys(value.reason for value in values if isinstance(value, Missing))))
 
 
 def _total(costs: Sequence[float | Missing]) -> float | Missing:

@@ -16,16 +16,16 @@ class TaskFiles:
 
     nop: Path
     """Timings of the unchanged code."""
-    oracle: Path
-    """Timings of the expert's change."""
     agents: Mapping[str, Path]
     """Timings under each agent's change, by `agent:model`."""
+    oracle: Path | None = None
+    """Timings of the expert's change; None where there is no expert, and then advantages are missing."""
     nop_again: Path | None = None
     """A second measurement of the unchanged code, for the noise floor."""
     tests: Path | None = None
     """Test results by `agent:model` and `oracle`."""
     snapshot: Path | None = None
-    """Snapshot results by `agent:model`."""
+    """Snapshot results by `agent:model` and `oracle`."""
     runs: Path | None = None
     """`cost_usd` and `trajectory_length` by `agent:model`."""
     logs: Mapping[str, Sequence[Path]] = field(default_factory=dict)

@@ -5,11 +5,11 @@ The layout of a folder of tasks:
     TASKS/<task>/nop.json                      timings of the unchanged code, in any format that is read; also
                                                nop.json.gz, or a folder `nop` that holds one result file
     TASKS/<task>/nop-again.json                the same measured a second time (optional)
-    TASKS/<task>/oracle.json                   timings of the expert's change
+    TASKS/<task>/oracle.json                   timings of the expert's change (optional)
     TASKS/<task>/agents/<agent>/<model>.json   timings under an agent's change; the key is `agent:model`, a model may
                                                hold slashes (one folder each); `<model>#2.json` is its second attempt
     TASKS/<task>/tests.json                    test results by key, and of `oracle` (optional)
-    TASKS/<task>/snapshot.json                 snapshot results by key (optional)
+    TASKS/<task>/snapshot.json                 snapshot results by key, and of `oracle` (optional)
     TASKS/<task>/runs.json                     cost_usd and trajectory_length by key (optional)
     TASKS/<task>/logs/<agent>/<model>/         JSON logs and .cast recordings (optional)
 
@@ -43,17 +43,16 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
 
 def task_files(folder: Path) -> TaskFiles:
     """The files of one task, by the documented layout."""
-    nop, oracle = _named(folder, "nop"), _named(folder, "oracle")
-    if nop is None or oracle is None:
-        absent = "nop" if nop is None else "oracle"
-        raise UnreadableFile(str(folder), f"the task has no {absent}.json", hint="docs/speedup.md shows the layout")
+    nop = _named(folder, "nop")
+    if nop is None:
+        raise UnreadableFile(str(folder), "the task has no nop.json", hint="docs/speedup.md shows the layout")
     agents = {_key(path, folder / "agents"): path for path in _results(folder / "agents")}
     if not agents:
         raise UnreadableFile(str(folder), "the task has no agents/<agent>/<model>.json")
     return TaskFiles(
         task=folder.name,
         nop=nop,
-        oracle=oracle,
+        oracle=_named(folder, "oracle"),
         agents=agents,
         nop_again=_named(folder, "nop-again"),
         tests=_named(folder, "tests"),

@@ -27,7 +27,8 @@ class TrialAgent:
     """What one agent did in one trial."""
 
     nop: tuple[Timing, ...]
-    oracle: tuple[Timing, ...]
+    oracle: tuple[Timing, ...] | None
+    """None where no benchmark has a word of the expert."""
     agent: tuple[Timing, ...]
     tests: TestResults | None
     snapshot: Snapshot | None
@@ -44,6 +45,7 @@ class Trial:
     task: str
     agents: dict[str, TrialAgent]
     oracle_tests: TestResults | None
+    oracle_snapshot: Snapshot | None
     last_agent: str | None = None
     """The agent whose tests the log holds; None in results.json, which holds them by agent."""
 
@@ -98,15 +100,15 @@ def read_trials(opened: OpenedFile) -> TrialFile:
 
 def _trial(task: str, metrics: dict[str, Any]) -> Trial:  # Any: JSON values
     agents: dict[str, TrialAgent] = {}
-    oracle_tests = None
+    oracle_tests = oracle_snapshot = None
     for key in sorted(metrics):
         payload = metrics[key] if isinstance(metrics[key], dict) else {}
         tests = tests_of(payload.get("pytest_summary"))
         if is_baseline(key, "oracle"):
-            oracle_tests = tests
+            oracle_tests, oracle_snapshot = tests, snapshot_of(payload.get("snapshot_summary"))
         elif not is_baseline(key, "nop"):
             agents[key] = _agent(payload, tests)
-    return Trial(task, agents, oracle_tests)
+    return Trial(task, agents, oracle_tests, oracle_snapshot)
 
 
 def is_baseline(key: str, which: str) -> bool:
@@ -139,16 +141,16 @@ def _contradicting(entries: dict[str, Any]) -> Iterator[str]:  # Any: JSON value
             yield name
 
 
-def _speedups(stated: Any) -> tuple[tuple[Timing, ...], tuple[Timing, ...], tuple[Timing, ...]]:  # Any: JSON values
-    sides: tuple[list[Timing], list[Timing], list[Timing]] = ([], [], [])
-    entries = stated if isinstance(stated, dict) else {}
-    for name in sorted(entries):
-        entry = entries[name] if isinstance(entries[name], dict) else {}
-        for side, value in zip(
-            sides, (1.0, number(entry.get("oracle/nop")), number(entry.get("agent/nop"))), strict=True
-        ):
-            side.append(_stated(name, value))
-    return tuple(sides[0]), tuple(sides[1]), tuple(sides[2])
+def _speedups(
+    stated: Any,  # Any: JSON values
+) -> tuple[tuple[Timing, ...], tuple[Timing, ...] | None, tuple[Timing, ...]]:
+    entries = {name: _table(entry) for name, entry in sorted(_table(stated).items())}
+    oracle, agent = (
+        tuple(_stated(name, number(entry.get(key))) for name, entry in entries.items())
+        for key in ("oracle/nop", "agent/nop")
+    )
+    no_expert = entries and not any("oracle/nop" in entry for entry in entries.values())
+    return tuple(_stated(name, 1.0) for name in entries), None if no_expert else oracle, agent
 
 
 def _stated(name: str, speedup: float | None) -> Timing:
@@ -236,7 +238,7 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
         if key == last:
             payload["snapshot_summary"] = blocks["SNAPSHOT"]
         agents[key] = _agent(payload, tests_of(blocks["TESTS"]) if key == last else None)
-    return Trial(_task_of_log(opened.path), agents, None, last)
+    return Trial(_task_of_log(opened.path), agents, None, None, last)
 
 
 def _task_of_log(path: Path) -> str:

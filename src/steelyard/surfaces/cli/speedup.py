@@ -27,7 +27,7 @@ class OneTask:
     nop: OnePath | None = None
     """Timings of the unchanged code."""
     oracle: OnePath | None = None
-    """Timings of the expert's change."""
+    """Timings of the expert's change; without them advantages are missing."""
     agent: list[str] | None = None
     """Timings of an agent's change, as NAME:MODEL=FILE; may be repeated."""
     nop_again: OnePath | None = None
@@ -35,7 +35,7 @@ class OneTask:
     tests: OnePath | None = None
     """Test results by agent (JSON), and of oracle."""
     snapshot: OnePath | None = None
-    """Snapshot results by agent (JSON)."""
+    """Snapshot results by agent (JSON), and of oracle."""
     runs: OnePath | None = None
     """cost_usd and trajectory_length by agent (JSON)."""
     log: list[str] | None = None
@@ -52,8 +52,8 @@ class OneTask:
 
     def files(self) -> TaskFiles:
         """The files of the library."""
-        if self.nop is None or self.oracle is None or not self.agent:
-            raise UsageError("one task needs --nop, --oracle and --agent", hint="or give a folder of tasks")
+        if self.nop is None or not self.agent:
+            raise UsageError("one task needs --nop and --agent", hint="or give a folder of tasks")
         return TaskFiles(
             task=self.task or "task",
             nop=self.nop,
