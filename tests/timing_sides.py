@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from steelyard.records import Timing, TimingSummary, place_of
 from steelyard.speedups import SpeedupConstants, Speedups, speedups_of
@@ -33,8 +33,10 @@ def attempt(nop: Measured, oracle: Measured | None, changed: Measured, **more: A
     return Attempt(nop=side(nop), oracle=expert, side=side(changed), **known)
 
 
-def measured(*attempts: Attempt, intervals: bool = True, **options: Any) -> Speedups:
-    return speedups_of(attempts, SpeedupConstants(**options), intervals=intervals)
+def measured(
+    *attempts: Attempt, intervals: bool = True, unscored: Literal["exclude", "fail"] = "fail", **options: Any
+) -> Speedups:
+    return speedups_of(attempts, SpeedupConstants(**options), intervals=intervals, unscored=unscored)
 
 
 def payload_of(found: Speedups, agent: str = "tool:model") -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_a_stated_advantage_that_is_not_the_difference_is_a_finding(tmp_path: Pa
         "m.time_x": {"agent/nop": 2.0, "oracle/nop": 4.0, "advantage": 2.0},
         "m.time_y": {"agent/nop": 2.0, "oracle/nop": 4.0, "advantage": -2.0},
     }
-    metrics = {"tool:m": {"per_benchmark_speedups": entries}}
+    metrics = {"tool:m": {"per_benchmark_speedups": entries, "snapshot_summary": {"status": "passed"}}}
     path = tmp_path / "results.json"
     trial = {"task_id": "t1", "parser_extra_metrics": {"agent_metrics_by_agent": metrics}}
     path.write_text(json.dumps({"results": [trial]}))

@@ -96,7 +96,7 @@ def test_a_task_counts_once_however_often_it_was_attempted() -> None:
         run(1.0, task="a", number=3, tests=BAD, cost_usd=5.0, trajectory_length=50),
         run(4.0, task="b", tests=BAD, cost_usd=9.0, trajectory_length=90),
     ).summaries["tool:model"]
-    assert found["accuracy"] == 0.5  # of two tasks one has a success
+    assert found["accuracy"] == 0.25  # of four attempts one has a success
     assert found["mean_success_rate"] == pytest.approx((1 / 3 + 0) / 2)
     assert (found["num_benchmarks"], found["num_valid_benchmarks"]) == (4, 4)  # two benchmarks at each of two tasks
     assert found["mean_speedup"] == 1.0  # failed attempts are as if nothing had changed
@@ -135,14 +135,6 @@ def test_attempting_every_task_again_with_the_same_outcome_changes_no_mean(
         assert twice[name] == (None if once[name] is None else pytest.approx(once[name])), name
 
 
-def test_a_task_without_a_success_is_unknown_while_an_attempt_is() -> None:
-    unknown = measured(run(4.0, task="a", tests=BAD), run(4.0, task="a", number=2), run(4.0, task="b", tests=GOOD))
-    found = unknown.result(many=True).to_dict()
-    assert found["summary"]["tool:model"]["accuracy"] == 1.0
-    assert found["summary_counts"]["tool:model"]["accuracy"] == {"n": 1, "of": 2}
-    assert found["run"]["counts"]["accuracy"] == {"n": 1, "of": 2}
-
-
 def test_every_mean_says_from_how_many_tasks_it_was_made() -> None:
     nothing = attempt(NOP, {"a.time_x": None}, NOP, task="c", tests=GOOD)
     found = (
@@ -162,10 +154,10 @@ def test_every_mean_says_from_how_many_tasks_it_was_made() -> None:
     assert means == set(counts)
 
 
-def test_a_verdict_that_is_unknown_hides_no_other_tasks_pass_at_k() -> None:
+def test_a_verdict_that_is_left_out_hides_no_other_tasks_pass_at_k() -> None:
     scored = [run(4.0, task="a", number=number, tests=tests) for number, tests in ((1, GOOD), (2, BAD))]
     unscored = [run(4.0, task="b", tests=GOOD), run(4.0, task="b", number=2)]
-    found = measured(*scored, *unscored).result(many=True).to_dict()
+    found = measured(*scored, *unscored, unscored="exclude").result(many=True).to_dict()
     assert found["summary"]["tool:model"]["pass@k"] == {"1": 0.75, "2": 1.0}  # (1/2 + 1) / 2; only a has two
     counts = found["summary_counts"]["tool:model"]["pass@k"]
     assert counts == {"1": {"n": 2, "of": 2}, "2": {"n": 1, "of": 2}}
@@ -201,13 +193,15 @@ def test_a_failed_attempt_is_never_fast_or_optimal() -> None:
 def test_fceval_results_give_the_runs_own_figures() -> None:
     found = speedup(SAMPLES / "fceval-results.json").to_dict()
     agent = found["summary"]["tool:model-1.5"]
-    assert agent["mean_success_rate"] == 0.75  # half of the first task's attempts and all of the second's
-    assert agent["accuracy"] == found["run"]["accuracy"] == 1.0  # both tasks have an attempt with success
-    assert agent["pass@k"] == {"1": 0.75, "2": 1.0}
-    assert agent["total_cost"] == pytest.approx(0.5 + 0.7 + 0.1 + 0.3)
+    # the third task's trial has no verdict and nothing measured, and counts as failed
+    assert agent["mean_success_rate"] == 0.5  # (1/2 + 2/2 + 0/1) / 3
+    assert agent["accuracy"] == found["run"]["accuracy"] == 0.6  # 3 of 5 trials
+    assert agent["pass@k"] == {"1": 0.5}  # one trial is the fewest
+    assert found["overall"]["tool:model-1.5"]["pass@k_beyond"] == {"2": 1.0}
+    assert (agent["mean_cost_per_task"], agent["total_cost"]) == (pytest.approx((0.6 + 0.2) / 2), None)
+    assert found["summary_counts"]["tool:model-1.5"]["total_cost"] == {"n": 4, "of": 5}
     assert agent["mean_trajectory_length"] == 10.0
-    assert found["run"]["cost_by_agent_model"] == {"tool:model-1.5": pytest.approx(1.6)}
-    assert list(found["tasks"]) == ["t1", "t1#2", "t2", "t2#2"]
+    assert list(found["tasks"]) == ["t1", "t1#2", "t2", "t2#2", "t3"]
 
 
 def test_the_overall_interval_is_over_tasks_and_repeating_attempts_does_not_narrow_it() -> None:

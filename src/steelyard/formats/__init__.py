@@ -98,7 +98,10 @@ if TYPE_CHECKING:
     )
     from steelyard.formats.timings.fceval import (
         FCEVAL as FCEVAL,
+        NO_BLOCK as NO_BLOCK,
         NOT_THE_DIFFERENCE as NOT_THE_DIFFERENCE,
+        TrialAgent as TrialAgent,
+        is_log as is_log,
         log_block as log_block,
         read_trials as read_trials,
         snapshot_of as snapshot_of,

@@ -215,8 +215,8 @@ def mean_speedup(*, task_speedups: Required) -> Value:
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="mean of success over tasks",
-    example=Example({"successes": (True, True, False, True)}, 0.75),
+    formula="mean over tasks of the share of the task's attempts with success",
+    example=Example({"successes": (0.5, 1.0, 0.0, 1.0)}, 0.625),
 )
 def mean_success_rate(*, successes: Required) -> Value:
     """Share of a task's attempts that broke neither tests nor snapshot, every task counting once."""
@@ -230,12 +230,12 @@ def mean_success_rate(*, successes: Required) -> Value:
     better="higher",
     bounds=(0, 1),
     spec="speedup",
-    formula="tasks with success / tasks",
+    formula="attempts with success / attempts",
     example=Example({"successes": (True, False)}, 0.5),
 )
 def accuracy(*, successes: Required) -> Value:
-    """Share of tasks at which some attempt succeeded; how fast the code became does not enter."""
-    return mean(successes) if successes else missing("no task's success is known")
+    """Share of attempts with success, those without a verdict failed by default; how fast they are does not enter."""
+    return mean(successes) if successes else missing("no attempt's success is known")
 
 
 @metric(

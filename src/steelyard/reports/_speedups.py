@@ -18,6 +18,7 @@ from steelyard.results import BenchmarkNode, SpeedupResult
 DASH = "-"
 BAR = 20
 """Cells of the longest bar to either side of 1x."""
+_POLICIES = {"fail": "without a verdict: failed", "exclude": "without a verdict: excluded"}
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
@@ -63,7 +64,8 @@ def _task_table(result: SpeedupResult) -> Table:
 
 
 def _overall_table(result: SpeedupResult) -> Table:
-    table = _table(f"{len(result.attempts):,} attempts at {len(result.coverage):,} tasks, profile {result.profile}")
+    made = f"{len(result.attempts):,} attempts at {len(result.coverage):,} tasks"
+    table = _table(f"{made}, profile {result.profile}, {_POLICIES[result.unscored]}")
     table.add_column("agent", no_wrap=True)
     table.add_column("tasks", justify="right")
     table.add_column("valid", justify="right")

@@ -75,7 +75,7 @@ class SpeedupSummary:
     missing: dict[str, str]
     """Why."""
     counts: Fields
-    """From how many tasks of how many each was made (`total_cost`: attempts)."""
+    """From how many tasks of how many each was made (`accuracy` and `total_cost`: attempts)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +103,8 @@ class SpeedupResult(Result):
     """Speedups of one task's files, or of many tasks."""
 
     profile: str
+    unscored: str
+    """What an attempt without a verdict counts as: `fail` (not successful) or `exclude` (left out)."""
     many: bool
     """Whether the input was a folder or an FC-Eval file."""
     attempts: tuple[SpeedupAttempt, ...]
@@ -133,7 +135,7 @@ class SpeedupResult(Result):
         return msgspec.json.format(encoded, indent=2).decode()
 
     def _parts(self, shown: Callable[[Payload], Any]) -> Fields:
-        parts: Fields = {"profile": self.profile}
+        parts: Fields = {"profile": self.profile, "unscored": self.unscored}
         parts |= {"tasks": {}} if self.many else {"agents": {}, "measures": {}, "missing": {}}
         for task, key, attempt in self.placed():
             part = parts

@@ -11,10 +11,10 @@ from steelyard.records import Finding, Missing
 from steelyard.results import BenchmarkNode, SpeedupAttempt, SpeedupResult, SpeedupSummary
 from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable, table_of
 from steelyard.speedups._benchmark_tree import tree_of
-from steelyard.speedups._constants import SpeedupConstants
+from steelyard.speedups._constants import SpeedupConstants, Unscored
 from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of, task_figures
 from steelyard.speedups._payload import payloads
-from steelyard.speedups._speedup_findings import coverage, dominant, findings_of
+from steelyard.speedups._speedup_findings import coverage, dominant, findings_of, unscored_attempts
 from steelyard.speedups._summary import by_agent, fronts, overall, run_figures, summary
 
 Fields = dict[str, Any]  # Any: JSON values
@@ -29,6 +29,8 @@ class Speedups:
     profile: str
     surety: Surety | None
     """Intervals and verdicts; None when they were not asked for."""
+    unscored: Unscored = "fail"
+    """What an attempt without a verdict counts as."""
     earlier: tuple[Finding, ...] = ()
     """What reading the files found."""
 
@@ -41,7 +43,10 @@ class Speedups:
     @cached_property
     def overall(self) -> dict[str, Fields]:
         """Our figures of each agent over its tasks, and whether it is on the front of cost and gain."""
-        figures = {key: overall(self.table, at, self.figures, self.options) for key, at in by_agent(self.table).items()}
+        figures = {
+            key: overall(self.table, indexes, self.figures, self.options, unscored=self.unscored)
+            for key, indexes in by_agent(self.table).items()
+        }
         costs = {key: self._whole_cost(key) for key in figures}
         gains = {key: fields["mean_log_advantage"] for key, fields in figures.items()}
         on_front = fronts(costs, gains)
@@ -55,7 +60,10 @@ class Speedups:
 
     @cached_property
     def _summaries(self) -> dict[str, SpeedupSummary]:
-        return {key: summary(self.table, indexes, self.figures) for key, indexes in by_agent(self.table).items()}
+        return {
+            key: summary(self.table, indexes, self.figures, unscored=self.unscored)
+            for key, indexes in by_agent(self.table).items()
+        }
 
     @property
     def summaries(self) -> dict[str, Fields]:
@@ -65,7 +73,11 @@ class Speedups:
     @cached_property
     def findings(self) -> list[Finding]:
         """All findings, those of reading first."""
-        findings = [*self.earlier, *findings_of(self.table, self.surety, self.figures, self.options)]
+        findings = [
+            *self.earlier,
+            *findings_of(self.table, self.surety, self.figures, self.options),
+            *unscored_attempts(self.table.attempts, self.unscored),
+        ]
         for key, fields in self.overall.items():
             findings += dominant(fields["largest_share"], fields["tasks"], "task", self.options, key)
         return findings
@@ -93,11 +105,12 @@ class Speedups:
         )
         return SpeedupResult(
             profile=self.profile,
+            unscored=self.unscored,
             many=many,
             attempts=attempts,
             summaries=self._summaries,
             overall=self.overall,
-            run=run_figures(self.table),
+            run=run_figures(self.table, unscored=self.unscored),
             coverage=coverage(self.table.attempts),
             findings=tuple(self.findings),
             usable=bool(self.table.valid.any()),
@@ -111,10 +124,11 @@ def speedups_of(
     *,
     profile: str = "speedup-1",
     intervals: bool = True,
+    unscored: Unscored = "fail",
     earlier: Sequence[Finding] = (),
 ) -> Speedups:
     """The speedups of these attempts, in order of task, number and agent whatever the order given."""
     ordered = sorted(attempts, key=lambda attempt: (attempt.task, attempt.number, attempt.agent))
     table = table_of(ordered, agent_only_failures=options.agent_only_failures)
     surety = surety_of(table, options) if intervals else None
-    return Speedups(table, options, profile, surety, tuple(earlier))
+    return Speedups(table, options, profile, surety, unscored, tuple(earlier))

@@ -45,6 +45,8 @@ class Attempt:
     oracle_tests: TestResults | None = None
     snapshot: Snapshot | None = None
     oracle_snapshot: Snapshot | None = None
+    harness: bool | Missing | None = None
+    """The verdict of the harness that ran the attempt, or why it gave none; None where there is no harness."""
     cost_usd: float | Missing = NO_COST
     cost_origin: CostOrigin | None = None
     trajectory_length: int | Missing = NO_TRAJECTORY
@@ -68,7 +70,7 @@ class Attempt:
     @property
     def success(self) -> bool | Missing:
         """Whether neither failed."""
-        return succeeded(self.pytest_failed, self.snapshot_failed)
+        return succeeded(self.pytest_failed, self.snapshot_failed, self.harness)
 
     @property
     def fallback(self) -> bool:

@@ -37,13 +37,21 @@ def _failing(tests: TestResults) -> set[str] | None:
 def snapshot_failed(snapshot: Snapshot | None) -> bool:
     """Whether behavior changed: a status other than `passed`, or something that passed before and fails now.
 
-    No snapshot is no failure.
+    No snapshot is no failure; where the format demands one, its reader says so by another status.
     """
     return snapshot is not None and (snapshot.status != "passed" or (snapshot.pass_to_fail or 0) > 0)
 
 
-def succeeded(tests: bool | Missing, snapshot: bool) -> bool | Missing:
-    """Whether the attempt broke neither; unknown while its tests are unknown, unless the snapshot already says no."""
-    if snapshot:
+def succeeded(tests: bool | Missing, snapshot: bool, harness: bool | Missing | None = None) -> bool | Missing:
+    """Whether the attempt broke neither.
+
+    Unknown where a harness gave it no verdict, or where its tests are unknown and no harness says more. What the
+    tests or the snapshot show to be broken has failed in any case.
+    """
+    if snapshot or tests is True:
         return False
-    return tests if isinstance(tests, Missing) else not tests
+    if isinstance(harness, Missing):
+        return harness
+    if isinstance(tests, Missing):
+        return tests if harness is None else harness
+    return True

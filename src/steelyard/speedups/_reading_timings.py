@@ -15,10 +15,13 @@ from steelyard.files import amount, count, parse_json, read_text
 from steelyard.formats import (
     FCEVAL,
     LOG_SUFFIXES,
+    NO_BLOCK,
     NOT_THE_DIFFERENCE,
     TimingFile,
+    TrialAgent,
     contradiction,
     contradictions,
+    is_log,
     log_block,
     open_timings,
     read_timings,
@@ -269,7 +272,12 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
         return {}
     text = read_text(path)
     path = shown_path(path)
-    values = log_block(text, path, block) or parse_json(text, path)
+    values = log_block(text, path, block)
+    if values is None and is_log(text):
+        if block != "SNAPSHOT":
+            raise UnreadableFile(str(path), f"the log has no {block} block")
+        values = {"status": NO_BLOCK.status}
+    values = values or parse_json(text, path)
     if not isinstance(values, dict):
         raise UnreadableFile(str(path), "it must be one JSON object, by agent:model")
     if any(name in values for name in _OWN_FIELDS[block]):
@@ -308,22 +316,30 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
             if agent.contradicting:
                 where = f"{path}, {trial.task}, {key}"
                 reading.findings.append(contradiction(NOT_THE_DIFFERENCE, list(agent.contradicting), where=where))
-            length = agent.trajectory_length
             reading.attempts.append(
                 Attempt(
                     task=trial.task,
                     agent=key,
                     number=numbers[trial.task, key],
-                    nop=side_of(agent.nop),
-                    oracle=None if agent.oracle is None else side_of(agent.oracle),
-                    side=side_of(agent.agent),
-                    tests=agent.tests,
                     oracle_tests=trial.oracle_tests or tests.get(trial.task),
-                    snapshot=agent.snapshot,
                     oracle_snapshot=trial.oracle_snapshot or snapshots.get(trial.task),
-                    cost_usd=NO_COST if agent.cost_usd is None else agent.cost_usd,
-                    cost_origin=None if agent.cost_usd is None else "stated",
-                    trajectory_length=NO_TRAJECTORY if length is None else length,
-                    trajectory_origin=None if length is None else "stated",
+                    **_stated_of(agent),
                 )
             )
+
+
+def _stated_of(agent: TrialAgent) -> dict[str, Any]:  # Any: the fields of an Attempt
+    """What an FC-Eval file states of one agent in one trial."""
+    cost, length = agent.cost_usd, agent.trajectory_length
+    return {
+        "nop": side_of(agent.nop),
+        "oracle": None if agent.oracle is None else side_of(agent.oracle),
+        "side": side_of(agent.agent),
+        "tests": agent.tests,
+        "snapshot": agent.snapshot,
+        "harness": agent.harness,
+        "cost_usd": NO_COST if cost is None else cost,
+        "cost_origin": None if cost is None else "stated",
+        "trajectory_length": NO_TRAJECTORY if length is None else length,
+        "trajectory_origin": None if length is None else "stated",
+    }

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from steelyard.formats import NO_BLOCK
 from steelyard.records import Finding, Missing
 from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
-from steelyard.speedups._constants import SpeedupConstants
+from steelyard.speedups._constants import SpeedupConstants, Unscored
 from steelyard.speedups._failures import snapshot_failed
 from steelyard.speedups._measures import Surety
 from steelyard.speedups._sides import Side
@@ -66,15 +67,28 @@ def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Findi
     if failing:
         message = f"{_counted(failing)} usable under nop and oracle but not under the agent: {listed(failing)}"
         yield Finding(code="agent_only_failures", message=message, where=where)
-    if isinstance(attempt.success, Missing):
-        message = f"whether the attempt succeeded is not known: {attempt.success.reason}"
-        yield Finding(code="success_unknown", severity="info", message=message, where=where)
+    if attempt.success is True and attempt.snapshot is None:
+        message = "no snapshot is given: success rests on the tests alone"
+        yield Finding(code="no_snapshot", severity="info", message=message, where=where)
+    if attempt.snapshot == NO_BLOCK:
+        message = "FC-Eval's file has no snapshot block, which counts as a failed snapshot"
+        yield Finding(code="missing_snapshot_block", message=message, where=where)
     if attempt.cost_origin == "lower_bound":
         message = "the cost is a lower bound: some tokens are not known, or not how they fall into calls"
         yield Finding(code="cost_lower_bound", message=message, where=where)
     if attempt.fallback:
         message = "the attempt failed, so its benchmarks count as unchanged (speedup 1.0)"
         yield Finding(code="fallback_to_baseline", severity="info", message=message, where=where)
+
+
+def unscored_attempts(attempts: Sequence[Attempt], unscored: Unscored) -> Iterator[Finding]:
+    """Attempts without a verdict, and what they count as."""
+    as_what = {"fail": "counts as failed in", "exclude": "is left out of"}[unscored]
+    for attempt in attempts:
+        if isinstance(attempt.success, Missing):
+            message = f"the attempt has no verdict and {as_what} success rates: {attempt.success.reason}"
+            where = f"{attempt.trial}, {attempt.agent}"
+            yield Finding(code="success_unknown", severity="info", message=message, where=where)
 
 
 def _of_experts(attempts: Sequence[Attempt]) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from steelyard.metrics import mean
 from steelyard.records import Missing
 from steelyard.results import SpeedupSummary
 from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
-from steelyard.speedups._constants import SpeedupConstants
+from steelyard.speedups._constants import SpeedupConstants, Unscored
 from steelyard.speedups._payload import without_missing
 from steelyard.statistics import Interval, bootstrap_mean, clustered, pass_at_k
 
@@ -35,18 +35,32 @@ def by_agent(table: BenchmarkTable) -> dict[str, list[int]]:
     return indexes_by_agent
 
 
-def summary(table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures]) -> SpeedupSummary:
-    """The specification's run-level fields of one agent. Every task counts once, however often it was attempted."""
+def verdicts_of(attempts: Sequence[Attempt], unscored: Unscored) -> list[bool | Missing]:
+    """Whether each attempt succeeded, under the policy for those that have no verdict."""
+    verdicts = [attempt.success for attempt in attempts]
+    if unscored == "exclude":
+        return verdicts
+    return [False if isinstance(verdict, Missing) else verdict for verdict in verdicts]
+
+
+def summary(
+    table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], *, unscored: Unscored
+) -> SpeedupSummary:
+    """The specification's run-level fields of one agent.
+
+    Every task counts once, however often it was attempted; only `accuracy` and `total_cost` are over attempts.
+    """
     attempts = [table.attempts[index] for index in indexes]
     at_tasks = _Tasks(attempts)
     speedups = at_tasks.means(figures[index]["task_speedup"] for index in indexes)
     advantages = {name: at_tasks.means(figures[index][name] for index in indexes) for name in _ADVANTAGES}
     no_advantage = _why([figures[index]["agent_advantage"] for index in indexes])
     costs = at_tasks.whole_means(attempt.cost_usd for attempt in attempts)
-    successes = at_tasks.means(attempt.success for attempt in attempts)
+    verdicts = verdicts_of(attempts, unscored)
+    successes = at_tasks.means(verdicts)
     lengths = at_tasks.means(attempt.trajectory_length for attempt in attempts)
-    solved = _known(at_tasks.solved())
-    passed = passes(attempts, [attempt.success for attempt in attempts])
+    scored = _known(verdicts)
+    passed = passes(attempts, verdicts)
     measured, valid = _benchmarks(table, indexes)
     fields, missing = without_missing(
         {
@@ -60,16 +74,17 @@ def summary(table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Fig
                 advantages["agent_advantage"] or no_advantage, costs, [attempt.cost_usd for attempt in attempts]
             ),
             "mean_trajectory_length": metrics.mean_trajectory_length(lengths=lengths),
-            "accuracy": metrics.accuracy(successes=solved),
+            "accuracy": metrics.accuracy(successes=scored),
             "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
             "total_cost": _total([attempt.cost_usd for attempt in attempts]),
         }
     )
     tasks = len(at_tasks.rows)
     used = {"mean_speedup": speedups, "mean_success_rate": successes, **advantages}
-    used |= {"mean_cost_per_task": costs, "mean_trajectory_length": lengths, "accuracy": solved}
+    used |= {"mean_cost_per_task": costs, "mean_trajectory_length": lengths}
     counts: Fields = {name: n_of(len(values), tasks) for name, values in used.items()}
     counts["cost_weighted_advantage"] = n_of(min(len(advantages["agent_advantage"]), len(costs)), tasks)
+    counts["accuracy"] = n_of(len(scored), len(attempts))
     counts["pass@k"] = passed.counts()
     counts["total_cost"] = n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts))
     return SpeedupSummary(fields, missing, counts)
@@ -84,7 +99,6 @@ class _Tasks:
     """The attempts of some agents by task: an agent's attempts at one task are one witness, not several."""
 
     def __init__(self, attempts: Sequence[Attempt]) -> None:
-        self.attempts = attempts
         by_task: dict[tuple[str, str], list[int]] = {}
         for position, attempt in enumerate(attempts):
             by_task.setdefault((attempt.task, attempt.agent), []).append(position)
@@ -102,15 +116,6 @@ class _Tasks:
         """Each task's known values, and how many attempts there were."""
         listed = list(values)
         return ((_known(listed[position] for position in rows), len(rows)) for rows in self.rows)
-
-    def solved(self) -> list[bool | Missing]:
-        """Whether any attempt at the task succeeded; unknown when none did and one's success is unknown."""
-        solved: list[bool | Missing] = []
-        for rows in self.rows:
-            verdicts = [self.attempts[position].success for position in rows]
-            unknown = next((verdict for verdict in verdicts if isinstance(verdict, Missing)), None)
-            solved.append(True if True in verdicts else False if unknown is None else unknown)
-        return solved
 
 
 def _benchmarks(table: BenchmarkTable, indexes: Sequence[int]) -> tuple[int, int]:
@@ -136,23 +141,23 @@ def _cost_weighted(
     return weighted
 
 
-def run_figures(table: BenchmarkTable) -> Fields:
+def run_figures(table: BenchmarkTable, *, unscored: Unscored) -> Fields:
     """The figures of the whole run: all agents together, and the cost of each."""
     attempts = table.attempts
     costs = {key: _total([attempts[index].cost_usd for index in indexes]) for key, indexes in by_agent(table).items()}
     by_key, reasons = without_missing(costs)
-    solved = _Tasks(attempts).solved()
-    passed = passes(attempts, [attempt.success for attempt in attempts])
+    verdicts = verdicts_of(attempts, unscored)
+    scored, passed = _known(verdicts), passes(attempts, verdicts)
     fields, missing = without_missing(
         {
-            "accuracy": metrics.accuracy(successes=_known(solved)),
+            "accuracy": metrics.accuracy(successes=scored),
             "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
             "total_cost": _total([attempt.cost_usd for attempt in attempts]),
             "cost_by_agent_model": by_key,
         }
     )
     counts = {
-        "accuracy": n_of(len(_known(solved)), len(solved)),
+        "accuracy": n_of(len(scored), len(attempts)),
         "pass@k": passed.counts(),
         "total_cost": n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts)),
     }
@@ -202,7 +207,12 @@ def passes(
 
 
 def overall(
-    table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], options: SpeedupConstants
+    table: BenchmarkTable,
+    indexes: Sequence[int],
+    figures: Sequence[Figures],
+    options: SpeedupConstants,
+    *,
+    unscored: Unscored,
 ) -> Fields:
     """Our figures of one agent over its tasks."""
     attempts = [table.attempts[index] for index in indexes]
@@ -211,7 +221,8 @@ def overall(
     means = at_tasks.means(log_advantages)
     interval = _over_tasks(means, options)
     advantages = at_tasks.means(figures[index]["agent_advantage"] for index in indexes)
-    curves, counts = _curves(table, indexes, figures, options)
+    verdicts = verdicts_of(attempts, unscored)
+    curves, counts = _curves(attempts, verdicts, [figures[index] for index in indexes], options)
     fields, reasons = without_missing(
         {
             "mean_log_advantage": metrics.mean_log_advantage(log_advantages=means or _why(log_advantages)),
@@ -220,7 +231,7 @@ def overall(
         }
     )
     counts |= {"mean_log_advantage": n_of(len(means), len(at_tasks.rows))}
-    passed = passes(attempts, [attempt.success for attempt in attempts])
+    passed = passes(attempts, verdicts)
     counts |= {"pass@k_beyond": passed.counts(beyond=True)}
     return (
         fields
@@ -240,19 +251,20 @@ def _over_tasks(means: Sequence[float], options: SpeedupConstants) -> Interval:
 
 
 def _curves(
-    table: BenchmarkTable, indexes: Sequence[int], figures: Sequence[Figures], options: SpeedupConstants
+    attempts: Sequence[Attempt],
+    verdicts: Sequence[bool | Missing],
+    figures: Sequence[Figures],
+    options: SpeedupConstants,
 ) -> tuple[Fields, Fields]:
     """fast_p, opt_p and opt@k, and their counts.
 
     An attempt whose success is unknown is left out of them, and one without an expert out of what asks for the expert.
     """
-    attempts = [table.attempts[index] for index in indexes]
-    verdicts = [attempt.success for attempt in attempts]
     # Nothing valid is not fast: such an attempt stays in the denominator with a speedup of 0.
-    speeds = [_or_zero(figures[index]["task_speedup"]) for index in indexes]
+    speeds = [_or_zero(of_attempt["task_speedup"]) for of_attempt in figures]
     ratios = [
-        NO_EXPERT if attempt.oracle is None else _or_zero(figures[index]["speedup_ratio_hmean"])
-        for index, attempt in zip(indexes, attempts, strict=True)
+        NO_EXPERT if attempt.oracle is None else _or_zero(of_attempt["speedup_ratio_hmean"])
+        for attempt, of_attempt in zip(attempts, figures, strict=True)
     ]
     fast = _complete(speedups=speeds, successes=verdicts)
     best = _complete(speedups=speeds, ratios=ratios, successes=verdicts)
@@ -269,7 +281,7 @@ def _curves(
         else _why(optimal),
         "opt@k": chances.estimates or _why(optimal),
     }
-    of = len(indexes)
+    of = len(attempts)
     return curves, {"fast_p": n_of(fast_count, of), "opt_p": n_of(best_count, of), "opt@k": chances.counts()}
 
 

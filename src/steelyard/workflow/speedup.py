@@ -55,6 +55,7 @@ def speedup(inputs: SpeedupInput, options: SpeedupOptions, progress: Progress | 
         constants,
         profile=profile.name,
         intervals=options.interval != "none",
+        unscored=options.unscored,
         earlier=reading.findings,
     )
     return speedups.result(many=not isinstance(inputs, TaskFiles), rejected_count=reading.rejected)
@@ -75,7 +76,11 @@ def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
 def _nothing(reading: TimingReading) -> BadInput:
     if reading.errors:
         return reading.errors[0]
-    return NothingUsable("there is no attempt to measure", hint="docs/speedup.md shows the layout of a folder of tasks")
+    message, hint = "there is no attempt to measure", "docs/speedup.md shows the layout of a folder of tasks"
+    reasons = [finding for finding in reading.findings if finding.severity == "error"]
+    if not reasons:
+        return NothingUsable(message, hint=hint)
+    return NothingUsable(f"{message}: {reasons[0].message}", where=reasons[0].where, hint=hint)
 
 
 def agent_files(pairs: Sequence[str]) -> dict[str, Path]:

@@ -15,10 +15,13 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import amount, count, number, parse_json, text_or_none
 from steelyard.formats._contradictions import TOLERANCE
 from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat
-from steelyard.records import Rejected, Snapshot, TestResults, Timing, place_of
+from steelyard.records import Missing, Rejected, Snapshot, TestResults, Timing, place_of
 
 _BLOCKS = ("TESTS", "RESULT", "SNAPSHOT")
 _METRICS = "agent_metrics_by_agent"
+NO_BLOCK = Snapshot(status="missing")
+"""What a missing snapshot block says: FC-Eval's harness takes it for a status that is not passed."""
+NOT_SCORED = Missing("the harness gave no verdict (is_resolved is null)")
 NOT_THE_DIFFERENCE = "the stated advantage is not agent/nop - oracle/nop, which is used"
 
 
@@ -36,6 +39,8 @@ class TrialAgent:
     trajectory_length: int | None
     contradicting: tuple[str, ...] = ()
     """Benchmarks whose stated advantage is not the difference of their speedups."""
+    harness: bool | Missing | None = None
+    """The harness's own verdict, or why it gave none; None where it has no say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,30 +90,62 @@ def read_trials(opened: OpenedFile) -> TrialFile:
     """The trials in an FC-Eval results.json or log."""
     if opened.values is None:
         return TrialFile(str(opened.path), (_trial_of_log(opened),), ())
+    results: list[Any] = opened.values["results"]  # Any: JSON values
+    everyone = sorted({key for result in results for key in _metrics_of(result) or () if not _is_any_baseline(key)})
     trials: list[Trial] = []
     rejected: list[Rejected] = []
-    for position, result in enumerate(opened.values["results"]):
+    for position, result in enumerate(results):
         metrics = _metrics_of(result)
-        if metrics is None:
-            reason = f"trial {position + 1} has no parser_extra_metrics.{_METRICS}"
-            rejected.append(Rejected(path=str(opened.path), reason=reason, code="trial_without_metrics"))
+        if metrics is None and not isinstance(result, dict):
+            reason = f"trial {position + 1} is not an object"
+            rejected.append(Rejected(path=str(opened.path), reason=reason))
             continue
         task = text_or_none(result.get("task_id")) or text_or_none(result.get("trial_name")) or f"trial-{position + 1}"
-        trials.append(_trial(task, metrics))
+        trial = _unmeasured(task, result, everyone) if metrics is None else _trial(task, result, metrics)
+        if trial.agents or metrics is not None:
+            trials.append(trial)
+        else:
+            reason = f"trial {position + 1} has no parser_extra_metrics.{_METRICS}, and nothing says whose it is"
+            rejected.append(Rejected(path=str(opened.path), reason=reason, code="trial_without_metrics"))
     return TrialFile(str(opened.path), tuple(trials), tuple(rejected))
 
 
-def _trial(task: str, metrics: dict[str, Any]) -> Trial:  # Any: JSON values
+def _trial(task: str, result: dict[str, Any], metrics: dict[str, Any]) -> Trial:  # Any: JSON values
     agents: dict[str, TrialAgent] = {}
     oracle_tests = oracle_snapshot = None
+    alone = sum(not _is_any_baseline(key) for key in metrics) == 1
     for key in sorted(metrics):
-        payload = metrics[key] if isinstance(metrics[key], dict) else {}
-        tests = tests_of(payload.get("pytest_summary"))
+        payload = _table(metrics[key])
+        tests, snapshot = tests_of(payload.get("pytest_summary")), snapshot_of(payload.get("snapshot_summary"))
         if is_baseline(key, "oracle"):
-            oracle_tests, oracle_snapshot = tests, snapshot_of(payload.get("snapshot_summary"))
+            oracle_tests, oracle_snapshot = tests, snapshot
         elif not is_baseline(key, "nop"):
-            agents[key] = _agent(payload, tests)
+            stated = payload.get("success")
+            # the trial's own verdict is that of the last agent, so among several it tells of none
+            not_scored = alone and "is_resolved" in result and result["is_resolved"] is None
+            harness = NOT_SCORED if not_scored else stated if isinstance(stated, bool) else None
+            agents[key] = _agent(payload, tests, snapshot or NO_BLOCK, harness)
     return Trial(task, agents, oracle_tests, oracle_snapshot)
+
+
+def _unmeasured(task: str, result: dict[str, Any], everyone: list[str]) -> Trial:  # Any: JSON values
+    """A trial that ended before its results were read. A run gives every task to all of its agents."""
+    extra, costs = _table(result.get("parser_extra_metrics")), _table(result.get("costs_by_agent_model"))
+    own = text_or_none(extra.get("agent_model_key"))
+    named = [key for key in ([own] if own else sorted(costs)) if not _is_any_baseline(key)]
+    resolved = result.get("is_resolved")
+    harness = resolved if isinstance(resolved, bool) else NOT_SCORED
+    agents = {
+        key: _agent(
+            {"task_cost_usd": costs.get(key), "trajectory_length": extra.get("trajectory_length")}, None, None, harness
+        )
+        for key in named or everyone
+    }
+    return Trial(task, agents, None, None)
+
+
+def _is_any_baseline(key: str) -> bool:
+    return is_baseline(key, "nop") or is_baseline(key, "oracle")
 
 
 def is_baseline(key: str, which: str) -> bool:
@@ -116,17 +153,23 @@ def is_baseline(key: str, which: str) -> bool:
     return key.split(":", 1)[0].lower() == which
 
 
-def _agent(payload: dict[str, Any], tests: TestResults | None) -> TrialAgent:  # Any: JSON values
+def _agent(
+    payload: dict[str, Any],  # Any: JSON values
+    tests: TestResults | None,
+    snapshot: Snapshot | None,
+    harness: bool | Missing | None = None,
+) -> TrialAgent:
     nop, oracle, agent = _speedups(payload.get("per_benchmark_speedups"))
     return TrialAgent(
         nop=nop,
         oracle=oracle,
         agent=agent,
         tests=tests,
-        snapshot=snapshot_of(payload.get("snapshot_summary")),
+        snapshot=snapshot,
         cost_usd=amount(payload.get("task_cost_usd")),
         trajectory_length=count(payload.get("trajectory_length")),
         contradicting=tuple(_contradicting(_table(payload.get("per_benchmark_speedups")))),
+        harness=harness,
     )
 
 
@@ -232,17 +275,22 @@ def _trial_of_log(opened: OpenedFile) -> Trial:
         raise UnreadableFile(str(opened.path), f"nothing to measure: {reason}")
     agents: dict[str, TrialAgent] = {}
     for key in sorted(by_agent):
-        if is_baseline(key, "oracle") or is_baseline(key, "nop"):
+        if _is_any_baseline(key):
             continue
-        payload = {"per_benchmark_speedups": by_agent[key]}
-        if key == last:
-            payload["snapshot_summary"] = blocks["SNAPSHOT"]
-        agents[key] = _agent(payload, tests_of(blocks["TESTS"]) if key == last else None)
+        # the blocks speak of the last agent; of the others the log does not say how they fared
+        tests = tests_of(blocks["TESTS"]) if key == last else None
+        snapshot = (snapshot_of(blocks["SNAPSHOT"]) or NO_BLOCK) if key == last else None
+        agents[key] = _agent({"per_benchmark_speedups": by_agent[key]}, tests, snapshot)
     return Trial(_task_of_log(opened.path), agents, None, None, last)
 
 
 def _task_of_log(path: Path) -> str:
     return path.name.split(".", 1)[0] or path.name
+
+
+def is_log(text: str) -> bool:
+    """Whether the text is a log that holds one of FC-Eval's blocks."""
+    return any(f"FORMULACODE_{block}_START" in text for block in _BLOCKS)
 
 
 def log_block(text: str, path: Path, block: str) -> dict[str, Any] | None:  # Any: JSON values
