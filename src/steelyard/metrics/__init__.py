@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     )
     from steelyard.metrics.speedup import (
         geometric_mean as geometric_mean,
-        mean as mean,
+        harmonic_mean as harmonic_mean,
     )
 
     def __getattr__(name: str) -> Metric: ...

@@ -6,10 +6,11 @@ A speedup is time before over time after, so above 1 is faster. nop is the uncha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum, inf
+from math import exp, fsum, inf, log
 
 from steelyard.metrics._declare import Example, Required, metric
 from steelyard.metrics._words import Value, missing, ratio
+from steelyard.records import exact_mean
 
 _NO_BENCHMARK = "no benchmark is valid under nop, oracle and agent"
 _NO_TASK = "no task has a value"
@@ -20,32 +21,36 @@ _ORACLE = (4.0, 4.0, 1.0)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """The geometric mean of positive numbers.
+    """The geometric mean of positive numbers, whatever their order; equal numbers have themselves as their mean.
 
-    >>> geometric_mean([2.0, 8.0])
-    4.0
+    >>> geometric_mean([2.0, 8.0]), geometric_mean([1.1, 1.1, 1.1])
+    (4.0, 1.1)
     """
-    import numpy as np  # heavy: who lists the metrics does not wait for it
+    if len(values) == 1:
+        return values[0]
+    # what rounding adds to the logarithms cannot carry a mean past the values it is of
+    return min(max(exp(fsum(map(log, values)) / len(values)), min(values)), max(values))
 
-    return float(np.exp(np.cumsum(np.log(values))[-1] / len(values)))
 
+def harmonic_mean(values: Sequence[float]) -> float:
+    """The harmonic mean of positive numbers, whatever their order; equal numbers have themselves as their mean.
 
-def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean, the sum taken without loss, so that the order does not matter."""
-    return fsum(values) / len(values)
+    >>> harmonic_mean([1.0, 3.0]), harmonic_mean([1.1, 1.1, 1.1])
+    (1.5, 1.1)
+    """
+    return min(max(len(values) / fsum(1 / value for value in values), min(values)), max(values))
 
 
 def _level_advantage(agent: Sequence[float], oracle: Sequence[float], groups: Sequence[str | int]) -> Value:
-    """Mean over the groups of gmean(agent) - gmean(oracle), taken as the difference of the two means."""
-    import numpy as np  # heavy: who lists the metrics does not wait for it
-
+    """Mean over the groups of gmean(agent) - gmean(oracle)."""
     if not agent:
         return missing(_NO_BENCHMARK)
-    numbers = {group: number for number, group in enumerate(sorted(set(groups)))}
-    group = np.array([numbers[name] for name in groups])
-    sizes = np.bincount(group)
-    mine, theirs = (np.exp(np.bincount(group, np.log(side)) / sizes).cumsum()[-1] for side in (agent, oracle))
-    return mine / len(sizes) - theirs / len(sizes)
+    members: dict[str | int, tuple[list[float], list[float]]] = {}
+    for mine, theirs, group in zip(agent, oracle, groups, strict=True):
+        of_agent, of_oracle = members.setdefault(group, ([], []))
+        of_agent.append(mine)
+        of_oracle.append(theirs)
+    return exact_mean([geometric_mean(mine) - geometric_mean(theirs) for mine, theirs in members.values()])
 
 
 @metric(
@@ -205,7 +210,7 @@ def agent_advantage(*, agent_advantage_level4: Required) -> Value:
 )
 def mean_speedup(*, task_speedups: Required) -> Value:
     """Arithmetic mean over tasks, as the specification has it; one large speedup can carry it."""
-    return mean(task_speedups) if task_speedups else missing(_NO_TASK)
+    return exact_mean(task_speedups) if task_speedups else missing(_NO_TASK)
 
 
 @metric(
@@ -220,7 +225,7 @@ def mean_speedup(*, task_speedups: Required) -> Value:
 )
 def mean_success_rate(*, successes: Required) -> Value:
     """Share of a task's attempts that broke neither tests nor snapshot, every task counting once."""
-    return mean(successes) if successes else missing("no task's success is known")
+    return exact_mean(successes) if successes else missing("no task's success is known")
 
 
 @metric(
@@ -235,7 +240,7 @@ def mean_success_rate(*, successes: Required) -> Value:
 )
 def accuracy(*, successes: Required) -> Value:
     """Share of attempts with success, those without a verdict failed by default; how fast they are does not enter."""
-    return mean(successes) if successes else missing("no attempt's success is known")
+    return exact_mean(successes) if successes else missing("no attempt's success is known")
 
 
 @metric(
@@ -250,7 +255,7 @@ def accuracy(*, successes: Required) -> Value:
 )
 def mean_cost_per_task(*, costs: Required) -> Value:
     """What an attempt costs on average, every task whose attempts all have a known cost counting once."""
-    return mean(costs) if costs else missing("no task's cost is known")
+    return exact_mean(costs) if costs else missing("no task's cost is known")
 
 
 @metric(
@@ -284,7 +289,7 @@ def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
         return missing(_NO_TASK)
     if not costs:
         return missing("no task's cost is known")
-    return ratio(mean(advantages), mean(costs), at_zero=0.0)
+    return ratio(exact_mean(advantages), exact_mean(costs), at_zero=0.0)
 
 
 @metric(
@@ -299,4 +304,4 @@ def cost_weighted_advantage(*, advantages: Required, costs: Required) -> Value:
 )
 def mean_trajectory_length(*, lengths: Required) -> Value:
     """How many times the agent acted on average, every task with a known length counting once."""
-    return mean(lengths) if lengths else missing("no task's trajectory length is known")
+    return exact_mean(lengths) if lengths else missing("no task's trajectory length is known")

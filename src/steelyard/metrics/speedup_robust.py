@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import exp, floor, fsum, inf, log
 from typing import Annotated, Any
 
-from steelyard.metrics._declare import Example, Input, Param, Required, metric
+from steelyard.metrics._declare import Example, Input, Optional, Param, Required, metric
 from steelyard.metrics._words import Value, log as logarithm, missing, when
-from steelyard.metrics.speedup import mean
+from steelyard.metrics.speedup import geometric_mean, harmonic_mean
+from steelyard.records import Missing, exact_mean
 
 _NO_BENCHMARK = "no benchmark is valid under nop, oracle and agent"
 _NO_INTERVAL = "no benchmark has an interval"
@@ -19,6 +20,10 @@ _ORACLE = (4.0, 4.0, 1.0)
 # A benchmark that failed only under the agent may count by rule; these are without such: bounds ask what it could be.
 AgentMeasured = Annotated[Any, Input(of="measured_agent_speedups")]  # Any: numbers
 OracleMeasured = Annotated[Any, Input(of="measured_oracle_speedups")]  # Any: numbers
+
+
+def _ratios(agent: Sequence[float], oracle: Sequence[float]) -> list[float]:
+    return [mine / theirs for mine, theirs in zip(agent, oracle, strict=True)]
 
 
 def _log_ratios(agent: Sequence[float], oracle: Sequence[float]) -> list[float]:
@@ -53,7 +58,7 @@ def log_speedup(*, agent_speedup: Required) -> Value:
 )
 def log_advantage(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
     """Advantage over the expert on the log scale: swapping agent and expert only changes its sign."""
-    return mean(_log_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
+    return exact_mean(_log_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
 
 
 @metric(
@@ -68,7 +73,7 @@ def log_advantage(*, agent_speedups: Required, oracle_speedups: Required) -> Val
 )
 def speedup_ratio_gmean(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
     """How much of the expert's speed the agent reaches; 1 is level with the expert."""
-    return exp(mean(_log_ratios(agent_speedups, oracle_speedups))) if agent_speedups else missing(_NO_BENCHMARK)
+    return geometric_mean(_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
 
 
 @metric(
@@ -83,10 +88,7 @@ def speedup_ratio_gmean(*, agent_speedups: Required, oracle_speedups: Required) 
 )
 def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) -> Value:
     """The same with the harmonic mean, which a benchmark left slow pulls down hardest."""
-    if not agent_speedups:
-        return missing(_NO_BENCHMARK)
-    ratios = _log_ratios(agent_speedups, oracle_speedups)
-    return len(ratios) / fsum(exp(-log_ratio) for log_ratio in ratios)
+    return harmonic_mean(_ratios(agent_speedups, oracle_speedups)) if agent_speedups else missing(_NO_BENCHMARK)
 
 
 @metric(
@@ -101,11 +103,7 @@ def speedup_ratio_hmean(*, agent_speedups: Required, oracle_speedups: Required) 
 )
 def harmonic_speedup(*, agent_speedups: Required) -> Value:
     """The speedup of a day in which every benchmark took the same time before."""
-    return (
-        len(agent_speedups) / fsum(1 / speedup for speedup in agent_speedups)
-        if agent_speedups
-        else missing(_NO_BENCHMARK)
-    )
+    return harmonic_mean(agent_speedups) if agent_speedups else missing(_NO_BENCHMARK)
 
 
 @metric(
@@ -153,7 +151,7 @@ def significant_regressions(*, log_speedup_highs: Required) -> Value:
 def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
     """Share of the time that was surely saved; noise gives nothing."""
     lows = log_speedup_lows
-    return mean([max(0.0, 1 - exp(-low)) for low in lows]) if lows else missing(_NO_INTERVAL)
+    return exact_mean([max(0.0, 1 - exp(-low)) for low in lows]) if lows else missing(_NO_INTERVAL)
 
 
 @metric(
@@ -163,18 +161,23 @@ def minimum_significant_gain(*, log_speedup_lows: Required) -> Value:
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with every benchmark missing under the agent at its worst speedup, at most 1",
+    formula="log_advantage with the benchmarks missing under the agent left out or at its worst speedup, at most 1: "
+    "the lower of the two",
     # ratios 2/4, 8/4, 0.5/1 and 0.5/2: (-1 + 1 - 1 - 2) ln 2 / 4
     example=Example(
         {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "unmatched_oracle_speedups": (2.0,)}, -0.5198603854199589
     ),
 )
 def log_advantage_low(
-    *, agent_speedups: AgentMeasured, oracle_speedups: OracleMeasured, unmatched_oracle_speedups: Required
+    *,
+    agent_speedups: AgentMeasured,
+    oracle_speedups: OracleMeasured,
+    unmatched_oracle_speedups: Required,
+    log_advantage: Optional,
 ) -> Value:
     """The lowest that log_advantage could be, had the benchmarks missing under the agent been as bad as its worst."""
-    worst = min([1.0, *agent_speedups])
-    return _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, worst)
+    worst = _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, min([1.0, *agent_speedups]))
+    return _outermost(min, log_advantage, worst)
 
 
 @metric(
@@ -184,24 +187,35 @@ def log_advantage_low(
     better="higher",
     bounds=(-inf, inf),
     spec="speedup",
-    formula="log_advantage with every benchmark missing under the agent at its best speedup, at least 1",
+    formula="log_advantage with the benchmarks missing under the agent left out or at its best speedup, at least 1: "
+    "the higher of the two",
     # ratios 2/4, 8/4, 0.5/1 and 8/2: (-1 + 1 - 1 + 2) ln 2 / 4
     example=Example(
         {"agent_speedups": _AGENT, "oracle_speedups": _ORACLE, "unmatched_oracle_speedups": (2.0,)}, 0.17328679513998632
     ),
 )
 def log_advantage_high(
-    *, agent_speedups: AgentMeasured, oracle_speedups: OracleMeasured, unmatched_oracle_speedups: Required
+    *,
+    agent_speedups: AgentMeasured,
+    oracle_speedups: OracleMeasured,
+    unmatched_oracle_speedups: Required,
+    log_advantage: Optional,
 ) -> Value:
     """The highest that log_advantage could be, had the benchmarks missing under the agent been as good as its best."""
-    best = max([1.0, *agent_speedups])
-    return _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, best)
+    best = _with_imputed(agent_speedups, oracle_speedups, unmatched_oracle_speedups, max([1.0, *agent_speedups]))
+    return _outermost(max, log_advantage, best)
 
 
 def _with_imputed(agent: Sequence[float], oracle: Sequence[float], unmatched: Sequence[float], value: float) -> Value:
-    if not agent and not unmatched:
+    """log_advantage with that value for every benchmark missing under the agent; missing where none is."""
+    if not unmatched:
         return missing(_NO_BENCHMARK)
-    return mean(_log_ratios([*agent, *[value] * len(unmatched)], [*oracle, *unmatched]))
+    return exact_mean(_log_ratios([*agent, *[value] * len(unmatched)], [*oracle, *unmatched]))
+
+
+def _outermost(outer: Callable[[list[float]], float], *values: float | Missing) -> Value:
+    known = [value for value in values if not isinstance(value, Missing)]
+    return outer(known) if known else values[0]
 
 
 @metric(
@@ -255,87 +269,3 @@ def largest_share(*, items: Required) -> Value:
     """How much of a mean its largest item gives: near 1 the mean says little of the others."""
     total = fsum(abs(item) for item in items)
     return max(abs(item) for item in items) / total if total > 0 else missing("all items are 0, or there is none")
-
-
-@metric(
-    level="tasks",
-    title="Mean log advantage",
-    unit="ln ratio",
-    better="higher",
-    bounds=(-inf, inf),
-    spec="speedup",
-    formula="mean over tasks of the mean log_advantage of the task's attempts",
-    example=Example({"log_advantages": (-0.5, 0.25)}, -0.125),
-)
-def mean_log_advantage(*, log_advantages: Required) -> Value:
-    """Advantage over the expert, every task counting the same; its interval resamples whole tasks."""
-    return mean(log_advantages) if log_advantages else missing(_NO_TASK)
-
-
-@metric(
-    level="tasks",
-    title="fast_p",
-    unit="share",
-    better="higher",
-    bounds=(0, 1),
-    spec="speedup",
-    formula="attempts with success and task_speedup > p / attempts",
-    example=Example({"speedups": (1.5, 0.9, 3.0), "successes": (True, True, False)}, 1 / 3),
-)
-def fast_p(*, speedups: Required, successes: Required, fast_p_at: Param = 1.0) -> Value:
-    """Share of attempts that are correct and more than p times as fast as the unchanged code."""
-    met = [bool(good) and fast > fast_p_at for fast, good in zip(speedups, successes, strict=True)]
-    return sum(met) / len(met) if met else missing(_NO_TASK)
-
-
-@metric(
-    level="tasks",
-    title="opt_p",
-    unit="share",
-    better="higher",
-    bounds=(0, 1),
-    spec="speedup",
-    formula="attempts with success, task_speedup >= opt_min_speedup and speedup_ratio_hmean > p / attempts",
-    example=Example({"speedups": (1.5, 1.1, 3.0), "ratios": (0.97, 1.2, 0.5), "successes": (True, True, True)}, 1 / 3),
-)
-def opt_p(
-    *, speedups: Required, ratios: Required, successes: Required, opt_p_at: Param, opt_min_speedup: Param
-) -> Value:
-    """Share of attempts that are correct, clearly faster, and reach the share p of the expert's speed."""
-    met = [
-        bool(good) and fast >= opt_min_speedup and reached > opt_p_at
-        for fast, reached, good in zip(speedups, ratios, successes, strict=True)
-    ]
-    return sum(met) / len(met) if met else missing(_NO_TASK)
-
-
-@metric(
-    level="tasks",
-    title="opt@k",
-    unit="share",
-    better="higher",
-    bounds=(0, 1),
-    spec="speedup",
-    formula="mean over tasks of the chance that one of k attempts is optimal: 1 - C(n - c, k) / C(n, k)",
-    example=Example({"chances": (1.0, 0.5)}, 0.75),
-)
-def opt_at_k(*, chances: Required) -> Value:
-    """Share of tasks that k attempts would solve as well as the expert, by the exact estimator instead of shuffles."""
-    return mean(chances) if chances else missing("no task has k attempts")
-
-
-@metric(
-    level="tasks",
-    title="On the cost-gain front",
-    unit="1 or 0",
-    better="higher",
-    bounds=(0, 1),
-    spec="speedup",
-    formula="1 unless another agent costs no more and gains no less, and differs in one of them",
-    example=Example({"cost": 1.0, "gain": 0.2, "other_costs": (2.0, 1.0), "other_gains": (0.5, 0.1)}, 1.0),
-)
-def on_cost_front(*, cost: Required, gain: Required, other_costs: Required, other_gains: Required) -> Value:
-    """Whether no other agent is a better bargain in both cost and gain."""
-    others = zip(other_costs, other_gains, strict=True)
-    beaten = any(paid <= cost and won >= gain and (paid < cost or won > gain) for paid, won in others)
-    return 0.0 if beaten else 1.0

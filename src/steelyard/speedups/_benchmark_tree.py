@@ -45,6 +45,4 @@ def _node(
 
 
 def _gmean(values: Floats) -> float | None:
-    if len(values) == 1:
-        return float(values[0])  # a leaf shows its own number to the last digit
     return geometric_mean(values.tolist()) if len(values) else None

@@ -44,14 +44,21 @@ class Surety:
 
 def surety_of(table: BenchmarkTable, options: SpeedupConstants) -> Surety:
     """Intervals and verdicts of the benchmarks as measured; the failure rules do not touch them."""
-    speedup = log_intervals(table, options, before=table.nop_row, after=table.agent_row)
-    ratio = log_intervals(table, options, before=table.oracle_row, after=table.agent_row)
+    mine, theirs = _logs(table.agent), _logs(table.oracle)
+    speedup = log_intervals(table, options, mine, before=table.nop_row, after=table.agent_row)
+    ratio = log_intervals(table, options, mine - theirs, before=table.oracle_row, after=table.agent_row)
     judged = np.isfinite(speedup.low)
     if options.verdict == "asv":
         faster, slower = asv_changes(table, p=options.asv_p, factor=options.asv_factor)
         return Surety(speedup, ratio, faster, slower, table.valid)
     with np.errstate(invalid="ignore"):
         return Surety(speedup, ratio, speedup.low > 0, speedup.high < 0, judged)
+
+
+def _logs(speedups: Floats) -> Floats:
+    """The declared log speedup of each; one by one, since numpy's logarithm has other last digits than Python's."""
+    log_speedup = metrics.log_speedup.function
+    return np.array([log_speedup(agent_speedup=speedup) if speedup > 0 else np.nan for speedup in speedups.tolist()])
 
 
 def task_figures(
@@ -156,19 +163,15 @@ def benchmark_measures(
 ) -> dict[str, dict[str, Any]]:  # Any: JSON values
     """For each benchmark of one attempt: statuses, intervals and verdict."""
     attempt, rows = table.attempts[index], table.rows(index)
-    with np.errstate(invalid="ignore"):
-        log_speedup = metrics.log_speedup.function(agent_speedup=table.agent[rows])
-        log_ratio = log_speedup - np.log(table.oracle[rows])
-    ends = (surety.speedup.low, surety.speedup.high, surety.ratio.low, surety.ratio.high)
     columns: dict[str, list[Any]] = {
         "agent_status": _statuses(attempt.side, table, table.agent_row[rows]),
         "oracle_status": _statuses(attempt.oracle, table, table.oracle_row[rows]),
-        "log_speedup": nullable(log_speedup),
-        "log_speedup_low": nullable(ends[0][rows]),
-        "log_speedup_high": nullable(ends[1][rows]),
-        "log_ratio": nullable(log_ratio),
-        "log_ratio_low": nullable(ends[2][rows]),
-        "log_ratio_high": nullable(ends[3][rows]),
+        "log_speedup": nullable(surety.speedup.value[rows]),
+        "log_speedup_low": nullable(surety.speedup.low[rows]),
+        "log_speedup_high": nullable(surety.speedup.high[rows]),
+        "log_ratio": nullable(surety.ratio.value[rows]),
+        "log_ratio_low": nullable(surety.ratio.low[rows]),
+        "log_ratio_high": nullable(surety.ratio.high[rows]),
         "verdict": [surety.verdict(row) for row in range(rows.start, rows.stop)],
     }
     keys = tuple(columns)

@@ -5,6 +5,8 @@
 covers 95 to 97 % for what was tried (docs/decisions/0050).
 `bootstrap`: percentiles of the exact bootstrap distribution of both medians, of all pairs of order statistics at once.
 Samples that came in processes are resampled by process, whatever the method: values of one process hang together.
+
+Every method says how far the ends lie from the figure that is shown, so that rounding cannot part the two.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ MIN_PROCESSES = 5
 
 @dataclass(frozen=True, eq=False)
 class LogIntervals:
-    """Ends of the interval of the log speedup, row by row; NaN where the samples do not allow one."""
+    """A log speedup with its interval, row by row; NaN where there is none, or the samples do not allow one."""
 
+    value: Floats
     low: Floats
     high: Floats
 
@@ -73,28 +76,28 @@ def median_limits(pool: Pool, *, level: float) -> tuple[Floats, Floats]:
     return low, high
 
 
-def log_intervals(table: BenchmarkTable, options: SpeedupConstants, *, before: Ints, after: Ints) -> LogIntervals:
-    """Intervals of ln(median of `before`) - ln(median of `after`), both given as rows of the pool."""
+def log_intervals(
+    table: BenchmarkTable, options: SpeedupConstants, value: Floats, *, before: Ints, after: Ints
+) -> LogIntervals:
+    """Intervals of `value`, which is ln(median of `before`) - ln(median of `after`), both given as rows of the pool."""
     known = (before != ABSENT) & (after != ABSENT)
-    if options.interval_method == "order":
-        intervals = _combined(table.pool, before, after, level=options.interval_level)
-    else:
-        intervals = _exact(table.pool, before, after, known, level=options.interval_level)
-    intervals.low[~known] = np.nan
-    intervals.high[~known] = np.nan
-    _by_process(table, options, before, after, intervals)
-    return intervals
-
-
-def _combined(pool: Pool, before: Ints, after: Ints, *, level: float) -> LogIntervals:
-    low, high = median_limits(pool, level=level)
     with np.errstate(divide="ignore", invalid="ignore"):
-        middle = np.log(pool.medians)
+        middle = np.log(table.pool.medians)
+    if options.interval_method == "order":
+        below, above = _combined(table.pool, middle, before, after, level=options.interval_level)
+    else:
+        below, above = _exact(table.pool, middle, before, after, known, level=options.interval_level)
+    _by_process(table, options, middle, (before, after), (below, above))
+    # an interval that does not hold its figure says nothing of it
+    holds = known & (below <= 0) & (above >= 0)
+    return LogIntervals(value, np.where(holds, value + below, np.nan), np.where(holds, value + above, np.nan))
+
+
+def _combined(pool: Pool, middle: Floats, before: Ints, after: Ints, *, level: float) -> tuple[Floats, Floats]:
+    low, high = median_limits(pool, level=level)
+    with np.errstate(invalid="ignore"):
         under, over = middle - low, high - middle
-        estimate = middle[before] - middle[after]
-        return LogIntervals(
-            estimate - np.hypot(under[before], over[after]), estimate + np.hypot(over[before], under[after])
-        )
+        return -np.hypot(under[before], over[after]), np.hypot(over[before], under[after])
 
 
 @cache
@@ -111,7 +114,9 @@ def bootstrap_weights(count: int) -> tuple[int, Floats]:
     return int(kept[0]), inside / inside.sum()
 
 
-def _exact(pool: Pool, before: Ints, after: Ints, known: Flags, *, level: float) -> LogIntervals:
+def _exact(
+    pool: Pool, middle: Floats, before: Ints, after: Ints, known: Flags, *, level: float
+) -> tuple[Floats, Floats]:
     low = np.full(len(before), np.nan)
     high = np.full(len(before), np.nan)
     needed = samples_needed(level)
@@ -125,15 +130,17 @@ def _exact(pool: Pool, before: Ints, after: Ints, known: Flags, *, level: float)
         step = max(1, CELLS // (len(mine) * len(theirs)))
         for start in range(0, len(rows), step):
             chunk = rows[start : start + step]
-            x = _logs(pool, before[chunk], first, len(mine))
-            y = _logs(pool, after[chunk], second, len(theirs))
+            x = _from_median(pool, middle, before[chunk], first, len(mine))
+            y = _from_median(pool, middle, after[chunk], second, len(theirs))
             low[chunk], high[chunk] = _percentiles(x, y, np.outer(mine, theirs).ravel(), level)
-    return LogIntervals(low, high)
+    return low, high
 
 
-def _logs(pool: Pool, rows: Ints, first: int, size: int) -> Floats:
+def _from_median(pool: Pool, middle: Floats, rows: Ints, first: int, size: int) -> Floats:
+    """How far the logarithms of some order statistics lie from that of the median."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(pool.values[pool.offsets[rows][:, None] + first + np.arange(size)]))
+        logs = np.log(pool.values[pool.offsets[rows][:, None] + first + np.arange(size)])
+        return np.asarray(logs - middle[rows][:, None])
 
 
 def _percentiles(x: Floats, y: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
@@ -150,26 +157,31 @@ def _percentiles(x: Floats, y: Floats, weights: Floats, level: float) -> tuple[F
 
 
 def _by_process(
-    table: BenchmarkTable, options: SpeedupConstants, before: Ints, after: Ints, intervals: LogIntervals
+    table: BenchmarkTable,
+    options: SpeedupConstants,
+    middle: Floats,
+    sides: tuple[Ints, Ints],
+    ends: tuple[Floats, Floats],
 ) -> None:
     """Replace the intervals of benchmarks whose samples are known to come from processes."""
     grouped = _grouped_rows(table.pool)
     if not grouped:
         return
-    for row in range(len(before)):
-        sides = [grouped.get(int(side[row])) for side in (before, after)]
-        if not any(sides) or ABSENT in (before[row], after[row]):
+    for row in range(len(sides[0])):
+        pair = [int(side[row]) for side in sides]
+        if ABSENT in pair or not any(position in grouped for position in pair):
             continue
         draws = [
-            _resampled_medians(parts or _singles(table.pool, int(side[row])), options, f"{which}:{table.name(row)}")
-            for which, (parts, side) in enumerate(zip(sides, (before, after), strict=True))
+            _resampled_medians(grouped.get(at) or _singles(table.pool, at), options, f"{which}:{table.name(row)}")
+            for which, at in enumerate(pair)
         ]
         first, second = draws
         if first is None or second is None:
-            intervals.low[row] = intervals.high[row] = np.nan
+            ends[0][row] = ends[1][row] = np.nan
             continue
         tail = (1 - options.interval_level) / 2
-        intervals.low[row], intervals.high[row] = np.quantile(first - second, [tail, 1 - tail])
+        apart = (first - middle[pair[0]]) - (second - middle[pair[1]])
+        ends[0][row], ends[1][row] = np.quantile(apart, [tail, 1 - tail])
 
 
 def _grouped_rows(pool: Pool) -> dict[int, list[Floats]]:

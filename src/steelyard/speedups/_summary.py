@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
 
 from steelyard import metrics
-from steelyard.metrics import mean
-from steelyard.records import Missing
+from steelyard.metrics import Metric, geometric_mean, harmonic_mean
+from steelyard.records import Missing, exact_mean
 from steelyard.results import SpeedupSummary
 from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants, Unscored
@@ -68,7 +68,7 @@ def summary(
             "mean_success_rate": metrics.mean_success_rate(successes=successes),
             "num_benchmarks": measured,
             "num_valid_benchmarks": valid,
-            **{name: mean(values) if values else no_advantage for name, values in advantages.items()},
+            **{name: exact_mean(values) if values else no_advantage for name, values in advantages.items()},
             "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
             "cost_weighted_advantage": _cost_weighted(
                 advantages["agent_advantage"] or no_advantage, costs, [attempt.cost_usd for attempt in attempts]
@@ -104,13 +104,15 @@ class _Tasks:
             by_task.setdefault((attempt.task, attempt.agent), []).append(position)
         self.rows = [rows for _, rows in sorted(by_task.items())]
 
-    def means(self, values: Iterable[float | Missing]) -> list[float]:
+    def means(
+        self, values: Iterable[float | Missing], *, of: Callable[[list[float]], float] = exact_mean
+    ) -> list[float]:
         """The mean of each task's known values; a task without any is left out."""
-        return [mean(known) for known, _ in self._known(values) if known]
+        return [of(known) for known, _ in self._known(values) if known]
 
     def whole_means(self, values: Iterable[float | Missing]) -> list[float]:
         """The mean of each task all of whose values are known: part of what was paid for a task is not its cost."""
-        return [mean(known) for known, attempts in self._known(values) if len(known) == attempts]
+        return [exact_mean(known) for known, attempts in self._known(values) if len(known) == attempts]
 
     def _known(self, values: Iterable[float | Missing]) -> Iterator[tuple[list[float], int]]:
         """Each task's known values, and how many attempts there were."""
@@ -186,7 +188,7 @@ def passes(
     attempts: Sequence[Attempt],
     verdicts: Sequence[bool | Missing],
     *,
-    over_tasks: Callable[[list[float]], float] = mean,
+    over_tasks: Callable[[list[float]], float] = exact_mean,
 ) -> Passes:
     """pass@k of each k that some task allows."""
     rows = _Tasks(attempts).rows
@@ -215,24 +217,16 @@ def overall(
     unscored: Unscored,
 ) -> Fields:
     """Our figures of one agent over its tasks."""
-    attempts = [table.attempts[index] for index in indexes]
-    at_tasks = _Tasks(attempts)
-    log_advantages = [figures[index]["log_advantage"] for index in indexes]
-    means = at_tasks.means(log_advantages)
-    interval = _over_tasks(means, options)
-    advantages = at_tasks.means(figures[index]["agent_advantage"] for index in indexes)
-    verdicts = verdicts_of(attempts, unscored)
-    curves, counts = _curves(attempts, verdicts, [figures[index] for index in indexes], options)
-    fields, reasons = without_missing(
-        {
-            "mean_log_advantage": metrics.mean_log_advantage(log_advantages=means or _why(log_advantages)),
-            "largest_share": metrics.largest_share(items=advantages or _why(log_advantages)),
-            **curves,
-        }
-    )
-    counts |= {"mean_log_advantage": n_of(len(means), len(at_tasks.rows))}
+    attempts, own_figures = [table.attempts[index] for index in indexes], [figures[index] for index in indexes]
+    at_tasks, verdicts = _Tasks(attempts), verdicts_of(attempts, unscored)
+    to_expert = _to_expert(at_tasks, own_figures)
+    curves, counts = _curves(attempts, verdicts, own_figures, options)
+    fields, reasons = without_missing(to_expert | curves)
+    means = at_tasks.means(of_attempt["log_advantage"] for of_attempt in own_figures)
+    counts |= dict.fromkeys(to_expert, n_of(len(means), len(at_tasks.rows)))
     passed = passes(attempts, verdicts)
     counts |= {"pass@k_beyond": passed.counts(beyond=True)}
+    interval = _over_tasks(fields["mean_log_advantage"], means, options)
     return (
         fields
         | {"pass@k_beyond": passed.beyond, "log_advantage_interval": interval.as_dict(), "tasks": len(means)}
@@ -240,14 +234,34 @@ def overall(
     )
 
 
-def _over_tasks(means: Sequence[float], options: SpeedupConstants) -> Interval:
+def _to_expert(at_tasks: _Tasks, figures: Sequence[Figures]) -> dict[str, float | Missing]:
+    """How an agent stands to the expert, every task counting once, as the same kind of mean of its attempts."""
+
+    def over_tasks(declared: Metric, values: Sequence[float | Missing], of: Callable[[list[float]], float]) -> Any:
+        (name,) = declared.inputs
+        return declared(**{name: at_tasks.means(values, of=of) or _why(values)})
+
+    columns = ("log_advantage", "agent_advantage", "speedup_ratio_gmean")
+    log_advantages, advantages, ratios = ([of_attempt[name] for of_attempt in figures] for name in columns)
+    return {
+        "mean_log_advantage": over_tasks(metrics.mean_log_advantage, log_advantages, exact_mean),
+        "speedup_ratio_gmean_over_tasks": over_tasks(metrics.speedup_ratio_gmean_over_tasks, ratios, geometric_mean),
+        "speedup_ratio_hmean_over_tasks": over_tasks(metrics.speedup_ratio_hmean_over_tasks, ratios, harmonic_mean),
+        "largest_share": over_tasks(metrics.largest_share, advantages, exact_mean),
+    }
+
+
+def _over_tasks(figure: float | None, means: Sequence[float], options: SpeedupConstants) -> Interval:
     """The interval of the mean over tasks: Student's, or of drawn tasks, which suits skewed values but needs many."""
     tasks = range(len(means))
-    if len(means) < TASKS_TO_DRAW_FROM:
-        return clustered(means, tasks, level=options.interval_level)
-    return bootstrap_mean(
-        means, tasks, method="bca", level=options.interval_level, resamples=options.resamples, seed=options.seed
-    )
+    interval = clustered(means, tasks, level=options.interval_level)
+    if figure is not None and len(means) >= TASKS_TO_DRAW_FROM:
+        drawn = bootstrap_mean(
+            means, tasks, method="bca", level=options.interval_level, resamples=options.resamples, seed=options.seed
+        )
+        # drawn from tasks that one of them outweighs, it may leave out the very figure it is of
+        interval = interval if drawn.excludes(figure) else drawn
+    return replace(interval, estimate=figure)
 
 
 def _curves(
