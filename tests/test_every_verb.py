@@ -279,3 +279,17 @@ def test_a_gate_is_written_as_markdown_too(tmp_path: Path) -> None:
     rule = ["--rule", "pass_rate >= -1"]
     assert run(["gate", str(file), "--baseline", str(file), *rule, "--out", str(out), "--quiet"]) == 0
     assert "Steelyard gate: holds" in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [(verb, name) for verb in VERBS for name in ("unscored", "weight_by") if name in in_python(verb)],
+)
+def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_read(verb: str, option: str) -> None:
+    needed = {name: "x" for name, default in in_python(verb).items() if default is dataclasses.MISSING}
+    for call in (
+        lambda: getattr(sy, verb)("nowhere", **needed, **{option: "sometimes"}),
+        lambda: getattr(sy, verb)("nowhere", options=VERBS[verb](**needed, **{option: "sometimes"})),
+    ):
+        with pytest.raises(UsageError, match=f"{option} of {verb} cannot be 'sometimes'.*one of: "):
+            call()

@@ -271,7 +271,7 @@ class SpeedupOptions(PriceOptions):
     """How intervals of speedups are computed, or none; the profile's by default."""
     verdict: Literal["interval", "asv"] | None = None
     """Who decides what is faster or slower; the profile's by default."""
-    unscored: Literal["exclude", "fail"] = "fail"
+    unscored: Unscored = "fail"
     """Count attempts without a verdict as failed, as FC-Eval does, or leave them out of success rates."""
 
 

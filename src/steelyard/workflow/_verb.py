@@ -8,7 +8,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache, wraps
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.workflow._opening_runs import Progress
@@ -56,9 +69,13 @@ def verb(
                 raise UsageError(f"{name} needs {first}")
             if chosen is not None and (keywords or given[1:]):
                 raise UsageError(f"{name} takes options= or single options, not both")
-            return work(
-                runs[0], _made(kind, name, given[len(runs) :], keywords) if chosen is None else chosen, progress
-            )
+            if chosen is None:
+                chosen = _made(kind, name, given[len(runs) :], keywords)
+            for option, choices in _closed_choices(cast("Any", kind)).items():
+                if (word := getattr(chosen, option)) not in choices:
+                    hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
+                    raise UsageError(f"{option} of {name} cannot be {word!r}", hint=hint)
+            return work(runs[0], chosen, progress)
 
         call.__signature__ = _signature(first, kind)  # type: ignore[attr-defined] # inspect reads it from there
         call.__doc__ = f"{inspect.cleandoc(work.__doc__ or '')}\n\n{_listed(kind)}"
@@ -79,6 +96,18 @@ def _made(kind: type[Options], name: str, given: tuple[Any, ...], keywords: dict
     except TypeError as error:
         raise UsageError(f"{name}: {error}") from error
     return kind(*given, **keywords)
+
+
+@cache
+def _closed_choices(kind: type[Any]) -> dict[str, tuple[object, ...]]:
+    """The options that take certain words only, with these words; None is among them where it may be left open."""
+    closed: dict[str, tuple[object, ...]] = {}
+    for name, hint in get_type_hints(kind).items():
+        parts = get_args(hint) if get_origin(hint) is UnionType or get_origin(hint) is Union else (hint,)
+        if any(get_origin(part) is Literal for part in parts):
+            words = (word for part in parts if get_origin(part) is Literal for word in get_args(part))
+            closed[name] = (*words, *((None,) if NoneType in parts else ()))
+    return closed
 
 
 def _signature(first: str, kind: type[Any]) -> inspect.Signature:
