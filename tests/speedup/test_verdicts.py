@@ -179,6 +179,30 @@ def test_a_harness_without_a_verdict_leaves_success_unknown() -> None:
     assert succeeded(Missing("no tests"), False, True) is True
 
 
+@pytest.mark.parametrize(
+    ("facts", "success", "speed"),
+    [
+        ({"passed": True}, True, 4.0),
+        ({"outcome": "failed"}, False, 1.0),  # failed, so as if nothing had changed
+        ({"judgments": [{"judge": "j", "weighted_score": 0.9, "passed": True}]}, True, 4.0),
+        ({"passed": True, "tests": {"passed": 2, "failed": 1}}, False, 1.0),  # test results decide
+        ({"outcome": "errored"}, None, 4.0),
+        ({}, None, 4.0),
+    ],
+)
+def test_a_run_record_has_the_verdict_that_other_verbs_give_it(
+    tmp_path: Path, facts: dict[str, Any], success: bool | None, speed: float
+) -> None:
+    paths = {}
+    for which, seconds, more in (("nop", 4.0, {}), ("oracle", 2.0, {}), ("agent", 1.0, facts)):
+        record = {"task": "t", "id": which, "benchmarks": [{"name": "m.time_x", "seconds": seconds}]} | more
+        paths[which] = write(tmp_path / f"{which}.json", record)
+    result = speedup(TaskFiles(nop=paths["nop"], oracle=paths["oracle"], agents={KEY: paths["agent"]}))
+    assert (result.attempts[0].payload.success, result.attempts[0].payload.task_speedup) == (success, speed)
+    (group,) = sy.measure(paths["agent"], metrics=["pass_rate"]).to_dict()["groups"]
+    assert group["metrics"]["pass_rate"]["mean"] == (None if success is None else float(success))
+
+
 # Snapshots
 
 

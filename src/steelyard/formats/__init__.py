@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         NO_BLOCK as NO_BLOCK,
         NOT_THE_DIFFERENCE as NOT_THE_DIFFERENCE,
         TrialAgent as TrialAgent,
+        is_baseline as is_baseline,
         is_log as is_log,
         log_block as log_block,
         read_trials as read_trials,

@@ -347,6 +347,19 @@ class Run(Record, frozen=True, kw_only=True):
         return VERDICTS.get(self.outcome or "")
 
     @property
+    def verdict(self) -> bool | None:
+        """Whether the run passed, by the rule of the metric `pass_rate`; None when nothing tells.
+
+        Test results decide, else the stated verdict, else a strict majority of the judges' votes.
+        """
+        if self.tests is not None and self.tests.total:
+            return not self.tests.not_passed
+        if self.stated_pass is not None:
+            return self.stated_pass
+        votes = [judgment.passed for judgment in self.judgments or () if judgment.passed is not None]
+        return sum(votes) * 2 > len(votes) if votes else None
+
+    @property
     def cost_is_lower_bound(self) -> bool | None:
         """Whether the cost, or the tokens that it is priced from, are known to be too low; None when it does not say.
 

@@ -46,7 +46,7 @@ class Attempt:
     snapshot: Snapshot | None = None
     oracle_snapshot: Snapshot | None = None
     harness: bool | Missing | None = None
-    """The verdict of the harness that ran the attempt, or why it gave none; None where there is no harness."""
+    """The verdict of the harness, or of the run record, or why there is none; None where neither has a say."""
     cost_usd: float | Missing = NO_COST
     cost_origin: CostOrigin | None = None
     trajectory_length: int | Missing = NO_TRAJECTORY

@@ -21,6 +21,7 @@ from steelyard.formats import (
     TrialAgent,
     contradiction,
     contradictions,
+    is_baseline,
     is_log,
     log_block,
     open_timings,
@@ -126,6 +127,7 @@ def read_task(files: TaskFiles, reading: TimingReading) -> None:
                 oracle_tests=of_expert.tests,
                 snapshot=known.snapshot,
                 oracle_snapshot=of_expert.snapshot,
+                harness=None if file.run is None else file.run.verdict,
                 cost_usd=cost,
                 cost_origin=cost_origin,
                 trajectory_length=length,
@@ -286,8 +288,8 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
                 str(path), f"it speaks of one agent, but {len(keys)} are given", hint="key it by agent:model"
             )
         return {next(iter(keys)): values}
-    named = {_EXPERT if key in (_EXPERT, "oracle:oracle") else key: value for key, value in values.items()}
-    _check_keys(set(named) - {_EXPERT, "nop", "nop:nop"}, keys, str(path), reading)
+    named = {_EXPERT if is_baseline(key, _EXPERT) else key: value for key, value in values.items()}
+    _check_keys({key for key in named if key != _EXPERT and not is_baseline(key, "nop")}, keys, str(path), reading)
     return named
 
 
