@@ -59,13 +59,13 @@ def _counted(names: Sequence[str]) -> str:
 
 def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Finding]:
     attempt, rows = table.attempts[index], table.rows(index)
+    others = "nop" if attempt.oracle is None else "nop and oracle"
     if not table.valid[rows].any():
-        sides = "nop, oracle and agent" if attempt.oracle else "nop and agent"
-        message = f"no benchmark is valid under {sides}: there is nothing to measure"
+        message = f"no benchmark is valid under {others} and under the agent: there is nothing to measure"
         yield Finding(code="nothing_valid", message=message, where=where)
     failing = [table.name(row) for row in range(rows.start, rows.stop) if table.agent_only[row]]
     if failing:
-        message = f"{_counted(failing)} usable under nop and oracle but not under the agent: {listed(failing)}"
+        message = f"{_counted(failing)} usable under {others} but not under the agent: {listed(failing)}"
         yield Finding(code="agent_only_failures", message=message, where=where)
     if attempt.success is True and attempt.snapshot is None:
         message = "no snapshot is given: success rests on the tests alone"
