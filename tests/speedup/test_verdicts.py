@@ -199,6 +199,8 @@ def test_a_run_record_has_the_verdict_that_other_verbs_give_it(
         paths[which] = write(tmp_path / f"{which}.json", record)
     result = speedup(TaskFiles(nop=paths["nop"], oracle=paths["oracle"], agents={KEY: paths["agent"]}))
     assert (result.attempts[0].payload.success, result.attempts[0].payload.task_speedup) == (success, speed)
+    told = [finding.message for finding in result.findings if finding.code == "no_snapshot"]
+    assert told == (["no snapshot is given: success rests on the stated verdict alone"] if success else [])
     (group,) = sy.measure(paths["agent"], metrics=["pass_rate"]).to_dict()["groups"]
     assert group["metrics"]["pass_rate"]["mean"] == (None if success is None else float(success))
 

@@ -68,7 +68,8 @@ def _of_attempt(table: BenchmarkTable, index: int, where: str) -> Iterator[Findi
         message = f"{_counted(failing)} usable under {others} but not under the agent: {listed(failing)}"
         yield Finding(code="agent_only_failures", message=message, where=where)
     if attempt.success is True and attempt.snapshot is None:
-        message = "no snapshot is given: success rests on the tests alone"
+        ground = "tests" if attempt.tests is not None else "stated verdict"
+        message = f"no snapshot is given: success rests on the {ground} alone"
         yield Finding(code="no_snapshot", severity="info", message=message, where=where)
     if attempt.snapshot == NO_BLOCK:
         message = "FC-Eval's file has no snapshot block, which counts as a failed snapshot"
