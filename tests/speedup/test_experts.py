@@ -183,6 +183,21 @@ def test_tasks_with_and_without_an_expert_stand_side_by_side(tmp_path: Path) -> 
     assert (ours["counts"]["fast_p"], ours["counts"]["opt_p"]) == ({"n": 2, "of": 2}, {"n": 1, "of": 2})
 
 
+def test_the_advantage_per_dollar_is_over_the_attempts_that_have_both() -> None:
+    times: dict[str, Any] = {"nop": {"a.time_x": 4.0}, "changed": {"a.time_x": 1.0}}
+    with_expert = attempt(oracle={"a.time_x": 2.0}, task="a", cost_usd=1.0, **times)
+    without = attempt(oracle=None, task="b", cost_usd=9.0, **times)
+    found = measured(with_expert, without).result(many=True).to_dict()
+    assert found["summary"]["tool:model"]["cost_weighted_advantage"] == 2.0  # (4 - 2) / $1, and not / $5
+    assert found["summary"]["tool:model"]["mean_cost_per_task"] == 5.0
+    assert found["summary_counts"]["tool:model"]["cost_weighted_advantage"] == {"n": 1, "of": 2}
+    unpaid = attempt(oracle={"a.time_x": 2.0}, task="c", **times)
+    partly = measured(with_expert, without, unpaid).result(many=True).to_dict()
+    assert (
+        partly["summary_missing"]["tool:model"]["cost_weighted_advantage"] == "the cost of 1 of 2 attempts is not known"
+    )
+
+
 def test_stated_speedups_without_a_word_of_the_expert_have_none(tmp_path: Path) -> None:
     agent = payload(pytest_summary={"passed": 3}, per_benchmark_speedups={"m.time_x": {"agent/nop": 4.0}})
     path = write(tmp_path / "results.json", {"results": [trial(tool_m=agent)]})

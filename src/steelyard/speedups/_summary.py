@@ -56,6 +56,9 @@ def summary(
     advantages = {name: at_tasks.means(figures[index][name] for index in indexes) for name in _ADVANTAGES}
     no_advantage = _why([figures[index]["agent_advantage"] for index in indexes])
     costs = at_tasks.whole_means(attempt.cost_usd for attempt in attempts)
+    weighted, weighted_tasks = _cost_weighted(
+        at_tasks, [figures[index]["agent_advantage"] for index in indexes], [attempt.cost_usd for attempt in attempts]
+    )
     verdicts = verdicts_of(attempts, unscored)
     successes = at_tasks.means(verdicts)
     lengths = at_tasks.means(attempt.trajectory_length for attempt in attempts)
@@ -70,9 +73,7 @@ def summary(
             "num_valid_benchmarks": valid,
             **{name: exact_mean(values) if values else no_advantage for name, values in advantages.items()},
             "mean_cost_per_task": metrics.mean_cost_per_task(costs=costs),
-            "cost_weighted_advantage": _cost_weighted(
-                advantages["agent_advantage"] or no_advantage, costs, [attempt.cost_usd for attempt in attempts]
-            ),
+            "cost_weighted_advantage": weighted,
             "mean_trajectory_length": metrics.mean_trajectory_length(lengths=lengths),
             "accuracy": metrics.accuracy(successes=scored),
             "pass@k": passed.estimates or Missing("no attempt's verdict is known"),
@@ -83,7 +84,7 @@ def summary(
     used = {"mean_speedup": speedups, "mean_success_rate": successes, **advantages}
     used |= {"mean_cost_per_task": costs, "mean_trajectory_length": lengths}
     counts: Fields = {name: n_of(len(values), tasks) for name, values in used.items()}
-    counts["cost_weighted_advantage"] = n_of(min(len(advantages["agent_advantage"]), len(costs)), tasks)
+    counts["cost_weighted_advantage"] = n_of(weighted_tasks, tasks)
     counts["accuracy"] = n_of(len(scored), len(attempts))
     counts["pass@k"] = passed.counts()
     counts["total_cost"] = n_of(len(_known(attempt.cost_usd for attempt in attempts)), len(attempts))
@@ -133,14 +134,20 @@ def _benchmarks(table: BenchmarkTable, indexes: Sequence[int]) -> tuple[int, int
 
 
 def _cost_weighted(
-    advantages: list[float] | Missing, costs: list[float], stated: Sequence[float | Missing]
-) -> float | Missing:
-    """Missing where some costs are unknown: an advantage of all tasks over the cost of some is no ratio of anything."""
-    unknown = len(stated) - len(_known(stated))
-    if 0 < unknown < len(stated):
-        return Missing(f"the cost of {unknown} of {len(stated)} attempts is not known")
-    weighted: float | Missing = metrics.cost_weighted_advantage(advantages=advantages, costs=costs)
-    return weighted
+    at_tasks: _Tasks, advantages: Sequence[float | Missing], costs: Sequence[float | Missing]
+) -> tuple[float | Missing, int]:
+    """The advantage per dollar of the attempts that have an advantage, and over how many tasks that is.
+
+    Missing where some of their costs are unknown: an advantage of all over the cost of some is no ratio of anything.
+    """
+    pairs = zip(advantages, costs, strict=True)
+    paid = [advantage if isinstance(advantage, Missing) else cost for advantage, cost in pairs]
+    compared, known = len(_known(advantages)), len(_known(paid))
+    if 0 < known < compared:
+        return Missing(f"the cost of {compared - known} of {compared} attempts is not known"), len(at_tasks.means(paid))
+    means, costs_by_task = at_tasks.means(advantages), at_tasks.means(paid)
+    weighted = metrics.cost_weighted_advantage(advantages=means or _why(advantages), costs=costs_by_task)
+    return weighted, len(costs_by_task)
 
 
 def run_figures(table: BenchmarkTable, *, unscored: Unscored) -> Fields:
