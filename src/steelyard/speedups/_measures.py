@@ -44,7 +44,7 @@ class Surety:
 
 def surety_of(table: BenchmarkTable, options: SpeedupConstants) -> Surety:
     """Intervals and verdicts of the benchmarks as measured; the failure rules do not touch them."""
-    mine, theirs = _logs(table.agent), _logs(table.oracle)
+    mine, theirs = (metrics.log_speedup.function(agent_speedup=speedups) for speedups in (table.agent, table.oracle))
     speedup = log_intervals(table, options, mine, before=table.nop_row, after=table.agent_row)
     ratio = log_intervals(table, options, mine - theirs, before=table.oracle_row, after=table.agent_row)
     judged = np.isfinite(speedup.low)
@@ -53,12 +53,6 @@ def surety_of(table: BenchmarkTable, options: SpeedupConstants) -> Surety:
         return Surety(speedup, ratio, faster, slower, table.valid)
     with np.errstate(invalid="ignore"):
         return Surety(speedup, ratio, speedup.low > 0, speedup.high < 0, judged)
-
-
-def _logs(speedups: Floats) -> Floats:
-    """The declared log speedup of each; one by one, since numpy's logarithm has other last digits than Python's."""
-    log_speedup = metrics.log_speedup.function
-    return np.array([log_speedup(agent_speedup=speedup) if speedup > 0 else np.nan for speedup in speedups.tolist()])
 
 
 def task_figures(
