@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from steelyard.records import Missing, convert_run, run_facts
+from hypothesis import given, settings
+
+from steelyard.metrics import catalog
+from steelyard.records import Missing, Run, convert_run, run_facts
+from strategies import runs
 
 RUN = convert_run(
     {
@@ -58,3 +62,12 @@ def test_the_facts_of_a_record_are_counted_from_its_parts() -> None:
 def test_a_part_that_the_record_does_not_have_gives_no_zero() -> None:
     facts = run_facts(convert_run({"task": "t"}))
     assert all(isinstance(facts[name], Missing) for name in EXPECTED)
+
+
+@settings(max_examples=200, deadline=None)
+@given(runs())
+def test_a_run_s_verdict_is_its_pass_rate(run: Run) -> None:
+    metric = catalog()["pass_rate"]
+    facts = run_facts(run)
+    rate = metric.function(**{name: facts[name] for name in metric.inputs})
+    assert run.verdict == (None if isinstance(rate, Missing) else rate == 1.0)

@@ -22,7 +22,7 @@ import zstandard
 
 from arena_makers import as_submission, as_task, folder_of, make_arena
 from steelyard import sandbox
-from steelyard.arena import task_standings
+from steelyard.arena import evaluation, task_standings
 from steelyard.arena.checking._artifacts import BadArtifacts, locate, staged
 from steelyard.arena.checking._criteria import NO_ARTIFACTS, check_all
 from steelyard.arena.checking._task_files import read_task_files
@@ -131,13 +131,42 @@ def test_who_says_that_it_failed_is_believed(tmp_path: Path) -> None:
         assert (found.met, found.reason) == (False, "success is stated as false")
 
 
-def test_a_judge_s_score_is_held_against_the_threshold(tmp_path: Path) -> None:
+@pytest.mark.parametrize("criterion", [{"threshold": 0.1}, {"threshold": 0.1, "judge": "j1"}], ids=str)
+def test_what_a_submission_s_own_judges_say_is_shown_and_not_counted(
+    tmp_path: Path, criterion: dict[str, Any]
+) -> None:
     folder = folder_of(tmp_path / "made", GOOD)
-    two = [{"judge": "j1", "weighted_score": 0.5}, {"judge": "j2", "weighted_score": 0.9}]
-    both = check({"type": "judge", "threshold": 0.7}, folder, judgments=two)
-    assert (both.met, both.claimed) == (True, True)  # the mean is 0.7
-    assert not check({"type": "judge", "threshold": 0.7, "judge": "j1"}, folder, judgments=two).met
-    assert check({"type": "judge", "threshold": 0.7}, folder).reason == "there is no score of a judge"
+    two = [{"judge": "j1", "weighted_score": 0.5}, {"weighted_score": 0.9}]
+    judged = check({"type": "judge", **criterion}, folder, judgments=two)
+    assert (judged.met, judged.claimed) == (False, False)
+    assert judged.reason == (
+        "no judge of the arena has scored it; the submission's own judgments do not count: 'j1' 0.5, 'unnamed' 0.9"
+    )
+    assert check({"type": "judge", **criterion}, folder).reason == "no judge of the arena has scored it"
+    many = check({"type": "judge", **criterion}, folder, judgments=two * 4).reason
+    assert many.endswith("and 3 more")  # 5 of 8 are shown
+
+
+@pytest.mark.parametrize("inside", [(), ("deep",), ("deep/er", "side")], ids=len)
+def test_a_folder_without_a_file_is_no_artifacts(store: Store, tmp_path: Path, inside: tuple[str, ...]) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in inside:
+        (tmp_path / "empty" / name).mkdir(parents=True)
+    arena = make_arena(store)
+    kinds = [{"type": "judge", "threshold": 0.5}, {"type": "code_compiles"}, {"type": "tests_pass"}]
+    claims = [{"type": "file_exists", "file_path": "a.py"}, {"type": "no_errors", "error_log": "log"}]
+    arena.add_task(as_task({"id": "task", "success_criteria": kinds + claims}))
+    said = {"task_id": "task", "total_tokens": 5000, "tool_calls": 5, "files_created": ["a.py"], "success": True}
+    said["judgments"] = [{"judge": "own", "weighted_score": 1.0}]
+    submissions = [as_submission({"id": "bare", **said}), as_submission({"id": "empty", **said, "artifacts": "empty"})]
+    bare, empty = arena.submit(submissions, artifacts_root=tmp_path)
+    assert isinstance(bare, Receipt)
+    assert isinstance(empty, Receipt)
+    assert (bare.correctness_score, empty.correctness_score) == (40.0, 40.0)  # 2 of 5
+    assert bare.overall_score == empty.overall_score
+    assert bare.claimed == empty.claimed == ("file_exists", "no_errors")
+    reasons = {result.type: result.reason for result in evaluation(arena, "empty").criteria}
+    assert {reasons[kind] for kind in ("judge", "code_compiles", "tests_pass")} == {NO_ARTIFACTS}
 
 
 def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from steelyard.records import (
     Rejected,
     Run,
     Submission,
+    TestResults,
     Usage,
     convert_submission,
     decode_submission,
@@ -429,6 +430,10 @@ def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:
         task_standings(arena, "tassk")
 
 
+def votes(*passed: bool | None) -> tuple[Judgment, ...]:
+    return tuple(Judgment(weighted_score=0.5, passed=vote) for vote in passed)
+
+
 @pytest.mark.parametrize(
     ("said", "success"),
     [
@@ -442,10 +447,17 @@ def test_an_unknown_task_is_answered_with_the_nearest(arena: Arena) -> None:
         ({"passed": True, "failure": Failure(cause="unknown")}, True),
         ({"passed": False}, False),
         ({"success": True, "outcome": "errored"}, True),
-        ({"success": False, "passed": True}, False),
+        ({"success": False, "passed": True}, True),  # a verdict wins over the agent's own claim
+        ({"success": True, "tests": TestResults(passed=3, failed=1)}, False),
+        ({"passed": True, "tests": TestResults(passed=("a",), failed=("b",))}, False),  # tests win over all
+        ({"passed": False, "tests": TestResults(passed=4)}, True),
+        ({"success": True, "tests": TestResults()}, True),  # none ran, so the claim is left
+        ({"success": True, "judgments": votes(True, False)}, False),  # 1 of 2 is no strict majority
+        ({"success": False, "judgments": votes(True, False, True)}, True),  # 2 of 3
+        ({"judgments": votes(None)}, None),
     ],
 )
-def test_a_run_that_broke_off_did_not_succeed(said: dict[str, Any], success: bool | None) -> None:
+def test_success_is_the_verdict_of_the_run_else_its_claim(said: dict[str, Any], success: bool | None) -> None:
     run = Run(id="r", task="t", usage=Usage(input_tokens=1, output_tokens=2), tool_calls=3, **said)
     assert submission_from_run(run, task_id="t", estimated_cost=None).success is success
 

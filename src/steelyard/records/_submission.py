@@ -256,11 +256,11 @@ def submission_from_run(
 
 
 def _success(run: Run) -> bool | None:
-    """The agent's claim, else the verdict as stated; a run that broke off without either did not succeed."""
-    if run.success is not None:
-        return run.success
+    """The verdict, else the agent's claim; a run that broke off without either did not succeed."""
+    if run.verdict is not None:
+        return run.verdict
     broke_off = run.outcome == "errored" or run.failure is not None
-    return run.stated_pass if run.stated_pass is not None or not broke_off else False
+    return False if run.success is None and broke_off else run.success
 
 
 def _lower_bounds(run: Run) -> list[Countable]:

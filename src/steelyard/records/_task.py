@@ -80,7 +80,7 @@ class JudgeThreshold(Record, frozen=True, kw_only=True, tag_field="type", tag="j
     threshold: Share
     """The least score that counts as met."""
     judge: Name | None = None
-    """Whose score counts; None takes the mean of all judges."""
+    """Which of the arena's judges has to give it; None takes any. What a submission says of itself never counts."""
     command: CommandLine | None = None
     """A judge of the task's own, run on the artifacts: the last line it prints is the score, 0 to 1."""
     files: str | None = None

@@ -40,6 +40,8 @@ class Staged:
     folder: Path
     sha256: str
     """Digest of every file's path and content; where they lay does not count."""
+    is_empty: bool
+    """Whether there is no file among them, so that there is nothing to check."""
 
 
 def locate(artifacts: str, root: Path) -> Path:
@@ -81,7 +83,7 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
             raise BadArtifacts(f"the artifacts cannot be read: {error.message}", hint=error.hint) from error
         except OSError as error:
             raise BadArtifacts(f"the artifacts cannot be read: {said_by(error)}") from error
-        yield Staged(folder, _digest(folder))
+        yield Staged(folder, _digest(folder), is_empty=not any(names for _, _, names in os.walk(folder)))
 
 
 def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:

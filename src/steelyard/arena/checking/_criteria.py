@@ -24,7 +24,6 @@ from steelyard.records import (
     Submission,
     SuccessCriterion,
     TestsPass,
-    sum_in_order,
 )
 from steelyard.results import CriterionResult
 
@@ -32,7 +31,9 @@ NO_ARTIFACTS = "there are no artifacts to check it on"
 MOST_OUTPUT = 300
 """Characters of a failed command's output that a reason shows."""
 MOST_NAME = 100
-"""Characters of a program's name that a reason shows."""
+"""Characters of a program's or a judge's name that a reason shows."""
+MOST_JUDGMENTS = 5
+"""Judgments that a reason shows."""
 
 _RUNNER = tuple(Path(__file__).with_name(name) for name in ("_unittest_watching.py", "_unittest_runner.py"))
 _RUN_TESTS = f"""
@@ -112,9 +113,10 @@ def check_all(
 ) -> tuple[CriterionResult, ...]:
     """The result of each criterion, in order. Nothing passes by default. `stop`, once set, ends what runs.
 
-    `files` holds every folder that the criteria name; without artifacts none is needed.
+    `files` holds every folder that the criteria name; without artifacts, or with a folder that holds no file, none is
+    needed.
     """
-    bench = None if artifacts is None else Bench(artifacts.folder, files or {}, stop)
+    bench = None if artifacts is None or artifacts.is_empty else Bench(artifacts.folder, files or {}, stop)
     return tuple(_check(criterion, submission, bench) for criterion in criteria)
 
 
@@ -219,23 +221,11 @@ def _command(criterion: CommandSucceeds, _submission: Submission, bench: Bench |
 
 
 def _judge(criterion: JudgeThreshold, submission: Submission, bench: Bench | None) -> Verdict:
-    if criterion.command is not None:
-        return _judge_command(criterion, criterion.command, bench)
-    if bench is None:  # nobody can tell what the judge saw
-        return False, False, NO_ARTIFACTS
-    given = submission.judgments or ()
-    scores = [judgment.score for judgment in given if criterion.judge is None or judgment.judge == criterion.judge]
-    if not scores:
-        who = f"judge {criterion.judge!r}" if criterion.judge else "a judge"
-        return False, False, f"there is no score of {who}"
-    mean = sum_in_order(sorted(scores)) / len(scores)
-    return mean >= criterion.threshold, True, f"judged {mean:g}, {criterion.threshold:g} is needed"
-
-
-def _judge_command(criterion: JudgeThreshold, command: Sequence[str], bench: Bench | None) -> Verdict:
     if bench is None:
         return False, False, NO_ARTIFACTS
-    result = bench.run(command, seconds=criterion.seconds, files=bench.own(criterion.files))
+    if criterion.command is None:
+        return False, False, f"no judge of the arena has scored it{_own_judgments(submission)}"
+    result = bench.run(criterion.command, seconds=criterion.seconds, files=bench.own(criterion.files))
     try:
         score = float(_last_line(result.stdout)) if result.ok else None
     except ValueError:
@@ -243,6 +233,16 @@ def _judge_command(criterion: JudgeThreshold, command: Sequence[str], bench: Ben
     if score is None or not 0 <= score <= 1:
         return False, False, f"the judge gave no score from 0 to 1 ({_ending(result)})"
     return score >= criterion.threshold, False, f"judged {score:g}, {criterion.threshold:g} is needed"
+
+
+def _own_judgments(submission: Submission) -> str:
+    """The scores that the submission brought along: shown only, since nobody else knows who gave them to what."""
+    given = submission.judgments or ()
+    if not given:
+        return ""
+    scores = [f"{(judgment.judge or 'unnamed')[:MOST_NAME]!r} {judgment.score:g}" for judgment in given[:MOST_JUDGMENTS]]
+    more = f" and {len(given) - MOST_JUDGMENTS} more" if len(given) > MOST_JUDGMENTS else ""
+    return f"; the submission's own judgments do not count: {', '.join(scores)}{more}"
 
 
 # Any: each check takes its own criterion class, and the table is looked up by that class
