@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import statistics
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import stats
 
 from steelyard.arena import read_rules
 from steelyard.arena.scoring._baseline import (
@@ -21,7 +23,7 @@ from steelyard.arena.scoring._baseline import (
 from steelyard.arena.scoring._counted_values import count_values, each_once
 from steelyard.arena.scoring._receipts import places_of
 from steelyard.arena.scoring._rescoring import Yardstick, score_all, with_yardsticks
-from steelyard.arena.scoring._score_intervals import mean_interval, score_interval
+from steelyard.arena.scoring._score_intervals import score_interval
 from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, points, score, score_columns, to_cents, to_cents_column
 from steelyard.arena.scoring._stored_tallies import rank_and_percentile
 from steelyard.arena.scoring._submission_rows import frame_of
@@ -148,8 +150,36 @@ def test_another_level_takes_student_s_quantile() -> None:
     assert at_95.high - 55 == pytest.approx(2.776 * (100 / 3) ** 0.5 / 2, rel=1e-12)
 
 
-def test_an_interval_of_one_value_is_missing() -> None:
-    assert mean_interval([3.0], level=0.95) == Missing("1 of 2 values that an interval needs")
+CENTS = st.integers(0, 10_000) | st.integers(4_999, 5_001)
+VALUES = st.dictionaries(CENTS | st.builds(Fraction, CENTS, st.integers(1, 7)), st.integers(1, 40), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(counts=VALUES, confidence=st.none() | st.floats(0.5, 0.999))
+def test_an_interval_holds_its_mean_and_is_cut_only_at_the_ends_of_the_scale(
+    counts: dict[int | Fraction, int], confidence: float | None
+) -> None:
+    shown = score_interval(counts, RULES.interval, confidence=confidence)
+    values = [value for value, count in counts.items() for _ in range(count)]
+    assert shown.n == len(values)
+    if shown.estimate is None:
+        assert not values
+        return
+    assert shown.estimate == float(statistics.mean(map(Fraction, values)) / 100)  # the exact mean, rounded once
+    assert float(min(values) / 100) <= shown.estimate <= float(max(values) / 100)
+    assert 0 <= shown.low <= shown.estimate <= shown.high <= 100
+    if len(values) >= 3:
+        # An end that is not cut lies as far from the mean as the other, so none was moved to hold it.
+        reach = [shown.estimate - shown.low] * (shown.low > 0) + [shown.high - shown.estimate] * (shown.high < 100)
+        assert len(reach) < 2 or reach[0] == pytest.approx(reach[1], rel=1e-9, abs=1e-11)
+        deviation = statistics.stdev(map(float, values)) / 100
+        times = (2.776 if len(values) < 30 else 1.96) if confidence is None else student_times(values, confidence)
+        for side in reach:
+            assert side == pytest.approx(times * deviation / len(values) ** 0.5, rel=1e-6, abs=1e-9)
+
+
+def student_times(values: list[int | Fraction], level: float) -> float:
+    return float(stats.t.ppf((1 + level) / 2, len(values) - 1))
 
 
 def test_the_nine_scores_are_declared_under_their_names() -> None:

@@ -132,9 +132,7 @@ def test_who_says_that_it_failed_is_believed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("criterion", [{"threshold": 0.1}, {"threshold": 0.1, "judge": "j1"}], ids=str)
-def test_what_a_submission_s_own_judges_say_is_shown_and_not_counted(
-    tmp_path: Path, criterion: dict[str, Any]
-) -> None:
+def test_what_a_submission_s_own_judges_say_is_shown_and_not_counted(tmp_path: Path, criterion: dict[str, Any]) -> None:
     folder = folder_of(tmp_path / "made", GOOD)
     two = [{"judge": "j1", "weighted_score": 0.5}, {"weighted_score": 0.9}]
     judged = check({"type": "judge", **criterion}, folder, judgments=two)

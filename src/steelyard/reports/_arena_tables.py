@@ -50,8 +50,9 @@ def standings_line(standings: Standings) -> str:
     interval = standings.confidence_interval
     enough = counted(standings.reliable_from, "submission")
     trust = "" if standings.reliable else f"; ranks are not reliable below {enough}"
+    mean = DASH if interval.estimate is None else f"{interval.estimate:.2f}"
     return (
-        f"{counted(standings.n, 'submission')}, mean score within {interval.low:.2f} and {interval.high:.2f}"
+        f"{counted(standings.n, 'submission')}, mean score {mean}, {interval.low:.2f} to {interval.high:.2f}"
         f" ({_percent(interval.level)}, {interval.method}); {_settings_named(standings)},"
         f" baseline version {standings.baseline_version}{trust}"
     )
@@ -102,7 +103,7 @@ def _leaders_table(leaders: Sequence[Leader], *, title: str) -> Table:
     columns = [("rank", True), *((key, False) for key in keys)]
     columns += [
         ("mean score", True),
-        ("interval of all scores", False),
+        ("interval", False),
         ("tasks", True),
         ("submissions", True),
         ("", False),

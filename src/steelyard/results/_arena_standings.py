@@ -18,14 +18,17 @@ IntervalMethod = Literal["arena", "student", "too few"]
 
 
 class ScoreInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """An interval for the mean score, and how it was made."""
+    """A mean score with its interval, and how that was made."""
 
+    estimate: float | None
+    """The mean that the interval is for; None when there is no score."""
     low: float
     high: float
     level: float
     n: int
+    """How many values the mean is the mean of: scores in a task, tasks across them."""
     method: IntervalMethod
-    """`arena`: the specification's multipliers; `student`: the exact quantile; `too few` scores: the whole range."""
+    """`arena`: the specification's multipliers; `student`: the exact quantile; `too few` values: the whole range."""
 
 
 class ScoredBy(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +101,7 @@ class Standings(Result):
     reliable: bool
     """Whether the task has enough submissions for its ranks to count."""
     confidence_interval: ScoreInterval
-    """Of the task's overall scores."""
+    """Of the mean of the task's overall scores."""
     standings: tuple[Standing, ...]
     sorted_by: RankedScore = "overall"
     """The score whose ranks the standings are ordered by."""
@@ -114,6 +117,7 @@ class Standings(Result):
         shared = {
             "arena_profile": self.profile,
             "policy": self.policy,
+            "mean_overall_score": interval.estimate,
             "confidence_interval": [interval.low, interval.high],
             "confidence_level": interval.level,
             "confidence_method": interval.method,
@@ -130,6 +134,7 @@ class Standings(Result):
         shared = {
             "arena_profile": self.profile,
             "policy": self.policy,
+            "mean_overall_score": interval.estimate,
             "confidence_level": interval.level,
             "confidence_method": interval.method,
             "reliable": self.reliable,
@@ -201,7 +206,7 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
     reliable: bool
     """Whether it has enough submissions for its rank to count."""
     confidence_interval: ScoreInterval
-    """Of the mean of all its overall scores, in which a task weighs as much as it has submissions."""
+    """Of the mean score, over its tasks as the mean is; rounded as that is."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

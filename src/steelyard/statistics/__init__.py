@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         median_clustered as median_clustered,
         median_exact as median_exact,
         student as student,
+        student_quantile as student_quantile,
         wilson_clustered as wilson_clustered,
     )
     from steelyard.statistics._modal_mass import (

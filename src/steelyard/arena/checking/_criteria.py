@@ -240,8 +240,9 @@ def _own_judgments(submission: Submission) -> str:
     given = submission.judgments or ()
     if not given:
         return ""
-    scores = [f"{(judgment.judge or 'unnamed')[:MOST_NAME]!r} {judgment.score:g}" for judgment in given[:MOST_JUDGMENTS]]
-    more = f" and {len(given) - MOST_JUDGMENTS} more" if len(given) > MOST_JUDGMENTS else ""
+    shown = given[:MOST_JUDGMENTS]
+    scores = [f"{(judgment.judge or 'unnamed')[:MOST_NAME]!r} {judgment.score:g}" for judgment in shown]
+    more = f" and {len(given) - len(shown)} more" if len(given) > len(shown) else ""
     return f"; the submission's own judgments do not count: {', '.join(scores)}{more}"
 
 

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
         running_medians as running_medians,
     )
     from steelyard.arena.scoring._score_intervals import (
-        mean_interval as mean_interval,
         score_interval as score_interval,
     )
     from steelyard.arena.scoring._scores import (

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import msgspec
 
 from steelyard.arena.intake import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
@@ -11,15 +14,23 @@ from steelyard.arena.scoring import (
     Rules,
     RulesHistory,
     RulesInForce,
-    mean_interval,
     own_baseline,
     read_rules_history,
     score_interval,
     scored_by,
 )
 from steelyard.arena.views._task_view import View, view_task
-from steelyard.records import Missing, sum_in_order
-from steelyard.results import Advantage, CombinationBaseline, Leader, Leaderboard, LeaderKey, Policy, ToolBias
+from steelyard.records import Missing
+from steelyard.results import (
+    Advantage,
+    CombinationBaseline,
+    Leader,
+    Leaderboard,
+    LeaderKey,
+    Policy,
+    ScoreInterval,
+    ToolBias,
+)
 from steelyard.statistics import check_level
 
 Key = tuple[str | None, ...]
@@ -69,31 +80,37 @@ def leaderboard(
 def _ranked(
     scores: dict[Key, dict[str, Counter[int]]], by: Sequence[LeaderKey], rules: Rules, confidence: float | None
 ) -> tuple[Leader, ...]:
-    def mean(tasks: dict[str, Counter[int]]) -> float:
-        means = [
-            sum(value * n for value, n in task_scores.items()) / task_scores.total() for task_scores in tasks.values()
-        ]
-        return round(sum_in_order(sorted(means)) / len(means) / 100, 2)
-
-    means = {key: mean(tasks) for key, tasks in scores.items()}
-    order = sorted(scores, key=lambda key: (-means[key], tuple(part or "" for part in key)))
+    intervals = {
+        key: _rounded(score_interval(Counter(map(_mean, tasks.values())), rules.interval, confidence=confidence))
+        for key, tasks in scores.items()
+    }
+    means = {key: interval.estimate or 0.0 for key, interval in intervals.items()}  # every key has a score
     made = []
-    for key in order:
-        counts: Counter[int] = Counter()
-        for task_scores in scores[key].values():
-            counts.update(task_scores)
+    for key in sorted(scores, key=lambda key: (-means[key], tuple(part or "" for part in key))):
+        submissions = sum(counts.total() for counts in scores[key].values())
         made.append(
             Leader(
                 rank=1 + sum(other > means[key] for other in means.values()),
                 key=dict(zip(by, key, strict=True)),
                 mean_score=means[key],
                 tasks=len(scores[key]),
-                submissions=counts.total(),
-                reliable=counts.total() >= rules.standings.reliable_from,
-                confidence_interval=score_interval(counts, rules.interval, confidence=confidence),
+                submissions=submissions,
+                reliable=submissions >= rules.standings.reliable_from,
+                confidence_interval=intervals[key],
             )
         )
     return tuple(made)
+
+
+def _mean(counts: Counter[int]) -> Fraction:
+    return Fraction(sum(value * n for value, n in counts.items()), counts.total())
+
+
+def _rounded(interval: ScoreInterval) -> ScoreInterval:
+    """The interval to two decimals, as its mean is shown: rounding keeps the order, so it still holds the mean."""
+    ends = {"low": round(interval.low, 2), "high": round(interval.high, 2)}
+    estimate = None if interval.estimate is None else round(interval.estimate, 2)
+    return msgspec.structs.replace(interval, estimate=estimate, **ends)
 
 
 def tool_bias(arena: Arena, *, policy: Policy | None = None, confidence: float = 0.95) -> ToolBias:
@@ -115,28 +132,19 @@ def tool_bias(arena: Arena, *, policy: Policy | None = None, confidence: float =
 
 
 def _advantage(agent: str, values: list[float], confidence: float) -> Advantage:
-    interval = mean_interval(values, level=confidence)
-    if isinstance(interval, Missing):
-        return Advantage(
-            agent=agent,
-            tasks=len(values),
-            mean_difference=values[0] if values else None,
-            low=None,
-            high=None,
-            level=confidence,
-            reason=interval.reason,
-            systematic=False,
-        )
-    mean, low, high = interval
+    from steelyard.statistics import student  # heavy: it loads scipy, which standings do without
+
+    interval = student(values, level=confidence)
+    low, high = interval.low, interval.high
     return Advantage(
         agent=agent,
         tasks=len(values),
-        mean_difference=mean,
+        mean_difference=interval.estimate,
         low=low,
         high=high,
         level=confidence,
-        reason=None,
-        systematic=low > 0 or high < 0,
+        reason=None if interval.known else f"{len(values)} of 2 values that an interval needs",
+        systematic=low is not None and high is not None and (low > 0 or high < 0),
     )
 
 

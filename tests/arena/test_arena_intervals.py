@@ -1,0 +1,94 @@
+"""An interval in any of the arena's views is of the figure beside it, weighted as that is."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import defaultdict
+from fractions import Fraction
+
+import pytest
+
+from arena_makers import make_arena, random_submission
+from steelyard.arena import Arena, leaderboard, task_standings, tool_bias
+from steelyard.results import LeaderKey, Policy
+from steelyard.store import Store
+
+
+def scores_by_task(arena: Arena, key: str, policy: Policy) -> dict[str | None, dict[str, list[Fraction]]]:
+    """By tool (model, submitter) and task the overall scores, exactly."""
+    scores: dict[str | None, dict[str, list[Fraction]]] = defaultdict(lambda: defaultdict(list))
+    for task in arena.tasks():
+        for standing in task_standings(arena, task.id, policy=policy).standings:
+            scores[getattr(standing, key)][task.id].append(Fraction(str(standing.overall_score)))
+    return scores
+
+
+def uneven(store: Store, seed: int) -> Arena:
+    """Tools with many submissions to one task and few to others, and some tasks without them."""
+    rng = random.Random(seed)
+    arena = make_arena(store)
+    submissions = []
+    for task in range(rng.choice((1, 2, 3, 7))):
+        arena.add_task({"id": f"t{task}", "category": rng.choice(("debugging", "refactoring"))})
+        count = rng.choice((1, 3, 12))
+        submissions += [random_submission(rng, f"{task}-{number}", f"t{task}", number) for number in range(count)]
+    rng.shuffle(submissions)
+    arena.submit(submissions)
+    return arena
+
+
+@pytest.mark.parametrize("confidence", [None, 0.8])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_interval_holds_the_figure_beside_it(store: Store, seed: int, confidence: float | None) -> None:
+    arena = uneven(store, seed)
+    policies: tuple[Policy, ...] = ("current", "as-submitted")
+    keys: tuple[LeaderKey, ...] = ("agent", "model", "submitter")
+    for policy in policies:
+        for task in arena.tasks():
+            shown = task_standings(arena, task.id, policy=policy, confidence=confidence).confidence_interval
+            assert shown.estimate is not None
+            assert 0 <= shown.low <= shown.estimate <= shown.high <= 100
+        for key in keys:
+            exact = scores_by_task(arena, key, policy)
+            board = leaderboard(arena, by=[key], policy=policy, confidence=confidence)
+            for leader in (*board.overall, *(leader for ranking in board.categories.values() for leader in ranking)):
+                interval = leader.confidence_interval
+                assert interval.estimate == leader.mean_score
+                assert 0 <= interval.low <= leader.mean_score <= interval.high <= 100
+                assert interval.n == leader.tasks
+            for leader in board.overall:
+                means = [statistics.mean(scores) for scores in exact[leader.key[key]].values()]
+                assert leader.mean_score == round(float(statistics.mean(means)), 2)
+        for tool in tool_bias(arena, policy=policy, confidence=confidence or 0.95).advantages:
+            if tool.low is not None and tool.high is not None:
+                assert tool.mean_difference is not None
+                assert tool.low <= tool.mean_difference <= tool.high
+
+
+def test_the_interval_across_tasks_is_by_task_as_its_mean_is(store: Store) -> None:
+    arena = make_arena(store)
+    said = {"tool_calls": 1, "iterations": 1, "agent": "ant", "success": True}
+    # Under the defaults tokens 1,000 score 100 and 200,000 score 0; a time or cost that is unknown scores 50.
+    # efficiency 100 or 50: overall .35 * 100 + .25 * 50 + .2 * 50 + .2 * 100 = 77.5 or 60.
+    for task, sizes in (("a", (1_000,)), ("b", (200_000,) * 4), ("c", (1_000,)), ("d", (1_000, 200_000))):
+        arena.add_task({"id": task})
+        arena.submit(
+            [
+                {"id": f"{task}{place}", "task_id": task, "total_tokens": tokens, **said}
+                for place, tokens in enumerate(sizes)
+            ]
+        )
+    (leader,) = leaderboard(arena, by=["agent"]).overall
+    # By task 77.5, 60, 77.5, 68.75: mean 70.9375, deviation 8.3750...; over the eight submissions it would be 66.5625.
+    assert leader.mean_score == 70.94
+    margin = 2.776 * statistics.stdev([77.5, 60, 77.5, 68.75]) / 2
+    interval = leader.confidence_interval
+    assert (interval.low, interval.high) == (round(70.9375 - margin, 2), round(70.9375 + margin, 2))
+    assert (interval.method, interval.n, interval.level) == ("arena", 4, 0.95)
+    (at_90,) = leaderboard(arena, by=["agent"], confidence=0.9).overall
+    # t with 3 degrees of freedom at 90 %: 2.3533634348
+    margin = 2.3533634348 * statistics.stdev([77.5, 60, 77.5, 68.75]) / 2
+    interval = at_90.confidence_interval
+    assert (interval.low, interval.high) == (round(70.9375 - margin, 2), round(70.9375 + margin, 2))
+    assert interval.method == "student"
