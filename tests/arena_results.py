@@ -31,6 +31,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "TaskList": lambda folder: workflow.list_tasks(filled(folder)),
     "TaskDetails": lambda folder: workflow.show_task(filled(folder), "fix-race"),
     "Submitted": submitted,
+    "Reviewed": lambda folder: workflow.review_submission(filled(folder), "odd-1", "exclude", by="ada", reason="odd"),
     "Rescored": lambda folder: workflow.rescore(filled(folder)),
     "Standings": lambda folder: workflow.task_standings(filled(folder), "fix-race"),
     "Standings by cost": lambda folder: workflow.task_standings(filled(folder), "fix-race", sort="cost", top=2),

@@ -19,6 +19,7 @@ from arena_makers import as_submission, as_task, make_arena, random_submission, 
 from steelyard.arena import Arena, Watch, notify_once, open_arena
 from steelyard.arena.intake._baselines import group, running_extremes
 from steelyard.arena.intake._tasks import load_tasks
+from steelyard.arena.notifying._events import EVALUATED, OUTLIER
 from steelyard.arena.notifying._sending import waiting
 from steelyard.arena.notifying._targets import Target
 from steelyard.arena.scoring._baseline import BaselineBounds, default_bounds
@@ -69,7 +70,8 @@ def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
             columns = [column for column in table.columns if column.name not in moments]
             keys = list(table.primary_key.columns)
             found[table.name] = [tuple(row) for row in connection.execute(select(*columns).order_by(*keys))]
-        told = select(outbox.c.kind, outbox.c.task_key, outbox.c.ordinal)
+        # Who lost a rank and who looks too good is told of the moment, which a batch has fewer of.
+        told = select(outbox.c.kind, outbox.c.task_key, outbox.c.ordinal).where(outbox.c.kind == EVALUATED)
         found[outbox.name] = sorted(tuple(row) for row in connection.execute(told))
     return found
 
@@ -205,7 +207,7 @@ def test_a_rescore_keeps_the_tallies(store: Store) -> None:
 
 
 def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.arena.intake._arena.ROWS_PER_TRANSACTION", 40)
+    monkeypatch.setattr("steelyard.arena.intake._portions.ROWS_PER_TRANSACTION", 40)
     tasks, rows = made_up([40, 40, 40], seed=8)
     arena = make_arena(store)
     for task in tasks:
@@ -224,7 +226,7 @@ def test_a_change_of_profile_reaches_every_portion_of_a_batch(store: Store, monk
 def test_bad_ones_in_a_batch_of_many_portions_are_refused_where_they_stand(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.arena.intake._arena.ROWS_PER_TRANSACTION", 300)
+    monkeypatch.setattr("steelyard.arena.intake._portions.ROWS_PER_TRANSACTION", 300)
     tasks, rows = made_up([260, 260, 30], seed=9)
     arena = make_arena(store)
     for task in tasks:
@@ -250,17 +252,23 @@ class TestEvents:
     def test_each_is_sent_once_and_tells_what_the_receipt_said(self, store: Store) -> None:
         tasks, rows = made_up([200, 100], seed=10)
         receipts = {one.submission_id: one for one in filled(store, tasks, [rows], "current")}
-        assert waiting(store) == 300
+        suspicious = {name for name, receipt in receipts.items() if len(receipt.flags) >= 2}
+        assert suspicious
+        count = 300 + len(suspicious)  # each was evaluated, and these are told of as outliers too
+        assert waiting(store) == count
         told: list[dict[str, Any]] = []
 
         def sender(_target: Target, *, body: bytes, **_: Any) -> None:
             told.append(json.loads(body))
 
         done = notify_once(store, [HOOK], sender=sender)
-        assert (done.sent, done.waiting) == (300, 0)
-        assert len({one["event_id"] for one in told}) == 300
+        assert (done.sent, done.waiting) == (count, 0)
+        assert len({one["event_id"] for one in told}) == count
+        assert {one["submission_id"] for one in told if one["kind"] == OUTLIER} == suspicious
+        assert len({one["submission_id"] for one in told if one["kind"] == EVALUATED}) == 300
         for one in told:
             held = receipts[one["submission_id"]]
+            assert tuple(one["flags"]) == held.flags
             for name in ("task_id", "overall_score", "overall_ranking", "percentile", "baseline_version"):
                 assert one[name] == getattr(held, name), name
         assert notify_once(store, [HOOK], sender=sender).sent == 0
@@ -270,7 +278,7 @@ class TestEvents:
         assert watch.news() == []
         rng = random.Random(11)
         arena.submit([as_submission(random_submission(rng, f"new/{n}", "task-0", n)) for n in range(250)])
-        assert len(watch.news()) == 250
+        assert len([event for event in watch.news() if event.kind == EVALUATED]) == 250
         assert watch.news() == []
 
 

@@ -155,7 +155,9 @@ class TestAStoreOf010:
         assert {receipt["status"] for receipt in again["receipts"]} == {"known"}
         targets = str(SAMPLES / "store/inputs/targets.toml")
         assert run(["arena", "notify", "--once", "--targets", targets, "--store", old_store, "--json"]) == 1
-        assert json.loads(capsys.readouterr().out)["waiting"] == 220  # 6, 3 and 210 of 0.1.0, and the new one
+        overtaken = 10 - submitted["receipts"][0]["overall_ranking"]  # of ten, all below it lost a rank by it
+        # 6, 3 and 210 of 0.1.0, the new one, and a rank lost by each that it overtook.
+        assert json.loads(capsys.readouterr().out)["waiting"] == 220 + overtaken
 
 
 class TestUpgrading:
@@ -164,7 +166,7 @@ class TestUpgrading:
     ) -> None:
         assert run(["arena", "upgrade", "--store", old_store]) == 0
         told = capsys.readouterr()
-        assert told.err == "migration 17: american spelling\nmigration 18: one format\n"
+        assert told.err == "migration 17: american spelling\nmigration 18: one format\nmigration 19: reviews\n"
         assert told.out == (
             f"{old_store}: upgraded, schema version 16 -> {NEWEST}\n"
             f"the store as it was is kept in {old_file}.before-upgrade-16\n"

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from arena_makers import as_submission, as_task, make_arena
 from steelyard.arena import Arena, Watch
-from steelyard.arena.notifying._events import write_events
+from steelyard.arena.notifying._events import EVALUATED, write_events
 from steelyard.records import now_microseconds
 from steelyard.store import Store
 from steelyard.store.schema import outbox, submissions
@@ -35,7 +35,7 @@ def write(connection: Connection, marks: range) -> None:
     key, ordinal = connection.execute(select(submissions.c.task_key, submissions.c.ordinal).limit(1)).one()
     fixed = {"task_key": key, "ordinal": ordinal, "overall": 0, "overall_ranking": 1, "percentile": 0.0}
     columns: dict[str, Sequence[float]] = {name: [value] * len(marks) for name, value in fixed.items()}
-    write_events(connection, {**columns, "baseline_version": marks}, now_microseconds())
+    write_events(connection, EVALUATED, {**columns, "baseline_version": marks}, now_microseconds())
 
 
 def told(watch: Watch) -> list[int]:

@@ -10,7 +10,10 @@ from steelyard.results import (
     Evaluation,
     Outliers,
     ProfileComparison,
+    Receipt,
     Rescored,
+    Review,
+    Reviewed,
     ScoreHistory,
     StandingChanges,
     Submitted,
@@ -41,15 +44,39 @@ def task_heading_lines(details: TaskDetails) -> Iterator[str]:
 def receipt_lines(submitted: Submitted) -> Iterator[str]:
     """The first receipts, and how many there are of each kind."""
     for receipt in submitted.receipts[:RECEIPTS_SHOWN]:
-        yield (
-            f"{receipt.submission_id}  {receipt.task_id}  {receipt.overall_score:.2f}"
-            f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}  [{receipt.status}]"
-        )
+        score = f"{receipt.overall_score:.2f}{_place(receipt)}"
+        yield f"{receipt.submission_id}  {receipt.task_id}  {score}  [{receipt.status}]"
     rest = len(submitted.receipts) - RECEIPTS_SHOWN
     if rest > 0:
         yield f"... and {rest:,} more"
     before = len(submitted.receipts) - submitted.accepted
     yield f"{submitted.accepted:,} accepted, {before:,} known before, {len(submitted.rejected):,} refused"
+
+
+def _place(receipt: Receipt) -> str:
+    """Where it stands; nothing for one that does not count."""
+    if receipt.overall_ranking is None:
+        return ""
+    return f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}"
+
+
+def review_line(review: Review) -> str:
+    """One decision: what, who, when and why."""
+    who = f" by {review.by}" if review.by else ""
+    why = f": {review.reason}" if review.reason else ""
+    return f"{review.decided_at}  {review.task_id}  {review.submission_id}  {review.decision}{who}{why}"
+
+
+def reviewed_lines(reviewed: Reviewed) -> Iterator[str]:
+    """What a decision did."""
+    if reviewed.review is not None:
+        yield review_line(reviewed.review)
+    same = "" if reviewed.changed else "nothing changed: "
+    yield (
+        f"{same}{reviewed.submission_id} {'is excluded' if reviewed.status == 'excluded' else 'counts'};"
+        f" {reviewed.task_id} has {counted(reviewed.submissions, 'submission')}, baseline version"
+        f" {reviewed.baseline_version}"
+    )
 
 
 def rescored_line(rescored: Rescored) -> str:
@@ -82,10 +109,14 @@ def bias_lines(bias: ToolBias) -> Iterator[str]:
 
 
 def event_line(event: ArenaEvent) -> str:
-    """One evaluation as it happens."""
+    """One event as it happens."""
+    what = event.kind.removeprefix("submission.").replace("_", " ")
+    before = "" if event.previous_ranking is None else f" (was {event.previous_ranking})"
+    who = f"  by {event.by}" if event.by else ""
+    why = f": {event.reason}" if event.reason else ""
     return (
-        f"{event.task_id}  {event.submission_id}  {event.overall_score:.2f}  rank {event.overall_ranking}"
-        f"  percentile {event.percentile}"
+        f"{event.task_id}  {event.submission_id}  {event.overall_score:.2f}  rank {event.overall_ranking}{before}"
+        f"  percentile {event.percentile}{'' if what == 'evaluated' else f'  {what}'}{who}{why}"
     )
 
 
@@ -93,10 +124,9 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
     """One evaluation with the way to each score."""
     receipt = evaluation.receipt
     yield f"{receipt.submission_id}  task {receipt.task_id}  submitted {evaluation.submitted_at}"
-    yield (
-        f"rank {receipt.overall_ranking}, percentile {receipt.percentile}; {evaluation.profile},"
-        f" policy {evaluation.policy}, baseline version {receipt.baseline_version}"
-    )
+    excluded = receipt.overall_ranking is None
+    place = "excluded" if excluded else f"rank {receipt.overall_ranking}, percentile {receipt.percentile}"
+    yield f"{place}; {evaluation.profile}, policy {evaluation.policy}, baseline version {receipt.baseline_version}"
     for score in evaluation.scores:
         yield f"{score.name} = {score.value:.2f}   ({score.unrounded!r})"
         yield f"    {score.formula}"
@@ -118,6 +148,8 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
     ):
         if names:
             yield f"{what}: {', '.join(names)}"
+    for review in evaluation.reviews:
+        yield review_line(review)
 
 
 def history_lines(history: ScoreHistory) -> Iterator[str]:
@@ -138,6 +170,8 @@ def history_lines(history: ScoreHistory) -> Iterator[str]:
     for version in history.baselines:
         since = counted(int(version["from_n"]), "submission")
         yield f"baseline {version['version']} from {since} ({version['created_at']})"
+    for review in history.reviews:
+        yield review_line(review)
 
 
 def change_lines(changed: StandingChanges, *, since: str) -> Iterator[str]:
@@ -155,7 +189,9 @@ def change_lines(changed: StandingChanges, *, since: str) -> Iterator[str]:
                 f" {task.now_profile}, policy {task.now_policy}"
             )
         for move in task.moved:
-            if move.then_ranking is None:
+            if move.now_ranking is None:
+                yield f"    {move.submission_id}  excluded, was rank {move.then_ranking} with {move.then_score:.2f}"
+            elif move.then_ranking is None:
                 yield f"    {move.submission_id}  new at rank {move.now_ranking} with {move.now_score:.2f}"
             else:
                 yield (

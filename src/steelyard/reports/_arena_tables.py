@@ -50,9 +50,10 @@ def standings_line(standings: Standings) -> str:
     interval = standings.confidence_interval
     enough = counted(standings.reliable_from, "submission")
     trust = "" if standings.reliable else f"; ranks are not reliable below {enough}"
+    left_out = f" ({len(standings.excluded)} excluded)" if standings.excluded else ""
     mean = DASH if interval.estimate is None else f"{interval.estimate:.2f}"
     return (
-        f"{counted(standings.n, 'submission')}, mean score {mean}, {interval.low:.2f} to {interval.high:.2f}"
+        f"{counted(standings.n, 'submission')}{left_out}, mean score {mean}, {interval.low:.2f} to {interval.high:.2f}"
         f" ({_percent(interval.level)}, {interval.method}); {_settings_named(standings)},"
         f" baseline version {standings.baseline_version}{trust}"
     )
@@ -129,14 +130,16 @@ def baselines_table(details: TaskDetails) -> Table:
     return table
 
 
-def _number(value: float | None) -> str:
-    r"""Whole numbers whole, others with six digits, and none with an exponent that can be read without.
+def _number(value: float | str | None) -> str:
+    r"""Whole numbers whole, others with six digits, and none with an exponent that can be read without; text as it is.
 
     >>> _number(1234567.0), _number(1234567.5), _number(0.0000125), _number(2.0**53)
     ('1,234,567', '1,234,567.5', '0.0000125', '9,007,199,254,740,992')
     """
     if value is None:
         return DASH
+    if isinstance(value, str):
+        return value
     if float(value).is_integer():
         return f"{int(value):,}"
     whole = len(str(int(abs(value))))

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
         Receipt as Receipt,
         Submitted as Submitted,
     )
+    from steelyard.results._arena_reviews import (
+        Decision as Decision,
+        Review as Review,
+        Reviewed as Reviewed,
+    )
     from steelyard.results._arena_standings import (
         Advantage as Advantage,
         AllStandings as AllStandings,

@@ -9,6 +9,7 @@ import msgspec
 
 from steelyard.records import Finding
 from steelyard.results._arena_receipts import CriterionResult, Receipt
+from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import as_object, flat_rows
 from steelyard.results._arena_standings import Policy
 from steelyard.results._manners import Result, Row
@@ -46,10 +47,13 @@ class Evaluation(Result):
     scores: tuple[ScoreReason, ...]
     sources: dict[str, str]
     """Where each number comes from: the submission, the check of the task's criteria, its baseline or defaults, ..."""
+    reviews: tuple[Review, ...] = ()
+    """What was decided about it, in order."""
 
     def _about(self) -> str:
         receipt = self.receipt
-        return f"{receipt.submission_id} in {receipt.task_id}: {receipt.overall_score}, rank {receipt.overall_ranking}"
+        place = "excluded" if receipt.overall_ranking is None else f"rank {receipt.overall_ranking}"
+        return f"{receipt.submission_id} in {receipt.task_id}: {receipt.overall_score}, {place}"
 
     def to_dicts(self) -> list[Row]:
         """One flat row a score."""

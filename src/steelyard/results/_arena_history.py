@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from steelyard.results._arena_reviews import Decision, Review
 from steelyard.results._arena_rows import as_json, as_object, flat_rows
 from steelyard.results._arena_standings import Policy
 from steelyard.results._manners import Result, Row
@@ -39,6 +40,8 @@ class ScoreHistory(Result):
     moments: tuple[ScoreMoment, ...]
     baselines: tuple[dict[str, float | str], ...]
     """Versions of the task's baseline, with the number of submissions from which each holds."""
+    reviews: tuple[Review, ...] = ()
+    """What was decided about submissions, in order. Those that are excluded now are not among the moments."""
 
     def _about(self) -> str:
         return f"{self.n:,} submissions, task {self.task_id or 'any'}, submitter {self.submitter or 'any'}"
@@ -52,13 +55,13 @@ class ScoreHistory(Result):
 
 
 class StandingChange(msgspec.Struct, frozen=True, kw_only=True):
-    """How one submission's place changed; None where it was not there then."""
+    """How one submission's place changed; None where it was not there then, or does not count now."""
 
     submission_id: str
     then_ranking: int | None
-    now_ranking: int
+    now_ranking: int | None
     then_score: float | None
-    now_score: float
+    now_score: float | None
 
 
 class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +82,8 @@ class TaskChanges(msgspec.Struct, frozen=True, kw_only=True):
     now_leader: str | None
     new: int
     moved: tuple[StandingChange, ...]
-    """Submissions that are new or whose rank or score changed, in the order of standing."""
+    """Submissions that are new or whose rank or score changed, in the order of standing; then those that are excluded
+    now and were not."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -117,9 +121,19 @@ class ArenaEvent(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     overall_score: float
     overall_ranking: int
-    """At the moment of acceptance, as are the score, the percentile and the version."""
+    """At that moment, as are the score, the percentile, the version and the flags; of one that was excluded, before."""
     percentile: float
     baseline_version: int
+    flags: tuple[str, ...] = ()
+    """What makes the submission look too good."""
+    previous_ranking: int | None = None
+    """The rank that was lost; None for other events."""
+    cause_submission_id: str | None = None
+    """The submission by whose acceptance the rank was lost: the best of those that came together."""
+    decision: Decision | None = None
+    """The decision that caused the event, with who made it and why; None when none did."""
+    by: str | None = None
+    reason: str | None = None
 
 
 class SendingRound(msgspec.Struct, frozen=True, kw_only=True):

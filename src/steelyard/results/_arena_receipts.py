@@ -12,7 +12,7 @@ from steelyard.records import Finding, Rejected, Task
 from steelyard.results._arena_rows import as_object, flat_rows
 from steelyard.results._manners import Result, Row
 
-Status = Literal["accepted", "known"]
+Status = Literal["accepted", "known", "excluded"]
 
 
 class CriterionResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,17 +34,18 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     submission_id: str
     task_id: str
     status: Status
-    """`accepted` now, or `known`: the same submission was accepted before and is not counted again."""
+    """`accepted` now, or `known`: the same submission was accepted before and is not counted again; `excluded`: it was
+    accepted before, and a reviewer excluded it or its submitter withdrew it."""
     overall_score: float
     efficiency_score: float
     speed_score: float
     cost_score: float
     correctness_score: float
     adjusted_score: float
-    overall_ranking: int
-    """Competition rank in the task at the moment of acceptance (of asking, when it was known)."""
-    percentile: float
-    """Share of the task's scores strictly below, in percent."""
+    overall_ranking: int | None
+    """Competition rank in the task at the moment of acceptance (of asking, when it was known); None when excluded."""
+    percentile: float | None
+    """Share of the task's scores strictly below, in percent; None when excluded."""
     baseline_version: int
     """The baseline that the scores are made with."""
     defaulted: tuple[str, ...] = ()

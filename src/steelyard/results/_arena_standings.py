@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from steelyard.results._arena_reviews import Review
 from steelyard.results._arena_rows import as_json, as_object, flat_rows
 from steelyard.results._manners import Result, Row
 
@@ -65,6 +66,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of which only a part is stored_task, so that scores made from them are too good."""
     flags: tuple[str, ...]
     recommended_action: str | None
+    """`manual_review` where flags ask for it and nobody has accepted the submission."""
     warnings: tuple[str, ...]
     agent: str | None
     model: str | None
@@ -94,10 +96,11 @@ class Standings(Result):
     """The profiles that made the scores; under `current` the one in force."""
     policy: Policy
     baseline_version: int
-    baseline: dict[str, float]
+    baseline: dict[str, float | str]
     breakdown: dict[str, float]
     """The weights of the four scores by the profile in force."""
     n: int
+    """How many submissions count, those that are not shown included."""
     reliable: bool
     """Whether the task has enough submissions for its ranks to count."""
     confidence_interval: ScoreInterval
@@ -107,6 +110,8 @@ class Standings(Result):
     """The score whose ranks the standings are ordered by."""
     reliable_from: int = 0
     """How many submissions make ranks reliable by the profile in force."""
+    excluded: tuple[Review, ...] = ()
+    """The submissions that do not count, each with the decision that excluded it."""
 
     def _about(self) -> str:
         return f"{len(self.standings):,} of {self.n:,} submissions to {self.task_id}; {self.profile}, {self.policy}"
@@ -148,7 +153,7 @@ class Standings(Result):
         return rows
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"task": self.task_id, "standings": self.listed()}
+        return {"task": self.task_id, "standings": self.listed(), "excluded": as_json(self.excluded)}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -165,7 +170,10 @@ class AllStandings(Result):
         return [row for task in self.tasks for row in task.to_dicts()]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"standings": [standing for task in self.tasks for standing in task.listed()]}
+        return {
+            "standings": [standing for task in self.tasks for standing in task.listed()],
+            "excluded": as_json([review for task in self.tasks for review in task.excluded]),
+        }
 
 
 class Outlier(msgspec.Struct, frozen=True, kw_only=True):

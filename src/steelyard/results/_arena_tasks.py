@@ -72,8 +72,8 @@ class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None
     model: str | None
     submissions: int
-    baseline: dict[str, float] | None
-    """None where there are too few submissions."""
+    baseline: dict[str, float | str] | None
+    """With `last_updated`, when the last of its submissions came; None where there are too few submissions."""
     reason: str | None
     """Why there is no baseline; None when there is one."""
 
@@ -87,7 +87,8 @@ class TaskDetails(Result):
     """The task's own files that the store keeps; None when there are none."""
     submissions: int
     baseline_version: int
-    baseline: dict[str, float]
+    baseline: dict[str, float | str]
+    """With `last_updated`: when it last took in or lost a submission, or was made anew by other rules."""
     breakdown: dict[str, float]
     """The weights of the four scores by the profile in force."""
     combinations: tuple[CombinationBaseline, ...]
@@ -97,7 +98,8 @@ class TaskDetails(Result):
 
     def to_dicts(self) -> list[Row]:
         """One row a number of the baseline."""
-        return [{"name": name, "value": value} for name, value in self.baseline.items()]
+        numbers = {name: value for name, value in self.baseline.items() if not isinstance(value, str)}
+        return [{"name": name, "value": value} for name, value in numbers.items()]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return as_object(self)

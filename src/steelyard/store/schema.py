@@ -86,7 +86,7 @@ states = Table(
     "arena_states",
     METADATA,
     Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
-    Column("n", BigInteger, nullable=False, doc="How many submissions it has."),
+    Column("n", BigInteger, nullable=False, doc="How many submissions count, those that are excluded left out."),
     Column("version", Integer, nullable=False, doc="The version of the baseline in force."),
     Column("min_tokens", BigInteger, doc="The least total tokens; NULL while there is no submission."),
     Column("max_tokens", BigInteger, doc="The most total tokens."),
@@ -100,6 +100,13 @@ states = Table(
     Column("iterations_below", BigInteger, nullable=False, doc="How many lie strictly below it."),
     Column("tokens_middle", BigInteger, doc="The lower middle value of total tokens."),
     Column("tokens_below", BigInteger, nullable=False, doc="How many lie strictly below it."),
+    Column(
+        "accepted",
+        BigInteger,
+        nullable=False,
+        server_default=text("0"),
+        doc="How many submissions were ever accepted: the last ordinal.",
+    ),
 )
 """What the next submission of a task needs to know of all earlier ones. Its row is also the lock of the task."""
 
@@ -108,7 +115,7 @@ baselines = Table(
     METADATA,
     Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
     Column("version", Integer, primary_key=True, doc="Counts the baselines of the task."),
-    Column("from_n", BigInteger, nullable=False, doc="From how many submissions on it holds."),
+    Column("from_n", BigInteger, nullable=False, doc="From how many accepted submissions on it holds."),
     Column("min_tokens", Double, nullable=False, doc="The least total tokens."),
     Column("max_tokens", Double, nullable=False, doc="The most total tokens."),
     Column("min_tool_calls", Double, nullable=False, doc="The fewest tool calls."),
@@ -152,6 +159,7 @@ submissions = Table(
     Column("cost", SmallInteger, nullable=False, doc="The cost score, in cents."),
     Column("correctness", SmallInteger, nullable=False, doc="The correctness score, in cents."),
     Column("adjusted", SmallInteger, nullable=False, doc="The overall score adjusted for difficulty, in cents."),
+    Column("excluded_at", BigInteger, doc="When it was excluded; NULL while it counts."),
     # Clustered by task, so that a whole task is read in one sweep. There is no index on a score: at a million rows it
     # made a rescore three times slower, and ranks come from the tallies.
     sqlite_with_rowid=False,
@@ -169,12 +177,28 @@ tallies = Table(
 )
 """How many submissions of a task have each value: ranks and medians, whatever the number of submissions."""
 
+reviews = Table(
+    "arena_reviews",
+    METADATA,
+    Column("number", Serial, Identity(), primary_key=True, doc="Counts the decisions."),
+    Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), nullable=False, doc="The submission's task."),
+    Column("ordinal", BigInteger, nullable=False, doc="The submission's number in its task."),
+    Column("decision", String(64), nullable=False, doc="`accepted`, `excluded`, `withdrawn` or `reinstated`."),
+    Column("decided_by", Text, doc="Who decided; NULL when not told."),
+    Column("reason", Text, doc="Why; NULL when not told."),
+    Column("decided_at", BigInteger, nullable=False, doc="When."),
+    Column("after_n", BigInteger, nullable=False, doc="How many submissions the task had accepted by then."),
+)
+"""What was decided about submissions; it only grows. `submissions.excluded_at` is what follows from it."""
+
+Index("arena_reviews_of_submission", reviews.c.task_key, reviews.c.ordinal)
+
 reigns = Table(
     "arena_reigns",
     METADATA,
     Column("task_key", Serial, ForeignKey("arena_tasks.task_key"), primary_key=True, doc="The task."),
     Column("number", Serial, primary_key=True, autoincrement=False, doc="The number in `past_settings`."),
-    Column("after_n", BigInteger, nullable=False, doc="How many submissions the task had when they came into force."),
+    Column("after_n", BigInteger, nullable=False, doc="How many the task had accepted when they came into force."),
     sqlite_with_rowid=False,
 )
 """Which settings were in force when a submission was accepted; no row stands for no submissions.
@@ -198,6 +222,10 @@ outbox = Table(
     Column("is_settled", Boolean, nullable=False, doc="Whether nothing is left to send."),
     Column("due_for", String(64), doc="A digest of the targets that `due_at` was found for; NULL when for none."),
     Column("settled_at", BigInteger, doc="When it was settled; NULL until then."),
+    Column("flags", Text, doc="The submission's flags at that moment, joined by semicolons; NULL without any."),
+    Column("previous_ranking", BigInteger, doc="The rank that was lost; NULL for other events."),
+    Column("cause_ordinal", BigInteger, doc="The submission of the task whose acceptance caused it; NULL: its own."),
+    Column("review_number", BigInteger, doc="The decision in `reviews` that caused it; NULL when none did."),
 )
 """What is to be told, written with the submission it tells of. The message is put together when it is sent."""
 

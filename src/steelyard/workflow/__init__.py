@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         notifier as notifier,
         open_arena as open_arena,
         rescore as rescore,
+        review_submission as review_submission,
         submit_files as submit_files,
+        withdraw_submission as withdraw_submission,
     )
     from steelyard.workflow._arena_runs import (
         submit_runs as submit_runs,

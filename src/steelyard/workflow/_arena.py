@@ -28,7 +28,16 @@ from steelyard.arena import (
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.profiles import load_profile
 from steelyard.records import Finding, Rejected, Task, microseconds_of, moment_of, now_microseconds
-from steelyard.results import AddedTasks, ArenaSettings, Policy, Receipt, Rescored, SendingRound, Submitted
+from steelyard.results import (
+    AddedTasks,
+    ArenaSettings,
+    Policy,
+    Receipt,
+    Rescored,
+    Reviewed,
+    SendingRound,
+    Submitted,
+)
 from steelyard.settings import DEFAULT_STORE, shown_path
 from steelyard.store import open_store
 
@@ -194,6 +203,20 @@ def rescore(
         policy=arena.policy,
         findings=tuple(doubts),
     )
+
+
+def review_submission(
+    arena: Arena | str, submission: str, verb: str, *, by: str | None = None, reason: str | None = None
+) -> Reviewed:
+    """Settle the review of a submission: `accept`, `exclude` (which needs a reason) or `reinstate`."""
+    return opened(arena).review(submission, verb, by=by, reason=reason)
+
+
+def withdraw_submission(
+    arena: Arena | str, submission: str, *, by: str | None = None, reason: str | None = None
+) -> Reviewed:
+    """Exclude a submission as its submitter."""
+    return opened(arena).withdraw(submission, by=by, reason=reason)
 
 
 class Notifier(NamedTuple):

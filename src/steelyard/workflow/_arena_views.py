@@ -151,5 +151,5 @@ def compare_profiles(
 
 
 def watch_arena(arena: Arena | str) -> Watch:
-    """Follows the arena from now on: its `news()` are the evaluations since the last look."""
+    """Follows the arena from now on: its `news()` are the events since the last look."""
     return Watch(opened(arena))

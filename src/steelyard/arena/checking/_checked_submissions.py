@@ -79,7 +79,7 @@ def columns_of(arrivals: Sequence[Arrival], now: int) -> dict[str, Sequence[Any]
     columns["digest"] = [entry.digest for entry in entries]
     columns |= _checked_columns(entries, has_more=any(any(said[name]) for name in MORE))
     columns["task_key"] = [key for state, group in arrivals for key in [state.stored_task.key] * len(group)]
-    columns["ordinal"] = [n for state, group in arrivals for n in range(state.n + 1, state.n + 1 + len(group))]
+    columns["ordinal"] = [state.accepted + place for state, group in arrivals for place in range(1, len(group) + 1)]
     return columns
 
 

@@ -14,15 +14,19 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking import Arrival, CheckedSubmission, SubmissionOutcome, columns_of, read_digests
 from steelyard.arena.intake._baselines import Groups, group, take_in
-from steelyard.arena.notifying import write_events
+from steelyard.arena.intake._rank_events import Change, write_losses
+from steelyard.arena.notifying import EVALUATED, OUTLIER, write_events
 from steelyard.arena.scoring import (
     FACTS,
+    TOLD_RANKS,
     Counts,
     LowerMedian,
     Places,
+    RankedRows,
     Rules,
     Scores,
     ScoresOfTasks,
+    StoredRows,
     TaskState,
     Yardstick,
     add_to_tallies,
@@ -36,11 +40,11 @@ from steelyard.arena.scoring import (
     places_of,
     read_middles,
     read_scores,
+    read_stored,
     receipts_of,
     save_task_states,
     score_all,
     stored_receipts,
-    stored_scores_now,
 )
 from steelyard.records import Rejected
 from steelyard.results import Policy, Receipt
@@ -67,6 +71,16 @@ class Scored(NamedTuple):
     now: Scores
     earlier: ScoresOfTasks
     """Of those tasks alone whose baseline moved under policy `current`: their tallies are made anew."""
+
+
+class Newcomers(NamedTuple):
+    """What came in, task by task, and where it stands now."""
+
+    columns: Mapping[str, Sequence[Any]]  # Any: column values
+    groups: Groups
+    overall: np.ndarray
+    places: Places
+    token_medians: Sequence[float]
 
 
 def accept(
@@ -166,19 +180,8 @@ def _accept_part(
     columns |= {name: values.tolist() for name, values in scored.day.items()}
     tokens = [before.total_tokens[state.stored_task.key] for state in task_states]
     places, token_medians = _tally(store, task_states, columns, groups, scored, earlier_tokens=tokens)
-    store.later(insert_columns, submissions, columns)
-    store.later(save_task_states, task_states)
     of_rows = [state for state, entries in arrivals for state in [state] * len(entries)]
     shown = [state.version for state in of_rows] if policy == "current" else columns["baseline_version"]
-    told = {
-        "task_key": columns["task_key"],
-        "ordinal": columns["ordinal"],
-        "overall": scored.now["overall"].tolist(),
-        "overall_ranking": places.ranks,
-        "percentile": places.percentiles,
-        "baseline_version": shown,
-    }
-    store.later(write_events, told, now)
     receipts = receipts_of(
         columns,
         of_rows,
@@ -189,7 +192,32 @@ def _accept_part(
         token_medians=token_medians,
         rules=rules,
     )
+    newcomers = Newcomers(columns, groups, scored.now["overall"], places, token_medians)
+    changes, concerned = _changes(store, task_states, newcomers, policy)
+    store.later(insert_columns, submissions, columns)
+    store.later(save_task_states, task_states)
+    _tell(store, newcomers, receipts, rules, now)
+    if concerned is not None:
+        store.later(write_losses, changes, concerned, rules=rules, policy=policy, now=now)
     return dict(zip(columns["id"], receipts, strict=True))
+
+
+def _tell(store: Alongside, newcomers: Newcomers, receipts: Sequence[Receipt], rules: Rules, now: int) -> None:
+    """Put an event into the outbox for each evaluation, and another for each that needs a review."""
+    told = {
+        "task_key": newcomers.columns["task_key"],
+        "ordinal": newcomers.columns["ordinal"],
+        "overall": newcomers.overall.tolist(),
+        "overall_ranking": newcomers.places.ranks,
+        "percentile": newcomers.places.percentiles,
+        "baseline_version": [receipt.baseline_version for receipt in receipts],
+        "flags": [";".join(receipt.flags) or None for receipt in receipts],
+    }
+    store.later(write_events, EVALUATED, told, now)
+    suspicious = [row for row, receipt in enumerate(receipts) if len(receipt.flags) >= rules.outliers.flags_for_review]
+    if suspicious:
+        flagged = {name: [values[row] for row in suspicious] for name, values in told.items()}
+        store.later(write_events, OUTLIER, flagged, now)
 
 
 def _score(
@@ -219,8 +247,9 @@ def _score(
     with_earlier = np.array([place for place in moved if task_states[place].n_before], dtype=np.int64)
     if not len(with_earlier):
         return Scored(day, now, ScoresOfTasks(with_earlier, with_earlier))
-    of_earlier, overall = store.now(stored_scores_now, [task_states[place] for place in with_earlier])
-    return Scored(day, now, ScoresOfTasks(with_earlier[of_earlier], overall))
+    moved_states = [task_states[place] for place in with_earlier]
+    earlier = store.now(read_stored, moved_states)
+    return Scored(day, now, ScoresOfTasks(with_earlier[earlier.which], earlier.overall(moved_states, policy)))
 
 
 def _tally(
@@ -258,3 +287,38 @@ def _tally(
     for state, value, below in zip(task_states, tokens.values.tolist(), tokens.below.tolist(), strict=True):
         state.middles["total_tokens"] = LowerMedian(value, below)
     return places_of(counted, n[which]), tokens.medians[which].tolist()
+
+
+def _changes(
+    store: Alongside, task_states: Sequence[TaskState], newcomers: Newcomers, policy: Policy
+) -> tuple[list[Change], StoredRows | None]:
+    """The tasks in which earlier submissions may have lost one of the first ranks, and these submissions.
+
+    A newcomer is among the first of n with a chance of about TOLD_RANKS / n, so few rows are read in the long run. They
+    are read before the newcomers are written.
+    """
+    _, groups, overall, places, token_medians = newcomers
+    best = [min(ranks) for ranks in groups.split(places.ranks)]
+    concerned = [
+        place
+        for place, state in enumerate(task_states)
+        if state.n_before and (best[place] <= TOLD_RANKS or (state.moved and policy == "current"))
+    ]
+    if not concerned:
+        return [], None
+    states = [task_states[place] for place in concerned]
+    rows = store.now(read_stored, states)
+    ordinals = np.array(rows.columns["ordinal"], dtype=np.int64)
+    before = rows.overall(states, policy, before=True)
+    now = rows.overall(states, policy) if any(state.moved for state in states) else before
+    new_ordinals, new_overall = groups.split(newcomers.columns["ordinal"]), groups.split(overall.tolist())
+    changes = []
+    for place, own in zip(concerned, rows.by_task(len(states)), strict=True):
+        cause = max(zip(new_overall[place], new_ordinals[place], strict=True), key=lambda new: (new[0], -new[1]))[1]
+        after = RankedRows(
+            np.concatenate([ordinals[own], new_ordinals[place]]), np.concatenate([now[own], new_overall[place]])
+        )
+        median = token_medians[groups.starts[place]]
+        earlier = RankedRows(ordinals[own], before[own])
+        changes.append(Change(task_states[place], earlier, after, own, median, cause_ordinal=cause))
+    return changes, rows

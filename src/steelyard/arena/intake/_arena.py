@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
@@ -23,6 +22,7 @@ from steelyard.arena.checking import (
     read_digests,
 )
 from steelyard.arena.intake._outcomes import OutcomesSoFar, Told, interrupt_held_back
+from steelyard.arena.intake._portions import Portion, portions, read_portion
 from steelyard.arena.intake._tasks import add_task, find_task, find_tasks, load_tasks, new_task
 from steelyard.arena.scoring import (
     POLICIES,
@@ -41,18 +41,18 @@ from steelyard.records import (
     Rejected,
     Submission,
     Task,
-    check_submissions,
     convert_submission,
     convert_task,
     now_microseconds,
 )
-from steelyard.results import Policy
+from steelyard.results import Decision, Policy, Reviewed
 from steelyard.store import Store
 from steelyard.store.schema import settings, tasks
 
-ROWS_PER_TRANSACTION = 20_000
 COLLECTOR_RESTS_FROM = 1_000
 """From this many submissions on, Python's cycle collector rests while they are accepted."""
+DECISIONS: Mapping[str, Decision] = {"accept": "accepted", "exclude": "excluded", "reinstate": "reinstated"}
+"""What a reviewer may do, and the decision that the log keeps of it."""
 
 
 class RulesWithTasks(NamedTuple):
@@ -60,15 +60,6 @@ class RulesWithTasks(NamedTuple):
 
     rules: Rules
     tasks: dict[str, StoredTask]
-
-
-class Portion(NamedTuple):
-    """Submissions that go into one transaction: their numbers among those given, what each says, and its digest."""
-
-    numbers: list[int]
-    given: list[Submission]
-    said: list[bytes | Refused]
-    digests: list[str]
 
 
 class CheckedPortion(NamedTuple):
@@ -150,12 +141,12 @@ class Arena:
     ) -> list[SubmissionOutcome]:
         so_far = OutcomesSoFar(given, told)
         kept = KeptFiles(self.store)
-        groups = list(_portions(given))
+        groups = list(portions(given))
         read: dict[int, Portion] = {}
 
         def read_ahead(place: int) -> None:
             if place < len(groups) and place not in read:
-                read[place] = _read(given, groups[place])
+                read[place] = read_portion(given, groups[place])
 
         for place in range(len(groups)):
             read_ahead(place)
@@ -305,6 +296,41 @@ class Arena:
         self._adopt(settled_rules, settled_policy)
         return count
 
+    def review(
+        self,
+        submission_id: str,
+        verb: str,
+        *,
+        by: str | None = None,
+        reason: str | None = None,
+    ) -> Reviewed:
+        """Settle the review of a submission: `accept`, `exclude`, or `reinstate`, which takes an exclusion back.
+
+        `by` says who decides and `reason` why.
+        An excluded submission no longer counts in its task: not in the baseline, nor in the scores, ranks and flags of
+        others. An exclusion needs a reason. Deciding the same again changes nothing.
+        """
+        if verb not in DECISIONS:
+            raise UnknownName("decision", verb, DECISIONS)
+        return self._decide(submission_id, DECISIONS[verb], by, reason)
+
+    def withdraw(self, submission_id: str, *, by: str | None = None, reason: str | None = None) -> Reviewed:
+        """Exclude a submission as its submitter; `by` says who that is where the submission does not."""
+        return self._decide(submission_id, "withdrawn", by, reason)
+
+    def _decide(self, submission_id: str, decision: Decision, by: str | None, reason: str | None) -> Reviewed:
+        from steelyard.arena.intake._reviewing import Request, check_request, decide  # heavy: it loads numpy
+
+        request = Request(submission_id, decision, by, reason)
+        check_request(request)
+
+        def work(connection: Connection) -> Reviewed:
+            self.refresh(connection)
+            return decide(connection, request, rules=self.rules, policy=self.policy, now=now_microseconds())
+
+        with interrupt_held_back():
+            return self.store.in_transaction(work)
+
 
 def _converted(given: object) -> Submission | Rejected:
     """The submission in plain values."""
@@ -318,40 +344,6 @@ def _refused(identity: object, why: Refused) -> Rejected:
     """A submission that is none; its id may be anything."""
     shown = identity[:200] if isinstance(identity, str) else ""
     return Rejected(path=shown, reason=why.reason, hint=why.hint, code="bad_submission")
-
-
-def _read(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:
-    """What the submissions of these numbers say, checked against the rules for any submission."""
-    sound: list[Any] = [given[number] for number in numbers]  # Any: `_portions` gives the numbers of submissions only
-    said = check_submissions(sound)
-    digests = [hashlib.sha256(text).hexdigest() if isinstance(text, bytes) else "" for text in said]
-    return Portion(numbers, sound, said, digests)
-
-
-def _portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
-    """The numbers of submissions, whole tasks together, as many as fit into one transaction.
-
-    One to another task than an earlier one of the same id waits for the end: whichever was given first is to be kept.
-    """
-    by_task: dict[str, list[int]] = {}
-    task_of: dict[str, str] = {}
-    again: list[int] = []
-    for number, submission in enumerate(given):
-        if isinstance(submission, Submission):
-            # One made by a program may hold anything; it is refused when it is checked.
-            task = submission.task_id if type(submission.task_id) is str else ""
-            is_first = type(submission.id) is not str or task_of.setdefault(submission.id, task) == task
-            (by_task.setdefault(task, []) if is_first else again).append(number)
-    portion: list[int] = []
-    for _, group in sorted(by_task.items()):
-        if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
-            yield portion
-            portion = []
-        portion += group
-    if portion:
-        yield portion
-    for start in range(0, len(again), ROWS_PER_TRANSACTION):
-        yield again[start : start + ROWS_PER_TRANSACTION]
 
 
 def create_arena(store: Store, profile: Profile, *, policy: Policy = "current") -> Arena:

@@ -82,7 +82,9 @@ def take_in(
     column values.
     """
     which = groups.which
-    ordinals = np.arange(len(which)) - groups.starts[which] + np.array([state.n for state in task_states])[which] + 1
+    place_in_task = np.arange(len(which)) - groups.starts[which] + 1
+    counts = place_in_task + np.array([state.n for state in task_states])[which]
+    ordinals = place_in_task + np.array([state.accepted for state in task_states])[which]
     lows, highs = _extremes_after(task_states, columns, groups)
     after = np.empty((len(which), len(BaselineBounds._fields)))
     defaults = np.array([default_bounds(state.stored_task.defaults) for state in task_states])[which]
@@ -90,7 +92,7 @@ def take_in(
     after[:, HIGHS] = np.where(np.isnan(highs), defaults[:, HIGHS], highs)
     after[:, MEDIAN] = _medians_after(task_states, groups.split(columns["iterations"]), earlier_iterations)
     first = np.array([state.bounds for state in task_states])
-    is_own = ordinals >= np.array([state.least for state in task_states])[which]
+    is_own = counts >= np.array([state.least for state in task_states])[which]
     after = np.where(is_own[:, None], after, first[which])
     met = np.empty_like(after)
     met[1:] = after[:-1]
@@ -99,13 +101,14 @@ def take_in(
     begun = np.cumsum(is_new) - is_new
     versions: np.ndarray = np.array([state.version for state in task_states])[which]
     versions += begun - begun[groups.starts][which]
-    in_the_end = (ordinals[groups.last], lows[groups.last], highs[groups.last])
-    for state, *reached in zip(task_states, *(column.tolist() for column in in_the_end), strict=True):
+    in_the_end = (ordinals[groups.last], counts[groups.last], lows[groups.last], highs[groups.last])
+    for state, accepted, *reached in zip(task_states, *(column.tolist() for column in in_the_end), strict=True):
+        state.accepted = accepted
         state.reach(*reached)
     rows = np.flatnonzero(is_new)
     starting = (which[rows], versions[rows] + 1, ordinals[rows], after[rows])
-    for place, version, n, values in zip(*(column.tolist() for column in starting), strict=True):
-        task_states[place].begin(version, n, BaselineBounds._make(values), now)
+    for place, version, ordinal, values in zip(*(column.tolist() for column in starting), strict=True):
+        task_states[place].begin(version, ordinal, BaselineBounds._make(values), now)
     return versions
 
 

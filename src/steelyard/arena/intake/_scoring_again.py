@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.intake._tasks import load_tasks
 from steelyard.arena.scoring import (
+    EXTREMES,
+    UNKNOWN_AT_ZERO,
+    LowerMedian,
     Rules,
-    ScoresOfTasks,
+    StoredRows,
     TaskState,
     add_to_tallies,
     bounds_now,
     count_fields,
     each_once,
     forget_scores,
+    forget_tallies,
+    join_values,
     load_task_states,
     of_field,
+    read_stored,
     save_task_states,
-    stored_scores_now,
 )
 from steelyard.errors import UnknownName
 from steelyard.records import now_microseconds
 from steelyard.results import Policy
-from steelyard.store.schema import submissions
 
 
 def rescore_tasks(connection: Connection, task_ids: Sequence[str] | None, *, rules: Rules, policy: Policy) -> int:
@@ -39,25 +42,57 @@ def rescore_tasks(connection: Connection, task_ids: Sequence[str] | None, *, rul
     for stored_task in chosen:
         rules.check_task(stored_task.task)
     task_states = list(load_task_states(connection, chosen, rules).values())
+    rescore(connection, task_states, policy=policy, now=now_microseconds())
+    return sum(state.n for state in task_states)
+
+
+def rescore(connection: Connection, task_states: Sequence[TaskState], *, policy: Policy, now: int) -> StoredRows | None:
+    """Move the baselines of these tasks to what their tallies say, and count the scores anew; the rows, if any."""
     for state in task_states:
         bounds = bounds_now(connection, state)
         if bounds != state.bounds:
-            state.begin(state.version + 1, state.n, bounds, now_microseconds())
+            state.begin(state.version + 1, state.accepted, bounds, now)
     save_task_states(connection, task_states)
     filled = [state for state in task_states if state.n]
     keys = [state.stored_task.key for state in filled]
     forget_scores(connection, keys)
-    if filled:
-        which, scores = (stored_scores_now if policy == "current" else _scores_of_their_day)(connection, filled)
-        counted = count_fields(each_once(of_field(which, "overall"), scores), len(filled))
-        add_to_tallies(connection, keys, counted)
-    return sum(state.n for state in filled)
+    if not filled:
+        return None
+    rows = read_stored(connection, filled)
+    counted = count_fields(
+        each_once(of_field(rows.which, "overall"), rows.overall(filled, policy)),
+        len(filled),
+    )
+    add_to_tallies(connection, keys, counted)
+    return rows
 
 
-def _scores_of_their_day(connection: Connection, task_states: Sequence[TaskState]) -> ScoresOfTasks:
-    """The overall score that every submission of these tasks got when it came."""
-    place_of = {state.stored_task.key: place for place, state in enumerate(task_states)}
-    wanted = select(submissions.c.task_key, submissions.c.overall)
-    rows = [row for key in place_of for row in connection.execute(wanted.where(submissions.c.task_key == key))]
-    which = np.array([place_of[key] for key, _ in rows], dtype=np.int64)
-    return ScoresOfTasks(which, np.array([overall for _, overall in rows], dtype=np.int64))
+def recount(connection: Connection, state: TaskState) -> float:
+    """Make the count, extremes, medians and tallies of a task anew from its rows; the median of tokens.
+
+    What it leaves is what the rows that count would have left had they come alone. 0 stands for the median of none.
+    """
+    columns = read_stored(connection, [state]).columns
+    n = len(columns["ordinal"])
+    values = np.array([columns[field] for field in EXTREMES.values()], dtype=float).reshape(len(EXTREMES), n)
+    values[UNKNOWN_AT_ZERO, :] = np.where(values[UNKNOWN_AT_ZERO, :] == 0, np.nan, values[UNKNOWN_AT_ZERO, :])
+    unknown = np.full((len(EXTREMES), 1), np.nan)  # so that a field that nobody states has an extreme: an unknown one
+    stated = np.hstack([values, unknown])
+    state.reach(n, np.fmin.reduce(stated, axis=1).tolist(), np.fmax.reduce(stated, axis=1).tolist())
+    forget_tallies(connection, state.stored_task.key)
+    if not n:
+        state.middles = dict.fromkeys(state.middles, LowerMedian(None, 0))
+        return 0.0
+    task = np.zeros(1, dtype=np.int64)
+    turns = [1 if told is None else told for told in columns["iterations"]]
+    fields = {"iterations": turns, "total_tokens": columns["total_tokens"]}
+    counted = count_fields(
+        join_values(
+            *(each_once(of_field(np.zeros(n, dtype=np.int64), name), np.array(told)) for name, told in fields.items())
+        ),
+        1,
+    )
+    add_to_tallies(connection, [state.stored_task.key], counted)
+    medians = {name: counted.lower_medians(of_field(task, name), np.array([n])) for name in fields}
+    state.middles = {name: LowerMedian(int(own.values[0]), int(own.below[0])) for name, own in medians.items()}
+    return float(medians["total_tokens"].medians[0])

@@ -52,8 +52,8 @@ def add_task(connection: Connection, new: NewTask, *, rules: Rules, now: int) ->
         )
     row = {"id": task.id, "definition": definition, "category": task.category, "created_at": now}
     key = connection.execute(insert(tasks).values(row).returning(tasks.c.task_key)).scalar_one()
-    state = {"task_key": key, "n": 0, "version": FIRST_VERSION, "iterations_below": 0, "tokens_below": 0}
-    connection.execute(insert(states), state)
+    nothing = dict.fromkeys(("n", "accepted", "iterations_below", "tokens_below"), 0)
+    connection.execute(insert(states), {"task_key": key, "version": FIRST_VERSION, **nothing})
     bounds = default_bounds(rules.defaults_of(task))._asdict()
     first = {"task_key": key, "version": FIRST_VERSION, "from_n": 0, "created_at": now}
     connection.execute(insert(baselines), first | bounds)

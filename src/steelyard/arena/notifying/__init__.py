@@ -8,6 +8,12 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.arena.notifying._events import (
+        EVALUATED as EVALUATED,
+        EXCLUDED as EXCLUDED,
+        LEAD_LOST as LEAD_LOST,
+        OUTLIER as OUTLIER,
+        RANK_LOST as RANK_LOST,
+        REINSTATED as REINSTATED,
         read_events as read_events,
         write_events as write_events,
     )

@@ -109,9 +109,8 @@ class Queue:
             .where(~outbox.c.is_settled, outbox.c.due_at <= self._began)
             .where(tuple_(outbox.c.due_at, outbox.c.seq) > tuple_(*self._last))
             .where(or_(deliveries.c.seq.is_(None), self._is_due()))
+            .where(self._target.wants())
         )
-        if self._target.kinds is not None:
-            wanted = wanted.where(outbox.c.kind.in_(self._target.kinds))
         return wanted.order_by(outbox.c.due_at, outbox.c.seq).limit(most)
 
     def note(self, delivery: Leased, problem: str | None) -> int:

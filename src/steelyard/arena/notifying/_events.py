@@ -1,4 +1,4 @@
-"""The outbox: one event for each evaluation, written with the submissions it tells of."""
+"""The outbox: what happened to submissions, written in the transaction in which it happened."""
 
 from __future__ import annotations
 
@@ -9,33 +9,46 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
-from steelyard.arena.scoring import points
+from steelyard.arena.scoring import TOLD_RANKS, points
 from steelyard.records import iso
 from steelyard.results import ArenaEvent
 from steelyard.store import insert_columns
-from steelyard.store.schema import outbox, submissions, tasks
+from steelyard.store.schema import outbox, reviews, submissions, tasks
 
 EVALUATED = "submission.evaluated"
-KINDS = {EVALUATED: "a submission was accepted and scored"}
+OUTLIER = "submission.outlier"
+RANK_LOST = "submission.rank_lost"
+LEAD_LOST = "submission.lead_lost"
+EXCLUDED = "submission.excluded"
+REINSTATED = "submission.reinstated"
+KINDS = {
+    EVALUATED: "a submission was accepted and scored",
+    OUTLIER: "a submission was accepted and has so many flags that it needs a review",
+    RANK_LOST: f"a submission of the first {TOLD_RANKS} of its task lost its rank to a new submission or by a decision",
+    LEAD_LOST: "a submission that led its task lost the lead to a new submission or by a decision",
+    EXCLUDED: "a reviewer excluded a submission, or its submitter withdrew it",
+    REINSTATED: "a reviewer took an exclusion back",
+}
 """The kinds of events that there are, and when one comes to be."""
 
 EVENTS_AT_ONCE = 100
 """Events that are read in one question."""
 
 
-def event_id(kind: str, submission_id: str) -> str:
-    """The id of an event: made from what it tells of.
+def event_id(kind: str, submission_id: str, cause: str | None = None) -> str:
+    """The id of an event: made from what it tells of and what caused it, unless that is its own acceptance.
 
-    >>> event_id("submission.evaluated", "a") == event_id("submission.evaluated", "a")
-    True
+    >>> event_id("submission.rank_lost", "a", "submission b") == event_id("submission.rank_lost", "a", "submission c")
+    False
     """
-    return hashlib.sha256(f"{kind}\0{submission_id}".encode()).hexdigest()[:40]
+    told = (kind, submission_id) if cause is None else (kind, submission_id, cause)
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:40]
 
 
-def write_events(connection: Connection, columns: Mapping[str, Sequence[Any]], now: int) -> None:
-    """Put one event for each evaluation into the outbox, in the transaction of the submissions. Any: column values."""
+def write_events(connection: Connection, kind: str, columns: Mapping[str, Sequence[Any]], now: int) -> None:
+    """Put an event of that kind into the outbox for each row, in the transaction of what it tells. Any: values."""
     count = len(columns["task_key"])
-    same = {"kind": EVALUATED, "created_at": now, "due_at": now, "is_settled": False}
+    same = {"kind": kind, "created_at": now, "due_at": now, "is_settled": False}
     insert_columns(connection, outbox, {**columns, **{name: [value] * count for name, value in same.items()}})
 
 
@@ -48,6 +61,8 @@ def count_waiting(connection: Connection) -> int:
 def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int, ArenaEvent]]:
     """The events of these numbers, put together from what they tell of."""
     same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
+    cause = submissions.alias()
+    causing = (cause.c.task_key == outbox.c.task_key) & (cause.c.ordinal == outbox.c.cause_ordinal)
     told = (
         select(
             outbox,
@@ -56,9 +71,15 @@ def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int,
             submissions.c.agent,
             submissions.c.model,
             tasks.c.id.label("task_id"),
+            cause.c.id.label("cause_submission_id"),
+            reviews.c.decision,
+            reviews.c.decided_by,
+            reviews.c.reason,
         )
         .join(submissions, same)
         .join(tasks, tasks.c.task_key == outbox.c.task_key)
+        .outerjoin(cause, causing)
+        .outerjoin(reviews, reviews.c.number == outbox.c.review_number)
         .order_by(outbox.c.seq)
     )
     events: list[tuple[int, ArenaEvent]] = []
@@ -69,8 +90,13 @@ def read_events(connection: Connection, taken: Sequence[int]) -> list[tuple[int,
 
 
 def _event(row: Any) -> ArenaEvent:  # Any: a row of the store
+    cause = None
+    if row["review_number"] is not None:
+        cause = f"review {row['review_number']}"
+    elif row["cause_submission_id"] is not None:
+        cause = f"submission {row['cause_submission_id']}"
     return ArenaEvent(
-        event_id=event_id(row["kind"], row["submission_id"]),
+        event_id=event_id(row["kind"], row["submission_id"], cause),
         kind=row["kind"],
         created_at=iso(row["created_at"]),
         submission_id=row["submission_id"],
@@ -82,4 +108,10 @@ def _event(row: Any) -> ArenaEvent:  # Any: a row of the store
         overall_ranking=row["overall_ranking"],
         percentile=row["percentile"],
         baseline_version=row["baseline_version"],
+        flags=tuple(row["flags"].split(";")) if row["flags"] else (),
+        previous_ranking=row["previous_ranking"],
+        cause_submission_id=row["cause_submission_id"],
+        decision=row["decision"],
+        by=row["decided_by"],
+        reason=row["reason"],
     )

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import and_, delete, func, or_, select, update
+from sqlalchemy import and_, delete, func, not_, or_, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement
 
@@ -27,7 +27,8 @@ PORTIONS_FORGOTTEN = 20
 def stands_for(targets: Sequence[Target]) -> str:
     """A text that is the same for the same targets that want the same."""
     wanted = sorted(
-        (target.name, sorted(set(target.kinds)) if target.kinds is not None else None) for target in targets
+        (target.name, [None if names is None else sorted(set(names)) for names in (target.kinds, target.submitters)])
+        for target in targets
     )
     return hashlib.sha256(msgspec.json.encode(wanted)).hexdigest()
 
@@ -85,7 +86,7 @@ def _is_done(target: Target, *how: ColumnElement[bool]) -> ColumnElement[bool]:
     """Whether the target has a delivery of the event, such as is asked for, or does not want it."""
     own = and_(deliveries.c.seq == outbox.c.seq, deliveries.c.target == target.name, *how)
     has_one = select(1).where(own).exists()
-    return has_one if target.kinds is None else or_(outbox.c.kind.not_in(target.kinds), has_one)
+    return or_(not_(target.wants()), has_one)
 
 
 def forget(store: Store, now: int) -> None:

@@ -6,8 +6,10 @@ url = "https://ci.example.org/hooks/arena"
 secret_env = "ARENA_WEBHOOK_SECRET"
 
 [[targets]]
-name = "phones"
+name = "ada"
 apprise_env = "ARENA_APPRISE_URL"
+kinds = ["submission.rank_lost", "submission.lead_lost"]
+submitters = ["ada"]
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ from typing import Annotated
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
+from sqlalchemy import and_, select, true
+from sqlalchemy.sql import ColumnElement
 
 from steelyard.arena.notifying._events import KINDS
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.records import is_storable
 from steelyard.settings import TEXT_BYTES
+from steelyard.store.schema import outbox, submissions
 
 LEFT_AS_IT_IS = "%/:?@!$&'()*+,;=[]~"
 """What in a path or a query is not percent-encoded: an address that is encoded already stays the same."""
@@ -44,6 +50,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The environment variable that holds an Apprise address (it may contain a password), instead of a webhook."""
     kinds: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
     """Kinds of events it wants, of those that there are; None wants all."""
+    submitters: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    """Whose submissions it wants to hear of; None wants all, also those of nobody in particular."""
     seconds: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0
     """How long to wait for its answer."""
 
@@ -52,6 +60,18 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError(f"target {self.name!r} needs either url or apprise_env")
         if self.url is not None:
             _ = self.address
+        if not all(map(is_storable, self.submitters or ())):
+            raise ValueError(f"a submitter of target {self.name!r} holds a NUL byte or half a character")
+
+    def wants(self) -> ColumnElement[bool]:
+        """Whether an event of the outbox is for it."""
+        wanted: list[ColumnElement[bool]] = [true()]
+        if self.kinds is not None:
+            wanted.append(outbox.c.kind.in_(self.kinds))
+        if self.submitters is not None:
+            same = (submissions.c.task_key == outbox.c.task_key) & (submissions.c.ordinal == outbox.c.ordinal)
+            wanted.append(select(1).where(same, submissions.c.submitter.in_(self.submitters)).exists())
+        return and_(*wanted)
 
     @property
     def address(self) -> str:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
         join_values as join_values,
         of_tallies as of_tallies,
     )
+    from steelyard.arena.scoring._lost_ranks import (
+        TOLD_RANKS as TOLD_RANKS,
+        RankedRows as RankedRows,
+        lost_ranks as lost_ranks,
+    )
     from steelyard.arena.scoring._receipts import (
         DEFAULTED as DEFAULTED,
         Places as Places,
@@ -35,10 +40,18 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._rescoring import (
         Scores as Scores,
         ScoresOfTasks as ScoresOfTasks,
+        StoredRows as StoredRows,
         Yardstick as Yardstick,
+        read_stored as read_stored,
         score_all as score_all,
-        stored_scores_now as stored_scores_now,
         with_yardsticks as with_yardsticks,
+    )
+    from steelyard.arena.scoring._review_log import (
+        EXCLUDING as EXCLUDING,
+        Decisions as Decisions,
+        LoggedReview as LoggedReview,
+        decisions_after as decisions_after,
+        read_reviews as read_reviews,
     )
     from steelyard.arena.scoring._rules import (
         DEFAULT_PROFILE as DEFAULT_PROFILE,
@@ -81,6 +94,7 @@ if TYPE_CHECKING:
         bounds_now as bounds_now,
         count_fields as count_fields,
         forget_scores as forget_scores,
+        forget_tallies as forget_tallies,
         of_field as of_field,
         rank_and_percentile as rank_and_percentile,
         read_middles as read_middles,

@@ -126,9 +126,9 @@ def stored_receipts(
     columns = _read_rows(connection, sorted({identity for _, identity in wanted}))
     if not columns["id"]:
         return {}
-    places, which = np.unique(np.array(columns["task_key"], dtype=np.int64), return_inverse=True)
-    task_states = [by_key[key] for key in places.tolist()]
-    n = np.array([state.n for state in task_states])
+    keys, which = np.unique(np.array(columns["task_key"], dtype=np.int64), return_inverse=True)
+    task_states = [by_key[key] for key in keys.tolist()]
+    n = np.array([max(state.n, 1) for state in task_states])  # of a task whose submissions are all excluded, none ranks
     scores: Scores = {name: np.array(columns[name], dtype=np.int64) for name in KEPT_SCORES}
     versions = columns["baseline_version"]
     if policy == "current":
@@ -143,7 +143,7 @@ def stored_receipts(
     uncounted = TaskValues(which, scores["overall"], np.zeros(len(which), dtype=np.int64))
     overall = count_values(join_values(uncounted, counted_before), len(tasks))
     around = read_middles(connection, [(state, len(own)) for state, own in asked], "total_tokens")
-    tokens = of_tallies(tasks, [around[state.stored_task.key] for state in task_states])
+    tokens = of_tallies(tasks, [around[state.stored_task.key] or {0: 1} for state in task_states])
     medians = count_values(tokens, len(tasks)).lower_medians(tasks, n).medians
     receipts = receipts_of(
         columns,
@@ -155,7 +155,16 @@ def stored_receipts(
         token_medians=medians[which].tolist(),
         rules=rules,
     )
-    return {receipt.submission_id: receipt for receipt in receipts}
+    counts = [excluded_at is None for excluded_at in columns["excluded_at"]]
+    return {
+        receipt.submission_id: receipt if does_count else _without_place(receipt)
+        for receipt, does_count in zip(receipts, counts, strict=True)
+    }
+
+
+def _without_place(receipt: Receipt) -> Receipt:
+    """The receipt of a submission that is excluded: what it scores, and no place."""
+    return msgspec.structs.replace(receipt, status="excluded", overall_ranking=None, percentile=None)
 
 
 def _read_rows(connection: Connection, ids: Sequence[str]) -> Columns:

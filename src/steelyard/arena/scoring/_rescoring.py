@@ -13,6 +13,7 @@ from steelyard.arena.scoring._baseline import BaselineBounds
 from steelyard.arena.scoring._scores import FACTS, KEPT_SCORES, OWN_CONSTANTS, score_cents, score_cents_columns
 from steelyard.arena.scoring._submission_rows import frame_of, read_frame
 from steelyard.arena.scoring._task_state import TaskState
+from steelyard.results import Policy
 from steelyard.store.schema import submissions
 
 if TYPE_CHECKING:
@@ -73,20 +74,41 @@ def with_yardsticks(
     return frame.hstack(pl.DataFrame(numbers)[places])
 
 
-def stored_scores_now(connection: Connection, task_states: Sequence[TaskState]) -> ScoresOfTasks:
-    """The overall score of every stored submission of these tasks under the bounds that they have now."""
+class StoredRows(NamedTuple):
+    """Stored submissions that count: the place of each one's task, and what is kept of it."""
+
+    which: np.ndarray
+    columns: Columns
+
+    def by_task(self, tasks: int) -> list[np.ndarray]:
+        """The rows of each of so many tasks."""
+        order = np.argsort(self.which, kind="stable")
+        return np.split(order, np.searchsorted(self.which[order], np.arange(1, tasks)))
+
+    def overall(self, task_states: Sequence[TaskState], policy: Policy, *, before: bool = False) -> np.ndarray:
+        """Their overall scores in cents now, or as they were before the transaction."""
+        if policy == "as-submitted":
+            return np.array(self.columns["overall"], dtype=np.int64)
+        bounds = [state.bounds_before if before else state.bounds for state in task_states]
+        yardsticks = [
+            Yardstick(own, state.stored_task.constants) for own, state in zip(bounds, task_states, strict=True)
+        ]
+        return score_all(self.columns, yardsticks, self.which)["overall"]
+
+
+def read_stored(connection: Connection, task_states: Sequence[TaskState]) -> StoredRows:
+    """The stored submissions of these tasks, those that are excluded left out."""
     keys = [state.stored_task.key for state in task_states]
-    facts = _read_facts(connection, keys, count=sum(state.n_before for state in task_states))
+    columns = _read_columns(connection, keys, count=sum(state.n_before for state in task_states))
     in_order = np.argsort(keys)
-    which = in_order[np.searchsorted(keys, np.array(facts["task_key"], dtype=np.int64), sorter=in_order)]
-    yardsticks = [Yardstick(state.bounds, state.stored_task.constants) for state in task_states]
-    return ScoresOfTasks(which, score_all(facts, yardsticks, which)["overall"])
+    which = in_order[np.searchsorted(keys, np.array(columns["task_key"], dtype=np.int64), sorter=in_order)]
+    return StoredRows(which, columns)
 
 
-def _read_facts(connection: Connection, keys: Sequence[int], *, count: int) -> Columns:
-    """What scores take from the stored submissions of these tasks, about `count` in all, with the task's key."""
-    names = ("task_key", *FACTS)
-    wanted = select(*(submissions.c[name] for name in names))
+def _read_columns(connection: Connection, keys: Sequence[int], *, count: int) -> Columns:
+    """What scores, ranks and flags take from the submissions of these tasks, about `count` in all."""
+    names = ("task_key", "ordinal", "overall", "baseline_version", *FACTS)
+    wanted = select(*(submissions.c[name] for name in names)).where(submissions.c.excluded_at.is_(None))
     parts = [
         wanted.where(submissions.c.task_key.in_(keys[start : start + KEYS_PER_QUERY]))
         for start in range(0, len(keys), KEYS_PER_QUERY)

@@ -32,7 +32,7 @@ class RulesHistory:
 
     all: Sequence[RulesInForce]
     starts: Mapping[int, Sequence[int]]
-    """For each task, how many submissions it had when each came into force; a task that is not here had none."""
+    """For each task, how many it had accepted when each came into force; a task that is not here had none."""
 
     def of(self, task_key: int, ordinal: int) -> RulesInForce:
         """The rules under which a task's submission of that ordinal (they begin at 1) was accepted."""

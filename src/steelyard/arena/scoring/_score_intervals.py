@@ -11,7 +11,7 @@ from steelyard.results import ScoreInterval
 
 
 def score_interval(
-    counts: Mapping[int | Fraction, int], limits: IntervalTable, *, confidence: float | None = None
+    counts: Mapping[int, int] | Mapping[Fraction, int], limits: IntervalTable, *, confidence: float | None = None
 ) -> ScoreInterval:
     """The mean of the values counted in cents and its interval, cut at 0 and 100: values may be means of their own.
 
@@ -29,8 +29,7 @@ def score_interval(
     deviation = math.sqrt(Fraction(n * squares - total * total) / (n * (n - 1))) / 100
     margin = multiplier * (deviation / math.sqrt(n))
     low, high = max(0.0, mean - margin), min(100.0, mean + margin)
-    method = "arena" if is_own else "student"
-    return ScoreInterval(estimate=mean, low=low, high=high, level=asked, n=n, method=method)
+    return ScoreInterval(estimate=mean, low=low, high=high, level=asked, n=n, method="arena" if is_own else "student")
 
 
 def _own_multiplier(n: int, limits: IntervalTable) -> float:

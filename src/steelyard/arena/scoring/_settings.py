@@ -35,7 +35,7 @@ def write_settings(connection: Connection, rules: Rules, policy: Policy, now: in
             connection.execute(insert(settings), {"name": name, "value": value})
     added = insert(past_settings).values(since=now, **values).returning(past_settings.c.number)
     number = connection.execute(added).scalar_one()
-    starts = select(states.c.task_key, literal(number), states.c.n).where(states.c.n > 0)
+    starts = select(states.c.task_key, literal(number), states.c.accepted).where(states.c.accepted > 0)
     connection.execute(insert(reigns).from_select(["task_key", "number", "after_n"], starts))
 
 

@@ -131,6 +131,11 @@ def add_to_tallies(connection: Connection, keys: Sequence[int], counted: Counted
     insert_columns(connection, tallies, columns, adding=True)
 
 
+def forget_tallies(connection: Connection, key: int) -> None:
+    """Drop all tallies of a task, so that they can be made anew."""
+    connection.execute(delete(tallies).where(tallies.c.task_key == key))
+
+
 def forget_scores(connection: Connection, keys: Sequence[int]) -> None:
     """Drop the tallies of the scores of these tasks, so that they can be made anew."""
     if keys:

@@ -50,13 +50,16 @@ class TaskState:
     def __init__(self, stored_task: StoredTask, row: RowMapping, current: BaselineBounds, *, least: int) -> None:
         self.stored_task = stored_task
         self.n: int = row["n"]
+        """How many submissions count."""
         self.n_before = self.n
+        self.accepted: int = row["accepted"]
+        """How many were ever accepted; more than count when some are excluded."""
         self.version: int = row["version"]
         self.version_before: int = self.version
         self.bounds = current
         self.bounds_before = current
         self.new_versions: list[tuple[int, int, BaselineBounds, int]] = []
-        """Version, the number of submissions from which it holds, its bounds, and when it began."""
+        """Version, the number of accepted submissions from which it holds, its bounds, and when it began."""
         self.least = least
         self.middles = {
             field: LowerMedian(row[f"{prefix}_middle"], row[f"{prefix}_below"]) for field, prefix in MEDIANS.items()
@@ -81,11 +84,11 @@ class TaskState:
         self._lows = [_stored_extreme(value, place) for place, value in enumerate(lows)]
         self._highs = [_stored_extreme(value, place) for place, value in enumerate(highs)]
 
-    def begin(self, version: int, n: int, bounds: BaselineBounds, now: int) -> None:
-        """Have these bounds from the n-th submission on."""
+    def begin(self, version: int, ordinal: int, bounds: BaselineBounds, now: int) -> None:
+        """Have these bounds from the submission of that ordinal on."""
         self.bounds = bounds
         self.version = version
-        self.new_versions.append((version, n, bounds, now))
+        self.new_versions.append((version, ordinal, bounds, now))
 
     def own_bounds(self, median_iterations: float) -> BaselineBounds:
         """The bounds that the submissions make, however many there are."""
@@ -99,6 +102,7 @@ class TaskState:
         values: dict[str, Any] = {  # Any: as above
             "of_task": self.stored_task.key,
             "n": self.n,
+            "accepted": self.accepted,
             "version": self.version,
         }
         for name, low, high in zip(EXTREMES, self._lows, self._highs, strict=True):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.engine import Connection, RowMapping
 
 from steelyard.arena.intake import Arena, find_task
@@ -17,7 +18,9 @@ from steelyard.arena.scoring import (
     BaselineBounds,
     Rules,
     StoredTask,
+    decisions_after,
     points,
+    read_reviews,
     read_rules_history,
     score,
     score_metrics,
@@ -27,7 +30,7 @@ from steelyard.arena.scoring import (
 from steelyard.errors import UnknownName
 from steelyard.records import ScoreWeights, Task, is_storable, iso
 from steelyard.results import CriterionResult, Evaluation, ScoreReason
-from steelyard.store.schema import baselines, states, submissions, tasks
+from steelyard.store.schema import baselines, submissions, tasks
 
 
 def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> Evaluation:
@@ -46,15 +49,16 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         receipt = stored_receipts(connection, wanted_receipt, rules=arena.rules, policy=arena.policy)[submission_id]
         of_receipt = (baselines.c.task_key == stored_task.key) & (baselines.c.version == receipt.baseline_version)
         base = connection.execute(select(baselines).where(of_receipt)).mappings().one()
-        rules, n = arena.rules, _count(connection, stored_task)
+        rules, log = arena.rules, read_reviews(connection, stored_task.key)
+        counted, excluded = None, decisions_after(log).excluded
         if arena.policy == "as-submitted":
-            rules, n = (
-                read_rules_history(connection, stored_task.key).of(stored_task.key, row["ordinal"]).rules,
-                row["ordinal"] - 1,
-            )
+            counted = row["ordinal"] - 1
+            rules = read_rules_history(connection, stored_task.key).of(stored_task.key, row["ordinal"]).rules
+            excluded = decisions_after(logged for logged in log if logged.after_n <= counted).excluded
+        made_by = Makers(counted, frozenset(excluded))
         sources = {
             **_SOURCES_OF_FACTS,
-            **_sources_of_bounds(connection, stored_task, base, least=rules.baseline.submissions, n=n),
+            **_sources_of_bounds(connection, stored_task, base, made_by, least=rules.baseline.submissions),
             **_sources_of_constants(stored_task.task, rules),
         }
     bounds = BaselineBounds(*(base[name] for name in BaselineBounds._fields))
@@ -68,6 +72,7 @@ def evaluation(arena: Arena, submission_id: str, *, only: str | None = None) -> 
         artifacts_sha256=details.get("artifacts_sha256"),
         sources=sources,
         scores=_reasons({name: row[name] for name in FACTS}, bounds, rules.constants_of(stored_task.task), only),
+        reviews=tuple(logged.review for logged in log if logged.ordinal == row["ordinal"]),
     )
 
 
@@ -84,18 +89,29 @@ _SOURCES_OF_FACTS = {
 }
 
 
-def _count(connection: Connection, stored_task: StoredTask) -> int:
-    return int(connection.execute(select(states.c.n).where(states.c.task_key == stored_task.key)).scalar_one())
+class Makers(NamedTuple):
+    """The submissions of a task that a baseline was made from."""
+
+    up_to: int | None
+    """The last ordinal among them; None when it is the last of all."""
+    excluded: Collection[int]
+    """Ordinals of those that did not count."""
+
+    def among(self, stored_task: StoredTask) -> ColumnElement[bool]:
+        """Whether a row is one of them."""
+        own = (submissions.c.task_key == stored_task.key) & submissions.c.ordinal.not_in(sorted(self.excluded))
+        return own if self.up_to is None else own & (submissions.c.ordinal <= self.up_to)
 
 
 def _sources_of_bounds(
-    connection: Connection, stored_task: StoredTask, base: RowMapping, *, least: int, n: int
+    connection: Connection, stored_task: StoredTask, base: RowMapping, made_by: Makers, *, least: int
 ) -> dict[str, str]:
-    """For each bound, whether the `n` submissions so far set it or it is a default, and whose."""
+    """For each bound, whether submissions set it or it is a default, and whose."""
     sources = dict.fromkeys(BaselineBounds._fields, f"baseline version {base['version']}, {base['from_n']} submissions")
+    earlier = made_by.among(stored_task)
+    n = connection.execute(select(func.count()).select_from(submissions).where(earlier)).scalar_one()
     set_by_nobody = list(BaselineBounds._fields) if n < least else []
     if not set_by_nobody:
-        earlier = (submissions.c.task_key == stored_task.key) & (submissions.c.ordinal <= n)
         for place, (part, field) in enumerate(EXTREMES.items()):
             is_known = submissions.c[field] > 0 if place in UNKNOWN_AT_ZERO else submissions.c[field].is_not(None)
             stated = select(submissions.c.ordinal).where(earlier, is_known)

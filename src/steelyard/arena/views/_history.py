@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks
-from steelyard.arena.scoring import points, read_rules_history, settings_at
+from steelyard.arena.scoring import points, read_reviews, read_rules_history, settings_at
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.errors import UnknownName, UsageError
@@ -30,10 +31,7 @@ def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | 
         if task_id is not None:
             key = find_task(connection, task_id, arena.rules).key
             wanted = wanted.where(submissions.c.task_key == key)
-            own = select(baselines).where(baselines.c.task_key == key).order_by(baselines.c.version)
-            for row in connection.execute(own).mappings():
-                numbers = {name: value for name, value in row.items() if name not in ("task_key", "created_at")}
-                versions.append({**numbers, "created_at": iso(row["created_at"])})
+            versions = _versions(connection, key)
         if submitter is not None:
             _check_submitter(connection, submitter)
             wanted = wanted.where(submissions.c.submitter == submitter)
@@ -41,6 +39,9 @@ def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | 
         selected = connection.execute(wanted).mappings()
         rows = sorted(selected, key=lambda row: (row["submitted_at"], row["id"]))
         rules_history = read_rules_history(connection)
+        own_rows = {(row["task_key"], row["ordinal"]) for row in rows}
+        log = [logged for logged in read_reviews(connection) if (logged.task_key, logged.ordinal) in own_rows]
+    rows = [row for row in rows if row["excluded_at"] is None]
     moments = []
     best = 0
     for row in rows:
@@ -66,7 +67,18 @@ def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | 
         reason=reason,
         moments=tuple(moments),
         baselines=tuple(versions),
+        reviews=tuple(logged.review for logged in log),
     )
+
+
+def _versions(connection: Connection, task_key: int) -> list[dict[str, float | str]]:
+    """The versions of a task's baseline, in order."""
+    own = select(baselines).where(baselines.c.task_key == task_key).order_by(baselines.c.version)
+    left_out = ("task_key", "created_at")
+    return [
+        {name: value for name, value in row.items() if name not in left_out} | {"created_at": iso(row["created_at"])}
+        for row in connection.execute(own).mappings()
+    ]
 
 
 def _check_submitter(connection: Connection, name: str) -> None:
@@ -139,6 +151,8 @@ def _change(before: View, after: View, since: int, *, profiles: tuple[str, str])
         if (earlier := then.get(row["id"])) is None
         or (earlier["overall_ranking"], earlier["overall"]) != (row["overall_ranking"], row["overall"])
     ]
+    there = {row["id"] for row in now}
+    moved += [_left(row) for identity, row in then.items() if identity not in there]
     return TaskChanges(
         task_id=after.stored_task.task.id,
         since=iso(since),
@@ -154,4 +168,15 @@ def _change(before: View, after: View, since: int, *, profiles: tuple[str, str])
         now_leader=now[0]["id"] if now else None,
         new=sum(change.then_ranking is None for change in moved),
         moved=tuple(moved),
+    )
+
+
+def _left(row: dict[str, Any]) -> StandingChange:  # Any: column values
+    """The change of one that stood there and is excluded now."""
+    return StandingChange(
+        submission_id=row["id"],
+        then_ranking=row["overall_ranking"],
+        now_ranking=None,
+        then_score=points(row["overall"]),
+        now_score=None,
     )

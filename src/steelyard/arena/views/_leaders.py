@@ -20,7 +20,7 @@ from steelyard.arena.scoring import (
     scored_by,
 )
 from steelyard.arena.views._task_view import View, view_task
-from steelyard.records import Missing
+from steelyard.records import Missing, iso
 from steelyard.results import (
     Advantage,
     CombinationBaseline,
@@ -162,7 +162,7 @@ def combination_baselines(arena: Arena, task_id: str) -> tuple[CombinationBaseli
                 agent=agent,
                 model=model,
                 submissions=len(part),
-                baseline=None if isinstance(own, Missing) else own,
+                baseline=None if isinstance(own, Missing) else {**own, "last_updated": iso(max(part["accepted_at"]))},
                 reason=str(own.reason) if isinstance(own, Missing) else None,
             )
         )

@@ -12,7 +12,7 @@ from steelyard.arena.scoring import Rules, StoredTask, Yardstick, bounds_now, lo
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import view_task
 from steelyard.profiles import Profile
-from steelyard.records import Finding, Task, sum_in_order
+from steelyard.records import Finding, Task, exact_mean
 from steelyard.results import Mover, ProfileComparison, TaskUnderProfiles
 from steelyard.statistics import kendall_tau
 
@@ -39,13 +39,13 @@ def compare_profiles(
             both = under_first.join(under_second, on="id", suffix="_second", validate="1:1").sort("id")
             compared.append(_compare(name, both))
             moved += _movers(name, both, movers)
-    taus = sorted(comparison.kendall_tau for comparison in compared if comparison.kendall_tau is not None)
+    taus = [comparison.kendall_tau for comparison in compared if comparison.kendall_tau is not None]
     moved.sort(key=lambda mover: (-abs(mover.first_ranking - mover.second_ranking), mover.task_id, mover.submission_id))
     return ProfileComparison(
         first=pair[0].name,
         second=pair[1].name,
         submissions=sum(comparison.n for comparison in compared),
-        mean_kendall_tau=sum_in_order(taus) / len(taus) if taus else None,
+        mean_kendall_tau=exact_mean(taus) if taus else None,
         tasks=tuple(compared),
         movers=tuple(moved[:movers]),
         findings=_findings(pair, [stored.task for stored in chosen.values()]),

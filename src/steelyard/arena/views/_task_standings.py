@@ -118,6 +118,7 @@ def standings_of(
         ),
         sorted_by=sort,
         reliable_from=rules.standings.reliable_from,
+        excluded=tuple(logged.review for _, logged in sorted(view.decisions.excluded.items())),
     )
 
 
@@ -128,6 +129,7 @@ def _weights(constants: Mapping[str, float]) -> dict[str, float]:
 def _standing(row: dict[str, Any], task: _Task, made_in: RulesInForce) -> Standing:  # Any: column values
     view, rules = task.view, task.rules
     flags = outlier_flags(rules.outliers, task.median_tokens, *(row[name] for name in SUSPECT))
+    wants_review = len(flags) >= rules.outliers.flags_for_review and row["ordinal"] not in view.decisions.accepted
     scores = {f"{name}_score": points(row[name]) for name in KEPT_SCORES}
     rank, percentile = rank_and_percentile(row["overall_ranking"] - 1, task.counts[row["overall"]], len(view.rows))
     return Standing(
@@ -145,7 +147,7 @@ def _standing(row: dict[str, Any], task: _Task, made_in: RulesInForce) -> Standi
         claimed=claimed_criteria(row["details"]) if row["is_claimed"] else (),
         lower_bounds=lower_bounds(row["details"]),
         flags=flags,
-        recommended_action=REVIEW if len(flags) >= rules.outliers.flags_for_review else None,
+        recommended_action=REVIEW if wants_review else None,
         warnings=tuple(
             validate([points(row[name]) for name in RANKED_SCORES], row["total_tokens"], rules.validation)[1]
         ),
@@ -165,7 +167,7 @@ def _standing(row: dict[str, Any], task: _Task, made_in: RulesInForce) -> Standi
 
 
 def outliers(arena: Arena, task_id: str | None = None) -> Outliers:
-    """The submissions to a task (to all) that a person should look at, in the order of acceptance."""
+    """The submissions to a task (to all) that a person should look at and none has, in the order of acceptance."""
     with arena.read() as connection:
         if task_id is None:
             chosen = list(load_tasks(connection, arena.rules).values())
@@ -185,8 +187,8 @@ def _outliers_in(view: View, rules: Rules) -> list[Outlier]:
     median_tokens = float(view.rows["total_tokens"].median())  # type: ignore[arg-type]  # of integers, and not none
     task_id = view.stored_task.task.id
     flagged = []
-    for identity, *values in view.rows.select("id", *SUSPECT).iter_rows():
+    for ordinal, identity, *values in view.rows.select("ordinal", "id", *SUSPECT).iter_rows():
         flags = outlier_flags(rules.outliers, median_tokens, *values)
-        if len(flags) >= rules.outliers.flags_for_review:
+        if len(flags) >= rules.outliers.flags_for_review and ordinal not in view.decisions.accepted:
             flagged.append(Outlier(submission_id=identity, task_id=task_id, flags=flags, recommended_action=REVIEW))
     return flagged

@@ -45,7 +45,7 @@ class Watch:
                 self.gaps = _stored_gaps(connection, above=0 if self._writers else self._mark)
 
     def news(self) -> list[ArenaEvent]:
-        """An event for each evaluation that was not shown before."""
+        """The events that were not shown before."""
         # Asked before the events are: whoever has ended by now has all of its events there.
         is_complete = self._writers.isdisjoint(self._store.writers(outbox))
         with self._store.read() as connection:

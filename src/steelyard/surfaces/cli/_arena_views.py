@@ -164,7 +164,7 @@ def outliers(
     store: StoreOption = DEFAULT_STORE,
     json: Json = False,
 ) -> int:
-    """Submissions that look too good and that a person should look at.
+    """Submissions that look too good and wait for a review (arena review).
 
     Example: steelyard arena outliers fix-race
     """
@@ -249,7 +249,7 @@ def watch(
     looks: Annotated[FromOne | None, Parameter(help="End after so many looks; without it, go on.")] = None,
     json: Json = False,
 ) -> int:
-    """Print each submission as it is evaluated, with its place at that moment. With --json, one object a line.
+    """Print what happens to submissions: evaluations, lost ranks, outliers, exclusions. With --json, one object a line.
 
     Example: steelyard arena watch --every 5
     """

@@ -11,7 +11,7 @@ from steelyard.prices import DEFAULT_BOOK
 from steelyard.reports import counted
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli import _arena_views as views
+from steelyard.surfaces.cli import _arena_reviews as reviews, _arena_views as views
 from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, StoreOption
 from steelyard.surfaces.cli._arena_upgrade import upgrade
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, Seconds, SkipBad
@@ -210,7 +210,7 @@ def notify(
 ) -> int:
     """Send notifications from the outbox: at least once each, signed, with retries. Exit 1 when one failed.
 
-    What waits is every submission since the arena was made that was not sent yet. With --json, one object a round,
+    What waits is every event since the arena was made that was not sent yet. With --json, one object a round,
     each on a line of its own unless --once is given.
 
     Example: steelyard arena notify --targets targets.toml --once
@@ -239,5 +239,5 @@ def notify(
         time.sleep(every)
 
 
-for _view, _name in views.COMMANDS:
-    arena.command(_view, name=_name)
+for _command, _name in (*views.COMMANDS, *reviews.COMMANDS):
+    arena.command(_command, name=_name)

@@ -1,0 +1,54 @@
+"""Submissions divided into what goes into one transaction, and what each of them says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from steelyard.records import Refused, Rejected, Submission, check_submissions
+
+ROWS_PER_TRANSACTION = 20_000
+
+
+class Portion(NamedTuple):
+    """Submissions that go into one transaction: their numbers among those given, what each says, and its digest."""
+
+    numbers: list[int]
+    given: list[Submission]
+    said: list[bytes | Refused]
+    digests: list[str]
+
+
+def read_portion(given: Sequence[Submission | Rejected], numbers: list[int]) -> Portion:
+    """What the submissions of these numbers say, checked against the rules for any submission."""
+    sound: list[Any] = [given[number] for number in numbers]  # Any: `portions` gives the numbers of submissions only
+    said = check_submissions(sound)
+    digests = [hashlib.sha256(text).hexdigest() if isinstance(text, bytes) else "" for text in said]
+    return Portion(numbers, sound, said, digests)
+
+
+def portions(given: Sequence[Submission | Rejected]) -> Iterator[list[int]]:
+    """The numbers of submissions, whole tasks together, as many as fit into one transaction.
+
+    One to another task than an earlier one of the same id waits for the end: whichever was given first is to be kept.
+    """
+    by_task: dict[str, list[int]] = {}
+    task_of: dict[str, str] = {}
+    again: list[int] = []
+    for number, submission in enumerate(given):
+        if isinstance(submission, Submission):
+            # One made by a program may hold anything; it is refused when it is checked.
+            task = submission.task_id if type(submission.task_id) is str else ""
+            is_first = type(submission.id) is not str or task_of.setdefault(submission.id, task) == task
+            (by_task.setdefault(task, []) if is_first else again).append(number)
+    portion: list[int] = []
+    for _, group in sorted(by_task.items()):
+        if portion and len(portion) + len(group) > ROWS_PER_TRANSACTION:
+            yield portion
+            portion = []
+        portion += group
+    if portion:
+        yield portion
+    for start in range(0, len(again), ROWS_PER_TRANSACTION):
+        yield again[start : start + ROWS_PER_TRANSACTION]

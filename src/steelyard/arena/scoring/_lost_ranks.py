@@ -1,0 +1,56 @@
+"""Who stands lower than before, among the first of a task."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.arena.scoring._stored_tallies import rank_and_percentile
+
+TOLD_RANKS = 10
+"""The first ranks, whose loss is told. Every submission moves all that stand below it: telling all would take as many
+events as there are pairs of submissions."""
+
+
+class RankedRows(NamedTuple):
+    """Submissions to one task: their ordinals, and their overall scores in cents."""
+
+    ordinals: np.ndarray
+    overall: np.ndarray
+
+
+class LostRank(NamedTuple):
+    """A submission that stands lower than before, and where it stands now."""
+
+    ordinal: int
+    overall: int
+    previous_ranking: int
+    overall_ranking: int
+    percentile: float
+
+
+def lost_ranks(before: RankedRows, after: RankedRows) -> list[LostRank]:
+    """Those of the first TOLD_RANKS that have a lower rank now, best first. Who is in only one of the two lost none."""
+    ranks_before = _ranks(before.overall)
+    is_told = ranks_before <= TOLD_RANKS
+    previous = dict(zip(before.ordinals[is_told].tolist(), ranks_before[is_told].tolist(), strict=True))
+    ranks_now, n = _ranks(after.overall), len(after.overall)
+    lost = []
+    for place in np.flatnonzero(np.isin(after.ordinals, list(previous))).tolist():
+        ordinal, rank = int(after.ordinals[place]), int(ranks_now[place])
+        if rank > previous[ordinal]:
+            overall = int(after.overall[place])
+            _, percentile = rank_and_percentile(rank - 1, int((after.overall == overall).sum()), n)
+            lost.append(LostRank(ordinal, overall, previous[ordinal], rank, percentile))
+    return sorted(lost, key=lambda row: (row.previous_ranking, row.ordinal))
+
+
+def _ranks(overall: np.ndarray) -> np.ndarray:
+    """Competition ranks.
+
+    >>> _ranks(np.array([5, 9, 5, 1])).tolist()
+    [2, 1, 2, 4]
+    """
+    ranks: np.ndarray = len(overall) - np.searchsorted(np.sort(overall), overall, side="right") + 1
+    return ranks
