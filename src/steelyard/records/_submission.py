@@ -57,7 +57,7 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
     artifacts: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)] | None = None
     """A folder or archive (tar, zip) with what was made; None leaves only claims to go by."""
     judgments: Annotated[tuple[Judgment, ...], msgspec.Meta(max_length=1000)] | None = None
-    """Judges' scores, for criteria of type `judge`."""
+    """What the submission's own judges say of it: shown, and never counted."""
     lower_bounds: Annotated[tuple[Countable, ...], msgspec.Meta(max_length=3)] | None = None
     """Counts of which only a part is known: they are scored as stated, and marked wherever the score is shown."""
 
