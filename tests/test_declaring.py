@@ -248,7 +248,6 @@ def test_prompt_metrics_say_what_needs_a_canon_and_what_counts_outputs() -> None
     assert {one.name for one in prompts if one.needs_canon} == {
         "rescue_rate",
         "rescue_rate_noncanonical",
-        "delta_r_anchor",
         "delta_r_anchor_measured",
         "delta_mu",
         "delta_p_tau",

@@ -57,9 +57,26 @@ def test_the_published_vectors_come_out() -> None:
 
 def test_one_output_repeats_itself_and_none_repeats_nothing() -> None:
     assert prompt_metrics(compared([("a", 0.3, 0.3)]), tau=0.1)["r_raw"] == 1.0
-    empty = prompt_metrics(compared([]), tau=0.1)
-    assert empty.pop("r_raw") == 0.0
-    assert all(isinstance(value, Missing) for value in empty.values())
+    for has_canon in (True, False):
+        empty = prompt_metrics(compared([], has_canon=has_canon), tau=0.1)
+        assert (empty.pop("r_raw"), empty.pop("r_anchor")) == (0.0, 0.0)
+        assert set(empty.values()) == {Missing("there are no outputs")}
+        assert prompt_intervals(compared([]), empty) == {}
+
+
+def test_without_a_canon_the_anchor_and_its_gain_are_zero_and_what_repair_did_is_unmeasurable() -> None:
+    metrics = prompt_metrics(compared([("a", 1.0, 1.0), ("b", 1.0, 1.0)], has_canon=False), tau=0.1)
+    assert (metrics["r_anchor"], metrics["delta_r_anchor"]) == (0.0, 0.0)
+    assert (metrics["mu_pre"], metrics["mu_post"]) == (1.0, 1.0)
+    unmeasurable = {name for name, value in metrics.items() if isinstance(value, Missing)}
+    assert unmeasurable == {
+        "rescue_rate",
+        "rescue_rate_noncanonical",
+        "delta_r_anchor_measured",
+        "delta_mu",
+        "delta_p_tau",
+    }
+    assert all("unmeasurable" in str(metrics[name]) for name in unmeasurable)
 
 
 def test_tau_itself_is_within_tau() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import steelyard as sy
@@ -169,7 +170,8 @@ def test_without_a_contract_there_is_no_canon_and_no_number_is_made_up(repeat: R
     metrics = first["metrics"]
     assert first["canon"] is None
     assert (metrics["r_anchor"], metrics["mu_pre"], metrics["mu_post"]) == (0.0, 1.0, 1.0)
-    for name in ("rescue_rate", "rescue_rate_noncanonical", "delta_r_anchor", "delta_mu", "delta_p_tau"):
+    assert metrics["delta_r_anchor"] == 0.0  # the specification defines it as r_anchor
+    for name in ("rescue_rate", "rescue_rate_noncanonical", "delta_mu", "delta_p_tau"):
         assert metrics[name] is None
         assert "no canon" in first["reasons"][name]
     assert metrics["r_raw"] == 0.25
@@ -239,11 +241,62 @@ def test_what_cannot_be_used_is_set_aside_and_the_rest_goes_on(steelyard: Steely
     assert steelyard("repeat", str(broken), "--json").status == 1
 
 
-def test_an_experiment_without_outputs_has_only_its_r_raw(repeat: Repeat, tmp_path: Path) -> None:
+def empty_inputs(folder: Path) -> dict[str, Path]:
+    """Each kind of input with nothing in it."""
+    for name, text in (("records.jsonl", ""), ("records.json", "[]"), ("records.csv", "id,task\n")):
+        (folder / name).write_text(text)
+    pl.DataFrame({"task": []}, schema={"task": pl.String}).write_parquet(folder / "records.parquet")
+    (folder / "outputs").mkdir()
+    (folder / "nested" / "outputs").mkdir(parents=True)
+    (folder / "pictures").mkdir()
+    (folder / "pictures" / "chart.png").touch()
+    return {path.name: path for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("contract", [(), ("--contract", CONTRACT)], ids=["without a contract", "with a contract"])
+def test_an_input_without_outputs_repeats_nothing_and_is_no_error(
+    steelyard: Steelyard, tmp_path: Path, contract: tuple[str, ...]
+) -> None:
+    for name, path in empty_inputs(tmp_path).items():
+        done = steelyard("repeat", str(path), *contract, "--no-store", "--json")
+        assert done.status == 0, (name, done.stderr)
+        [result] = json.loads(done.stdout)["prompts"]
+        metrics = result["metrics"]
+        assert (result["n"], metrics.pop("r_raw"), metrics.pop("r_anchor")) == (0, 0.0, 0.0), name
+        assert set(metrics.values()) == {None}, name
+        assert result["intervals"] == {}
+        assert "no_outputs" in {finding["code"] for finding in result["findings"]}, name
+        assert result["prompt"] == "clamp" if contract else result["prompt"] in ("all runs", path.name, "outputs")
+        table = steelyard("repeat", str(path), *contract, "--no-store")
+        assert "no canon" in table.stdout
+
+
+def test_nothing_is_said_of_outputs_that_could_not_be_read(steelyard: Steelyard, tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").write_text('{"task": "clamp"}\n')
+    done = steelyard("repeat", str(tmp_path / "runs.jsonl"), "--contract", CONTRACT, "--no-store")
+    assert done.status == 1
+    assert "no output.text" in done.stderr
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "answer.md").write_bytes(b"\xff\xfe\xff")
+    done = steelyard("repeat", str(tmp_path / "folder"), "--no-store")
+    assert done.status == 1
+    assert "UTF-8" in done.stderr
+
+
+def test_an_empty_folder_among_others_is_a_prompt_without_outputs(repeat: Repeat, tmp_path: Path) -> None:
+    for name in ("asked", "unanswered", "__pycache__"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "asked" / "1.py").write_text("x = 1\n")
+    (tmp_path / "__pycache__" / "x.pyc").touch()
+    results = repeat(str(tmp_path), "--no-store")
+    assert {result["prompt"]: result["metrics"]["r_raw"] for result in results} == {"asked": 1.0, "unanswered": 0.0}
+
+
+def test_an_experiment_without_outputs_has_only_its_r_raw_and_r_anchor(repeat: Repeat, tmp_path: Path) -> None:
     empty = json.loads(Path(EXPERIMENT).read_text()) | {"raw_outputs": [], "repaired_outputs": []}
     (tmp_path / "e.json").write_text(json.dumps(empty))
     [result] = repeat(str(tmp_path / "e.json"), "--no-repair")
-    assert result["metrics"].pop("r_raw") == 0.0
+    assert (result["metrics"].pop("r_raw"), result["metrics"].pop("r_anchor")) == (0.0, 0.0)
     assert set(result["metrics"].values()) == {None}
     assert all(result["reasons"][name] for name in result["metrics"])
 

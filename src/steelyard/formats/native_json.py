@@ -15,8 +15,8 @@ _RECORDS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def recognizes(head: Head) -> bool:
-    """An array that opens with an object; asked last, since many tools write such files."""
-    return head.text[:1] == b"[" and head.text[1:].lstrip()[:1] == b"{"
+    """An array that opens with an object, or an empty one; asked last, since many tools write such files."""
+    return head.text[:1] == b"[" and head.text[1:].lstrip()[:1] in (b"{", b"]")
 
 
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:

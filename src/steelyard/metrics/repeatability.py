@@ -75,11 +75,12 @@ def r_bytes(*, digests: Required) -> Value:
     spec="repeatability",
     formula="count(d_post = 0) / N",
     example=Example({"d_post": _MIXED_POST}, 0.75),
+    defined_when_empty=0.0,
     counts_outputs=True,
 )
-def r_anchor(*, d_post: Required) -> Value:
+def r_anchor(*, d_post: Optional = None) -> Value:
     """Share of outputs that are the canon after repair."""
-    return _share(d_post, [distance == 0 for distance in d_post])
+    return _share(d_post, [distance == 0 for distance in d_post]) if d_post else 0.0
 
 
 @metric(
@@ -206,10 +207,12 @@ def p_tau_post(*, d_post: Required, tau: Param) -> Value:
     spec="repeatability",
     formula="r_anchor - 0",
     example=Example({"r_anchor": 0.75}, 0.75),
-    needs_canon=True,
 )
 def delta_r_anchor(*, r_anchor: Required) -> Value:
-    """What repair reached, counted from 0: the specification says that no canon exists before repair."""
+    """What repair reached, counted from 0: the specification says that no canon exists before repair.
+
+    So a prompt without a canon has 0, as its r_anchor is.
+    """
     return r_anchor
 
 

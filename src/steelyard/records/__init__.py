@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         run_facts as run_facts,
     )
     from steelyard.records._findings import (
+        EMPTY_FILE as EMPTY_FILE,
         Finding as Finding,
         Rejected as Rejected,
         SetAside as SetAside,

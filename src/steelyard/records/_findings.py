@@ -9,6 +9,9 @@ import msgspec
 REJECTED_KEPT = 1_000
 """How many refused records are listed; all are counted."""
 
+EMPTY_FILE = "empty_file"
+"""The code of a file that was set aside because it holds nothing, which is no defect where nothing is an answer."""
+
 Severity = Literal["info", "warning", "error"]
 
 
@@ -34,6 +37,7 @@ def finding_dict(finding: Finding) -> dict[str, str | None]:
 
 _ADVICE = {
     "bad_record": "correct the record, or take it out",
+    EMPTY_FILE: "check what should have written it, or leave it out",
     "cut_off": "copy the file again; what stands before the break is read",
     "unreadable_file": "check the file, or leave it out",
 }

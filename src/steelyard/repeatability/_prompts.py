@@ -13,7 +13,7 @@ from typing import Any
 from steelyard.errors import BadContract, UnreadableFile, nearest
 from steelyard.files import read_text, rejected_file
 from steelyard.formats import PlacedRun
-from steelyard.records import Finding, Rejected, Run
+from steelyard.records import EMPTY_FILE, Finding, Rejected, Run
 from steelyard.repeatability._contract import Contract, read_contract
 from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
@@ -26,6 +26,8 @@ _ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
 _RECORD_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 RECORDS = "records"
 LOOSE_FILES = "loose files"
+ALL_RUNS = "all runs"
+"""The name of a prompt that no key tells from others."""
 KEYS = ("task", "agent", "model", "tier", "experiment")
 
 
@@ -94,6 +96,10 @@ class Contracts:
         """Whether the file is the contract itself."""
         return self._path is not None and path.resolve() == self._path.resolve()
 
+    def each(self) -> list[Contract]:
+        """All of them, in the order of their files."""
+        return list(self._by_id.values())
+
     def only(self) -> Contract | None:
         """The contract when exactly one was given."""
         return next(iter(self._by_id.values())) if len(self._by_id) == 1 else None
@@ -132,12 +138,12 @@ class _Reader:
         self._records: list[Path | PlacedRun] = []
         self._loose: list[Path] = []
 
-    def add_path(self, path: Path) -> None:
+    def add_path(self, path: Path, *, named: bool = True) -> None:
         try:
             if is_stdin(path):
                 self.add_records(path)
             elif path.is_dir():
-                self._add_folder(path)
+                self._add_folder(path, named=named)
             elif not path.exists():
                 raise UnreadableFile(str(path), "there is no such file")
             elif looks_like_experiment(path):
@@ -153,19 +159,22 @@ class _Reader:
         except OSError as error:
             self.rejected.append(Rejected(path=str(path), reason=error.strerror or str(error), code="unreadable_file"))
 
-    def _add_folder(self, folder: Path) -> None:
-        answers, left_out = [], []
+    def _add_folder(self, folder: Path, *, named: bool) -> None:
+        answers, left_out, holds_others = [], [], False
         for path in sorted(folder.iterdir(), key=_natural):
             if path.name.startswith("."):
                 continue
             if path.is_dir() or (path.suffix.lower() in _RECORD_ENDINGS and not self.contracts.came_from(path)):
-                self.add_path(path)
+                self.add_path(path, named=False)
+                holds_others = True
             elif path.suffix.lower() in _ANSWER_ENDINGS or language_of(path.suffix) is not None:
                 answers.append(path)
             else:
                 left_out.append(path.name)
-        if answers:
-            prompt = self._folder(folder.resolve().name, answers)
+        # A folder within may hold anything (caches, pictures); the one that was named is meant to hold outputs.
+        is_empty = not answers and not holds_others and (named or not left_out)
+        prompt = self._folder(folder.resolve().name, answers)
+        if prompt.answers or is_empty:
             if left_out:
                 message = f"{len(left_out)} files are neither programs nor answers: {', '.join(left_out[:5])}"
                 prompt = replace(
@@ -209,8 +218,17 @@ class _Reader:
             elif prompt == RECORDS:
                 prompts += self._prompts_of_records()
             else:
-                prompts.append(self._folder("outputs", self._loose))
+                loose = self._folder("outputs", self._loose)
+                prompts += [loose] if loose.answers else []
+        if not prompts and all(rejected.code == EMPTY_FILE for rejected in self.rejected):
+            self.rejected = []
+            prompts = self._prompts_without_outputs()
         return prompts
+
+    def _prompts_without_outputs(self) -> list[Prompt]:
+        """What was asked, where nothing that was read holds an answer."""
+        asked = [Prompt(contract.id, (), contract.language, contract=contract) for contract in self.contracts.each()]
+        return asked or [Prompt(ALL_RUNS, (), self.language or PYTHON)]
 
     def _prompts_of_records(self) -> list[Prompt]:
         """All records are read together: one run may stand in several files."""
@@ -240,7 +258,7 @@ class _Reader:
             findings.append(Finding(code="mixed_languages", message=message))
         key = {name: getattr(runs[0], name) for name in self.by}
         answers = [self._answer_of(run, number, language_of(language)) for number, run in enumerate(runs, 1)]
-        shown = " / ".join(str(value) for value in key.values() if value is not None) or "all runs"
+        shown = " / ".join(str(value) for value in key.values() if value is not None) or ALL_RUNS
         return Prompt(shown, tuple(answers), language=language, key=key, contract=contract, findings=tuple(findings))
 
     @staticmethod

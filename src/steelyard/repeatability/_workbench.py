@@ -14,7 +14,8 @@ from steelyard.repeatability._normalization import Level, Normalized, normalizat
 
 PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
-_NO_CANON = Missing("there is no canon, so what repair did cannot be measured")
+_NO_CANON = Missing("unmeasurable: there is no canon to repair toward")
+_NO_OUTPUTS = Missing("there are no outputs")
 
 
 @dataclass
@@ -75,10 +76,13 @@ def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missi
     }
     metrics: dict[str, float | Missing] = {}
     for declared in catalog().at("prompt"):  # each comes after those it needs
-        constants = {"tau": tau} if "tau" in declared.constants else {}
-        value = declared(**{name: known[name] for name in declared.inputs}, **constants)
-        if declared.needs_canon and not compared.has_canon and compared.signatures:
+        if not compared.signatures:
+            value = _NO_OUTPUTS if declared.defined_when_empty is None else declared.defined_when_empty
+        elif declared.needs_canon and not compared.has_canon:
             value = _NO_CANON
+        else:
+            constants = {"tau": tau} if "tau" in declared.constants else {}
+            value = declared(**{name: known[name] for name in declared.inputs}, **constants)
         metrics[declared.name] = known[declared.name] = value
     return {name: metrics[name] for name in sorted(metrics)}
 
@@ -117,10 +121,11 @@ def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) ->
 
     n = len(compared.signatures)
     intervals: dict[str, dict[str, object]] = {}
+    if not n:
+        return intervals
     for declared in catalog().at("prompt"):
         value = metrics[declared.name]
         if declared.counts_outputs and not isinstance(value, Missing):
             intervals[declared.name] = wilson(round(value * n), n).as_dict()
-    if n:
-        intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
+    intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
     return intervals

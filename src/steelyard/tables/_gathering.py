@@ -15,7 +15,7 @@ import msgspec
 from steelyard.errors import UnreadableFile
 from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in, rejected_file
 from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_format_named, read_files
-from steelyard.records import Finding, Origin, Rejected, Run, RunIds
+from steelyard.records import EMPTY_FILE, Finding, Origin, Rejected, Run, RunIds
 from steelyard.tables._joining import assemble
 
 Progress = Callable[[int, int], None]
@@ -197,10 +197,11 @@ def _told(result: FileResult, file: Found, parts: list[RunPart]) -> Iterator[Gat
     for finding in result.findings:
         yield _renamed_finding(finding, file) if renamed else finding
     if result.kind == "unknown" and file.named:
-        reason = "no known format recognizes this file" if file.size else "the file is empty"
-        yield Rejected(
-            path=file.shown, reason=reason, hint="steelyard formats lists the formats", code="unreadable_file"
-        )
+        if file.size:
+            reason, hint = "no known format recognizes this file", "steelyard formats lists the formats"
+            yield Rejected(path=file.shown, reason=reason, hint=hint, code="unreadable_file")
+        else:
+            yield Rejected(path=file.shown, reason="the file is empty", code=EMPTY_FILE)
 
 
 def _renamed_part(part: RunPart, file: Found) -> RunPart:

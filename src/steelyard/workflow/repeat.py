@@ -85,9 +85,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
         needs_contract=options.repair,
     )
     if not prompts:
-        first = rejected[0] if rejected else None
-        reason = first.reason if first else "the input holds no outputs"
-        raise NothingUsable(f"nothing to compare: {reason}", where=first.where if first else None)
+        raise NothingUsable(f"nothing to compare: {rejected[0].reason}", where=rejected[0].where)
     worker = _Worker(options, level=level, profile=profile.name, tau=tau)
     findings = [*(rejection.as_finding() for rejection in rejected), *contracts.unused(prompts)]
     measured: list[PromptResult] = []
@@ -286,12 +284,15 @@ def _findings(
     repairs: bool,
 ) -> Iterator[Finding]:
     where = prompt.name
-    if canon is None:
+    if not samples:
+        message = "there are no outputs: r_raw and r_anchor are 0 by definition, everything else is missing"
+        yield Finding(code="no_outputs", message=message, where=where)
+    elif canon is None:
         why = "no output passes the oracle" if prompt.contract else "there is no contract to find one by"
         if prompt.is_experiment:
             why = "the file has none"
         yield Finding(code="no_canon", message=f"no canon: {why}; every distance is 1", where=where)
-    elif repairs and prompt.contract is None and samples:
+    elif repairs and prompt.contract is None:
         message = "there is no contract to check repairs by, so nothing is repaired"
         yield Finding(code="not_repaired", message=message, where=where)
     fallen = sum(sample.fell_back for sample in samples)

@@ -91,6 +91,6 @@ def _show(results: Sequence[PromptResult]) -> None:
     terminal = console()
     terminal.print(repeatability_table(results))
     for result in results:
-        if result.canon is not None and len(results) <= MOST_BARS:
+        if result.canon is not None and result.samples and len(results) <= MOST_BARS:
             for line in distance_bars(result):
                 terminal.print(line)
