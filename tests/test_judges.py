@@ -184,3 +184,82 @@ def test_a_judge_is_called_lenient_only_on_enough_tasks_that_say_the_same(tasks:
     severity = next(one for one in sy.judges(runs).judges if one.judge == "mild").severity
     assert severity.estimate == pytest.approx(0.25)
     assert severity.known is told
+
+
+def grouped(agents: dict[str, list[float]]) -> list[Run]:
+    """Runs of each agent with these scores by one judge; a second judge puts them in the opposite order."""
+    return [
+        Run(
+            id=f"{agent}-{number}",
+            task=f"t{number}",
+            agent=agent,
+            judgments=(Judgment(judge="j1", weighted_score=score), Judgment(judge="j2", weighted_score=1 - score)),
+        )
+        for agent, scores in agents.items()
+        for number, score in enumerate(scores)
+    ]
+
+
+def test_scores_that_differ_between_groups_are_found() -> None:
+    runs = grouped({"a": [0.1, 0.2, 0.3], "b": [0.4, 0.5, 0.6], "c": [0.7, 0.8, 0.9]})
+    result = sy.judges(runs, by="agent")
+    test = result.group_tests["j1"]
+    # rank sums 6, 15, 24: 12 / 90 x (12 + 75 + 192) - 30 = 7.2, and p = exp(-3.6) for two degrees of freedom
+    assert (test.statistic, test.degrees, test.groups, test.n) == (7.2, 2, 3, 9)
+    assert test.p_value == pytest.approx(np.exp(-3.6), rel=1e-12)
+    assert result.group_tests["j2"].statistic == 7.2  # the same order, turned round
+    assert result.group_tests[None].reason == "all values are the same, so their ranks tell nothing"  # 0.5 each
+    shown = result.to_dict()
+    assert shown["by"] == ["agent"]
+    assert shown["kruskal_wallis"][0] == {
+        "judge": "j1",
+        "h": 7.2,
+        "df": 2,
+        "p_value": test.p_value,
+        "groups": 3,
+        "n": 9,
+        "of": 9,
+    }
+    assert [row["judge"] for row in shown["kruskal_wallis"]] == ["j1", "j2", None]
+    assert result.to_dicts()[0]["kruskal_wallis_h"] == 7.2
+
+
+def test_each_pair_of_judges_has_its_rank_correlations() -> None:
+    # ranks 1, 2, 3, 4 against 1, 2, 4, 3: rho 1 - 6 x 2 / (4 x 15) = 0.8, tau (5 - 1) / 6
+    first, second = [0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.8, 0.7]
+    runs = [run(str(i), "t", {"a": x, "b": y}) for i, (x, y) in enumerate(zip(first, second, strict=True))]
+    runs.append(run("alone", "t", {"a": 0.9}))
+    result = sy.judges(runs)
+    [pair] = result.correlations
+    assert (pair.judges, pair.spearman, pair.kendall, pair.runs, pair.reason) == (("a", "b"), 0.8, 2 / 3, 4, None)
+    assert result.to_dict()["correlations"] == [
+        {"judges": ["a", "b"], "spearman": 0.8, "kendall_tau_b": 2 / 3, "n": 4, "of": 5}
+    ]
+    rows = {row["judge"]: row for row in result.to_dicts()}
+    assert (rows["a"]["spearman_b"], rows["b"]["spearman_a"], rows["a"]["spearman_a"]) == (0.8, 0.8, None)
+    assert rows["b"]["kendall_tau_b_a"] == 2 / 3
+
+
+def test_a_correlation_that_is_undefined_says_why() -> None:
+    runs = [run("1", "t", {"a": 0.5, "b": 0.1}), run("2", "t", {"a": 0.5, "b": 0.2}), run("3", "t", {"b": 0.2, "c": 1})]
+    reasons = {pair.judges: pair.reason for pair in sy.judges(runs).correlations}
+    assert reasons == {
+        ("a", "b"): "a gave all of these runs the same score",
+        ("a", "c"): "fewer than two runs were scored by both",
+        ("b", "c"): "fewer than two runs were scored by both",
+    }
+    assert all(row["reason"] for row in sy.judges(runs).to_dict()["correlations"])
+
+
+def test_the_command_tells_groups_and_pairs(tmp_path: Path) -> None:
+    file = write(tmp_path / "runs.jsonl", grouped({"a": [0.1, 0.2], "b": [0.3, 0.4]}))
+    table = steelyard("judges", file, "--by", "agent").stdout
+    assert "Kruskal-Wallis" in table
+    # 12 / (4 x 5) x (9 / 2 + 49 / 2) - 15 = 2.4, df 1
+    assert "2.400" in table
+    assert "4 of 4" in table
+    assert "-1.000" in table  # j2 is opposed to j1
+    assert "Kruskal-Wallis" not in steelyard("judges", file, "--by", "model").stdout  # one group
+    wrong = steelyard("judges", file, "--by", "agnet")
+    assert wrong.status == 2
+    assert "agent" in wrong.stderr

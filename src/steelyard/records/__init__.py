@@ -111,6 +111,7 @@ if TYPE_CHECKING:
         RunChoice as RunChoice,
         RunChooser as RunChooser,
         conditions_of as conditions_of,
+        key_of as key_of,
         none_together as none_together,
         outside_findings as outside_findings,
         unmet as unmet,

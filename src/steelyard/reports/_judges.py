@@ -37,6 +37,9 @@ def _lines(result: Judges) -> Iterator[str]:
     if contradictions:
         votes = "1 vote goes" if contradictions == 1 else f"{contradictions:,} votes go"
         yield f"{votes} against the judge's own score (pass from {result.threshold:g} on)."
+    groups = _groups_sentence(result)
+    if groups:
+        yield groups
 
 
 def _agreement_sentence(result: Judges) -> str:
@@ -53,6 +56,21 @@ def _agreement_sentence(result: Judges) -> str:
         else f"; no interval: {alpha.reason}"
     )
     return f"The {count} judges {words}: alpha {alpha.estimate:.3f} on {_count(result.overall.runs, 'run')}{limits}."
+
+
+def _groups_sentence(result: Judges) -> str | None:
+    test = result.group_tests[None]
+    if test.p_value is None:
+        return None
+    differ = "differ" if test.p_value < 1 - result.level else "are not shown to differ"
+    return (
+        f"Mean scores {differ} between the {test.groups:,} groups by {', '.join(result.by)} (Kruskal-Wallis "
+        f"H {test.statistic:.3f}, df {test.degrees}, p {_p_text(test.p_value)}, taking runs as independent)."
+    )
+
+
+def _p_text(p_value: float | None) -> str:
+    return DASH if p_value is None else "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
 
 
 def _strictness(record: JudgeRecord) -> str | None:
@@ -100,17 +118,54 @@ def judge_tables(result: Judges) -> Iterator[Table]:
     yield table
     if result.kappas:
         yield _pairs(result)
+    if result.group_tests[None].groups > 1:
+        yield _groups(result)
     yield _tasks(result)
 
 
 def _pairs(result: Judges) -> Table:
-    table = plain_table("Pass or fail: Cohen's kappa of each pair")
+    table = plain_table("Pairs of judges: Cohen's kappa of votes, rank correlation of scores")
     table.add_column("judges")
-    table.add_column("kappa", justify="right")
-    table.add_column("runs", justify="right")
-    for (first, second), (kappa, n) in result.kappas.items():
-        add_row(table, clean(f"{first}, {second}"), _number(kappa), f"{n:,}")
+    for title in ("kappa", "runs voted on", "Spearman's rho", "Kendall's tau-b", "runs scored"):
+        table.add_column(title, justify="right")
+    table.add_column("why missing")
+    for correlation in result.correlations:
+        kappa, voted = result.kappas[correlation.judges]
+        add_row(
+            table,
+            clean(", ".join(correlation.judges)),
+            _number(kappa),
+            _of(voted, result.runs),
+            _number(correlation.spearman),
+            _number(correlation.kendall),
+            _of(correlation.runs, result.runs),
+            clean(correlation.reason or ""),
+        )
     return table
+
+
+def _groups(result: Judges) -> Table:
+    table = plain_table(f"Do scores differ by {', '.join(result.by)}? Kruskal-Wallis, corrected for ties")
+    table.add_column("judge")
+    for title in ("groups", "H", "df", "p", "runs"):
+        table.add_column(title, justify="right")
+    table.add_column("why missing")
+    for judge, test in result.group_tests.items():
+        add_row(
+            table,
+            "mean of all" if judge is None else clean(judge),
+            f"{test.groups:,}",
+            _number(test.statistic),
+            DASH if test.degrees is None else f"{test.degrees:,}",
+            _p_text(test.p_value),
+            _of(test.n, result.runs),
+            test.reason or "",
+        )
+    return table
+
+
+def _of(n: int, of: int) -> str:
+    return f"{n:,} of {of:,}"
 
 
 def _tasks(result: Judges) -> Table:

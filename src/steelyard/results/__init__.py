@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     )
     from steelyard.results._judges import (
         Agreement as Agreement,
+        JudgeCorrelation as JudgeCorrelation,
         JudgeRecord as JudgeRecord,
         Judges as Judges,
     )

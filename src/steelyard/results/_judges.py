@@ -9,7 +9,7 @@ from steelyard.records import Finding, finding_dict
 from steelyard.results._manners import Result, json_numbers
 
 if TYPE_CHECKING:
-    from steelyard.statistics import Interval
+    from steelyard.statistics import Interval, KruskalWallis
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,21 @@ class JudgeRecord:
     """Votes against the judge's own score."""
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeCorrelation:
+    """How far two judges put the same runs in the same order, by their scores."""
+
+    judges: tuple[str, str]
+    spearman: float | None
+    """Spearman's rho; None where the reason says why."""
+    kendall: float | None
+    """Kendall's tau-b; None where the reason says why."""
+    runs: int
+    """Runs that both scored."""
+    reason: str | None = None
+    """Why there is no correlation."""
+
+
 @dataclass(frozen=True, repr=False)
 class Judges(Result):
     """The result of examining judges."""
@@ -60,6 +75,12 @@ class Judges(Result):
     judges: tuple[JudgeRecord, ...]
     kappas: dict[tuple[str, str], tuple[float | None, int]]
     """Cohen's kappa of the votes of each pair of judges, and on how many runs both voted."""
+    correlations: tuple[JudgeCorrelation, ...]
+    """Of the scores of each pair of judges."""
+    by: tuple[str, ...]
+    """What makes a group."""
+    group_tests: dict[str | None, KruskalWallis]
+    """For each judge whether its scores differ between the groups; None stands for the mean of each run's scores."""
     contradictions: tuple[Finding, ...]
     runs: int
     threshold: float
@@ -89,9 +110,26 @@ class Judges(Result):
                 "largest_error": record.largest_error,
                 "differing": record.differing,
                 "contradictions": record.contradictions,
+                "kruskal_wallis_h": self.group_tests[record.judge].statistic,
+                "kruskal_wallis_df": self.group_tests[record.judge].degrees,
+                "kruskal_wallis_p_value": self.group_tests[record.judge].p_value,
+                **self._with_others(record.judge),
             }
             for record in self.judges
         ]
+
+    def _with_others(self, judge: str) -> dict[str, float | None]:
+        """The judge's row in the tables of pairs; a judge has no figure with itself."""
+        row: dict[str, float | None] = {}
+        kappas = {pair: kappa for pair, (kappa, _) in self.kappas.items()}
+        of_pair = {correlation.judges: correlation for correlation in self.correlations}
+        for record in self.judges if len(self.judges) > 1 else ():
+            pair = (min(judge, record.judge), max(judge, record.judge))
+            correlation = of_pair.get(pair)
+            row[f"cohens_kappa_{record.judge}"] = kappas.get(pair)
+            row[f"spearman_{record.judge}"] = correlation.spearman if correlation else None
+            row[f"kendall_tau_b_{record.judge}"] = correlation.kendall if correlation else None
+        return row
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
@@ -106,6 +144,9 @@ class Judges(Result):
             "kappas": [
                 {"judges": list(pair), "cohens_kappa": kappa, "n": n} for pair, (kappa, n) in self.kappas.items()
             ],
+            "correlations": [_correlation_dict(correlation, of=self.runs) for correlation in self.correlations],
+            "by": list(self.by),
+            "kruskal_wallis": [_test_dict(judge, test, of=self.runs) for judge, test in self.group_tests.items()],
             "contradictions": [finding_dict(finding) for finding in self.contradictions],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
@@ -120,6 +161,30 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:  # Any: JSON values
         "split_votes": agreement.split,
         "voted": agreement.voted,
     }
+
+
+def _correlation_dict(correlation: JudgeCorrelation, *, of: int) -> dict[str, Any]:  # Any: JSON values
+    shape = {
+        "judges": list(correlation.judges),
+        "spearman": correlation.spearman,
+        "kendall_tau_b": correlation.kendall,
+        "n": correlation.runs,
+        "of": of,
+    }
+    return shape if correlation.reason is None else shape | {"reason": correlation.reason}
+
+
+def _test_dict(judge: str | None, test: KruskalWallis, *, of: int) -> dict[str, Any]:  # Any: JSON values
+    shape = {
+        "judge": judge,
+        "h": test.statistic,
+        "df": test.degrees,
+        "p_value": test.p_value,
+        "groups": test.groups,
+        "n": test.n,
+        "of": of,
+    }
+    return shape if test.reason is None else shape | {"reason": test.reason}
 
 
 def _judge_dict(record: JudgeRecord) -> dict[str, Any]:  # Any: JSON values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,16 +11,20 @@ import numpy as np
 
 from steelyard.errors import BadInput
 from steelyard.records import Finding
-from steelyard.results import Agreement, JudgeRecord, Judges
+from steelyard.results import Agreement, JudgeCorrelation, JudgeRecord, Judges
 from steelyard.statistics import (
     LEVEL,
     Floats,
     Interval,
+    KruskalWallis,
     Scale,
     cohens_kappa,
     fleiss_kappa,
+    kendall_tau,
     krippendorff_alpha,
+    kruskal_wallis,
     severity,
+    spearman_rho,
 )
 
 MOST_JUDGES = 200
@@ -46,12 +51,15 @@ class JudgedRun:
 
     run: str
     task: str
+    group: tuple[str | None, ...]
+    """Its values of the keys that groups are made by."""
     ratings: tuple[Rating, ...]
 
 
 def examine(
     runs: Sequence[JudgedRun],
     *,
+    by: Sequence[str],
     threshold: float,
     tolerance: float,
     profile: str,
@@ -82,6 +90,12 @@ def examine(
             (names[i], names[j]): (cohens_kappa(votes[:, i], votes[:, j]), _both(votes[:, i], votes[:, j]))
             for i, j in itertools.combinations(range(len(names)), 2)
         },
+        correlations=tuple(
+            _correlation((names[i], names[j]), scores[:, i], scores[:, j])
+            for i, j in itertools.combinations(range(len(names)), 2)
+        ),
+        by=tuple(by),
+        group_tests=_group_tests(ordered, names, scores),
         contradictions=tuple(contradictions),
         runs=len(ordered),
         threshold=threshold,
@@ -95,6 +109,32 @@ def examine(
 
 def _both(first: Floats, second: Floats) -> int:
     return int(np.count_nonzero(~np.isnan(first) & ~np.isnan(second)))
+
+
+def _correlation(judges: tuple[str, str], first: Floats, second: Floats) -> JudgeCorrelation:
+    both = ~np.isnan(first) & ~np.isnan(second)
+    runs = int(np.count_nonzero(both))
+    if runs < 2:
+        reason = "fewer than two runs were scored by both"
+        return JudgeCorrelation(judges, None, None, runs, reason)
+    for judge, scores in zip(judges, (first[both], second[both]), strict=True):
+        if scores.min() == scores.max():
+            reason = f"{judge} gave all of these runs the same score"
+            return JudgeCorrelation(judges, None, None, runs, reason)
+    return JudgeCorrelation(
+        judges, spearman_rho(first[both], second[both]), kendall_tau(first[both], second[both]), runs
+    )
+
+
+def _group_tests(runs: Sequence[JudgedRun], names: Sequence[str], scores: Floats) -> dict[str | None, KruskalWallis]:
+    """Of each judge's scores, and of the mean of each run's scores."""
+    groups = [judged_run.group for judged_run in runs]
+    given = [[rating.score for rating in judged_run.ratings] for judged_run in runs]
+    means = [math.fsum(run_scores) / len(run_scores) for run_scores in given]
+    tests: dict[str | None, KruskalWallis] = {
+        name: kruskal_wallis(scores[:, place], groups) for place, name in enumerate(names)
+    }
+    return tests | {None: kruskal_wallis(means, groups)}
 
 
 def _tables(runs: Sequence[JudgedRun], names: Sequence[str]) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._concordance import (
         kendall_tau as kendall_tau,
+        spearman_rho as spearman_rho,
     )
     from steelyard.statistics._effect_sizes import (
         cliffs_delta as cliffs_delta,
@@ -98,6 +99,10 @@ if TYPE_CHECKING:
     from steelyard.statistics._proportions import (
         clopper_pearson as clopper_pearson,
         wilson as wilson,
+    )
+    from steelyard.statistics._rank_tests import (
+        KruskalWallis as KruskalWallis,
+        kruskal_wallis as kruskal_wallis,
     )
     from steelyard.statistics._ratios import (
         fieller as fieller,

@@ -220,6 +220,9 @@ class GateOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions):
 class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
     """What `judges` examines."""
 
+    by: Names = ("agent", "model")
+    """Groups whose scores are compared, separated by commas: agent, model, tier, experiment, ..."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ExplainOptions(PriceOptions, VerdictOptions, RunOptions):

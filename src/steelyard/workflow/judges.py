@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import NothingUsable
-from steelyard.records import Judgment
+from steelyard.records import Judgment, key_of
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
 from steelyard.workflow._options import JudgesOptions
 from steelyard.workflow._verb import verb
+from steelyard.workflow.measure import checked_keys
 
 if TYPE_CHECKING:
     from steelyard.results import Judges
@@ -24,10 +25,10 @@ def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -
     from steelyard.statistics import check_level
 
     check_level(options.confidence)
-    profile = options.outcome_profile()
+    profile, by = options.outcome_profile(), checked_keys(options.by)
     reader = RecordReader(options.choice(), progress=progress)
     judged_runs = [
-        JudgedRun(id_, entry.run.task, _ratings(entry.run.judgments))
+        JudgedRun(id_, entry.run.task, tuple(key_of(entry.run, key) for key in by), _ratings(entry.run.judgments))
         for id_, entry in reader.read(runs)
         if entry.run.judgments
     ]
@@ -36,6 +37,7 @@ def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -
         raise NothingUsable(f"none of the {reader.read_count:,} runs has judgments")
     return examine(
         judged_runs,
+        by=by,
         threshold=profile.findings.judge_pass_threshold,
         tolerance=profile.findings.judge_score_tolerance,
         profile=profile.name,

@@ -18,7 +18,9 @@ DEFAULTS = typed(JudgesOptions)()
 def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output: Output = OUTPUT) -> int:
     """Tell whether the judges agree, who is strict, whether their scores add up, and where they contradict themselves.
 
-    Example: steelyard judges runs.jsonl
+    With --by, also whether scores differ between groups.
+
+    Example: steelyard judges runs.jsonl --by tier
     """
     output.check()
     with reading_progress(shown=not output.quiet) as progress:
