@@ -77,7 +77,7 @@ def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
             "composite_score",
             ["T1", "prompted", "30", "0.858", "0.603", "0.950", "0.150", "0.950", "0.363", "0.567", "0.639"],
         ),
-        ("tier_uplift", ["T1", "-0.046"]),  # (0.8583 - 0.9) / 0.9
+        ("tier_uplift", ["T1", "prompted", "-0.046"]),  # (0.8583 - 0.9) / 0.9
         ("cost_variance", ["all", "tiers", "0.446"]),
         ("component_token_share", ["T2", "skills", "30", "SKILL_PROMPT", "0.586"]),
     ],

@@ -114,6 +114,7 @@ if TYPE_CHECKING:
         key_of as key_of,
         none_together as none_together,
         outside_findings as outside_findings,
+        pooled_schemes as pooled_schemes,
         unmet as unmet,
     )
     from steelyard.records._submission import (
@@ -148,6 +149,7 @@ if TYPE_CHECKING:
         SCHEMES as SCHEMES,
         tier_meaning as tier_meaning,
         tier_problem as tier_problem,
+        tier_text as tier_text,
     )
     from steelyard.records._timing import (
         SECONDS as SECONDS,

@@ -12,6 +12,7 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
 from steelyard.records._findings import Finding
 from steelyard.records._moments import as_utc
+from steelyard.records._tier_schemes import tier_text
 
 if TYPE_CHECKING:
     from steelyard.records._run import Run
@@ -76,6 +77,7 @@ class RunChooser:
         self._values: list[set[str]] = [set() for _ in choice.conditions]
         self._matched = [False] * len(choice.conditions)
         self._together = False
+        self._schemes: set[str] = set()
         self.seen = 0
         """How many runs came."""
         self.outside = 0
@@ -96,6 +98,7 @@ class RunChooser:
             return False
         self._together = True
         if self._choice.within(run):
+            self._schemes.add(run.tier_scheme)
             return True
         self.outside += 1
         return False
@@ -111,7 +114,7 @@ class RunChooser:
         ]
         if not self._together:
             raise none_together(self._choice, where=self._where)
-        return findings + outside_findings(self.outside)
+        return findings + pooled_schemes(self._choice, sorted(self._schemes)) + outside_findings(self.outside)
 
 
 def unmet(condition: KeyCondition, values: Iterable[str], *, where: str) -> Finding:
@@ -130,6 +133,16 @@ def none_together(choice: RunChoice, *, where: str) -> UsageError:
     )
     together = " together" if len(choice.conditions) > 1 else ""
     return UsageError(f"no run has {asked}{together}", where=where)
+
+
+def pooled_schemes(choice: RunChoice, schemes: Sequence[str]) -> list[Finding]:
+    """That one tier's name chose runs of several schemes, in which it means different things."""
+    keys = {condition.key: condition.value for condition in choice.conditions if condition.equal}
+    if "tier" not in keys or "tier_scheme" in keys or len(schemes) < 2:
+        return []
+    means = " and ".join(f"{tier_text(keys['tier'], scheme)} in {scheme}" for scheme in schemes)
+    message = f"the chosen runs are of {len(schemes)} tier schemes: {means}; tier_scheme={schemes[0]} chooses one"
+    return [Finding(code="tier_schemes", message=message)]
 
 
 def outside_findings(count: int) -> list[Finding]:

@@ -41,6 +41,16 @@ def tier_problem(tier: str, scheme: str) -> str | None:
     return f"tier {tier!r} is not in scheme {scheme!r} ({names[0]} to {names[-1]})"
 
 
-def tier_meaning(tier: str, scheme: str) -> str | None:
-    """What the tier stands for in its scheme; None in a scheme of the user's."""
-    return SCHEMES.get(scheme, {}).get(tier)
+def tier_meaning(tier: str, scheme: str | None) -> str | None:
+    """What the tier stands for in its scheme; None in a scheme of the user's, or where the scheme is not known."""
+    return None if scheme is None else SCHEMES.get(scheme, {}).get(tier)
+
+
+def tier_text(tier: str, scheme: str | None) -> str:
+    """The tier as people read it, with what it stands for.
+
+    >>> tier_text("T2", "seed"), tier_text("T2", "scylla-2026"), tier_text("gold", "our-tiers")
+    ('T2 skills', 'T2 tooling', 'gold')
+    """
+    meaning = tier_meaning(tier, scheme)
+    return f"{tier} {meaning}" if meaning else tier

@@ -13,7 +13,7 @@ from typing import Any
 from steelyard.errors import BadContract, UnreadableFile, nearest
 from steelyard.files import read_text, rejected_file
 from steelyard.formats import PlacedRun
-from steelyard.records import EMPTY_FILE, Finding, Rejected, Run
+from steelyard.records import EMPTY_FILE, Finding, Rejected, Run, tier_text
 from steelyard.repeatability._contract import Contract, read_contract
 from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
@@ -243,22 +243,26 @@ class _Reader:
                     reason = "the record has no output.text, which repeatability compares"
                     self.rejected.append(Rejected(path=item.entry.path, line=item.entry.line, reason=reason))
                 else:
-                    groups.setdefault(tuple(getattr(run, key) or "" for key in self.by), []).append(run)
+                    values = [getattr(run, key) or "" for key in self.by]
+                    scheme = run.tier_scheme if "tier" in self.by else None  # T2 of another scheme is another tier
+                    groups.setdefault((*values, scheme), []).append(run)
         tasks = len({run.task for runs in groups.values() for run in runs})
         return [self._prompt_of(runs, tasks) for runs in groups.values()]
 
     def _prompt_of(self, runs: list[Run], tasks: int) -> Prompt:
         contract = self.contracts.named(runs[0].task, tasks=tasks)
-        named = Counter(run.output.language for run in runs if run.output and run.output.language)
-        stated = named.most_common(1)[0][0] if named else PYTHON
+        languages = Counter(run.output.language for run in runs if run.output and run.output.language)
+        stated = languages.most_common(1)[0][0] if languages else PYTHON
         language = self.language or (contract.language if contract else None) or stated
         findings = []
-        if len(named) > 1:
-            message = f"outputs are in {len(named)} languages ({', '.join(sorted(named))}); all are read as {language}"
+        if len(languages) > 1:
+            listed = ", ".join(sorted(languages))
+            message = f"outputs are in {len(languages)} languages ({listed}); all are read as {language}"
             findings.append(Finding(code="mixed_languages", message=message))
         key = {name: getattr(runs[0], name) for name in self.by}
         answers = [self._answer_of(run, number, language_of(language)) for number, run in enumerate(runs, 1)]
-        shown = " / ".join(str(value) for value in key.values() if value is not None) or ALL_RUNS
+        named = key | ({"tier": tier_text(key["tier"], runs[0].tier_scheme)} if key.get("tier") else {})
+        shown = " / ".join(str(value) for value in named.values() if value is not None) or ALL_RUNS
         return Prompt(shown, tuple(answers), language=language, key=key, contract=contract, findings=tuple(findings))
 
     @staticmethod

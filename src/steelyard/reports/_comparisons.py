@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from steelyard.metrics import catalog
-from steelyard.records import key_text
-from steelyard.reports._measurement_tables import ARROWS, DASH, weighting
+from steelyard.reports._measurement_tables import ARROWS, DASH, key_cell, weighting
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import (
@@ -132,7 +131,7 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
         add_row(
             table,
             place.band,
-            *(clean(key_text(value)) for value in place.key.values()),
+            *_key_cells(place, result),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
             range_text(place.score.low, place.score.high, declared.unit),
@@ -143,6 +142,10 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
         )
     yield table
     yield from _passes_table(result)
+
+
+def _key_cells(place: RankPlace, result: Ranking) -> list[str]:
+    return [key_cell(place.key, name, result.tier_scheme) for name in place.key]
 
 
 def _cost_text(place: RankPlace) -> str:
@@ -169,9 +172,7 @@ def _passes_table(result: Ranking) -> Iterator[Table]:
     for k in tried:
         table.add_column(f"k = {k}", justify="right")
     for place in result.places:
-        cells = [DASH if value is None else clean(str(value)) for value in place.key.values()]
-        cells += [_passes_text(place, k) for k in tried]
-        add_row(table, *cells)
+        add_row(table, *_key_cells(place, result), *(_passes_text(place, k) for k in tried))
     yield table
 
 
@@ -189,10 +190,7 @@ def _passes_text(place: RankPlace, k: int) -> str:
 def ranking_lines(result: Ranking) -> Iterator[str]:
     """Who leads, in a sentence, and what the marks mean."""
     leaders = [place for place in result.places if place.best == 1]
-    names = [
-        clean(" ".join(key_text(value) for value in place.key.values() if value is not None) or DASH)
-        for place in leaders
-    ]
+    names = [" ".join(cell for cell in _key_cells(place, result) if cell != DASH) or DASH for place in leaders]
     if len(result.places) == 1:
         yield f"{names[0]} is the only one, so there is nobody to lead."
     elif len(leaders) == 1 and result.order == "ranked-pairs":

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from steelyard.metrics import catalog
-from steelyard.reports._measurement_tables import DASH, cell_text, group_key_text, heading, number_text, weighting
+from steelyard.records import tier_text
+from steelyard.reports._measurement_tables import DASH, cell_text, heading, key_cell, number_text, weighting
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import FIGURES, Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
@@ -82,10 +83,12 @@ def _across(explanation: GroupsExplanation, across: Across) -> Table:
     rest = ", ".join(f"{key} {value}" for key, value in across.key.items())
     table = plain_table(f"{explanation.declared.title}{f', {rest}' if rest else ''}")
     values = explanation.across_values(across)
-    table.add_column(f"against {across.base}" if values is across.uplift else "")
+    scheme = across.key.get("tier_scheme", explanation.result.tier_scheme)
+    named = {tier: clean(tier_text(tier, None if scheme is None else str(scheme))) for tier in (across.base, *values)}
+    table.add_column(f"against {named[across.base]}" if values is across.uplift else "")
     table.add_column(explanation.declared.title.lower(), justify="right")
     for tier, value in values.items():
-        add_row(table, clean(tier), _value_text(value, explanation.declared.unit))
+        add_row(table, named[tier], _value_text(value, explanation.declared.unit))
     return table
 
 
@@ -119,4 +122,5 @@ def _with_keys(explanation: GroupsExplanation) -> Table:
 
 
 def _key_cells(explanation: GroupsExplanation, group: Group) -> list[str]:
-    return [*(group_key_text(group, key) for key in explanation.result.by), f"{group.n:,}"]
+    result = explanation.result
+    return [*(key_cell(group.key, key, result.tier_scheme) for key in result.by), f"{group.n:,}"]

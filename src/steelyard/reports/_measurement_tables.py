@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.table import Table
 
 from steelyard.metrics import Metric, catalog
-from steelyard.records import key_text, sum_in_order, tier_meaning
+from steelyard.records import key_text, sum_in_order, tier_text
 from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import (
@@ -81,7 +81,7 @@ def _overview(result: Measurement) -> Table:
         table.add_column(heading(declared.name, declared.figure), justify="right")
     table.add_column("grade")
     for group in result.groups:
-        cells = [group_key_text(group, name) for name in result.by] or ["all"]
+        cells = [key_cell(group.key, name, result.tier_scheme) for name in result.by] or ["all"]
         cells.append(f"{group.n:,}")
         cells += [cell_text(group.metrics[metric.name], metric.figure, metric.unit, group.n) for metric in shown]
         cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
@@ -94,12 +94,13 @@ def overview_of(result: Measurement) -> list[Metric]:
     return [metric for metric in catalog().overview() if all(metric.name in group.metrics for group in result.groups)]
 
 
-def group_key_text(group: Group, name: str) -> str:
-    """The value of a group's key; a tier with what it means."""
-    value = group.key[name]
-    scheme = group.key.get("tier_scheme", "seed")
-    meaning = tier_meaning(str(value), str(scheme)) if name == "tier" else None
-    return clean(f"{value} {meaning}" if meaning else key_text(value))
+def key_cell(key: Mapping[str, str | int | None], name: str, tier_scheme: str | None) -> str:
+    """The value of a group's key; a tier with what it means in its scheme: the key's own, or that of all tiers."""
+    value = key[name]
+    if name != "tier" or value is None:
+        return clean(key_text(value))
+    scheme = key.get("tier_scheme", tier_scheme)
+    return clean(tier_text(str(value), None if scheme is None else str(scheme)))
 
 
 def cell_text(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
@@ -120,14 +121,14 @@ def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> st
 
 
 def _tiers(result: Measurement) -> Table:
-    table = plain_table("Across tiers")
+    base = result.across[0].base
+    table = plain_table(f"Across tiers: uplift over {clean(tier_text(base, result.tier_scheme))}")
     rest = [name for name in result.by if name != "tier"]
     tiers = list(dict.fromkeys(tier for across in result.across for tier in across.uplift))
     for name in rest:
         table.add_column(name)
-    base = result.across[0].base
     for tier in tiers:
-        table.add_column(f"{tier} uplift\nover {base} ↑", justify="right")
+        table.add_column(f"{clean(tier_text(tier, result.tier_scheme))}\nuplift ↑", justify="right")
     names = list(result.across[0].values)
     for name in names:
         table.add_column(heading(name), justify="right")
@@ -160,7 +161,7 @@ def _components(result: Measurement) -> Table:
     for name in types:
         table.add_column(name.replace("_", "\n"), justify="right")
     for group in result.groups:
-        cells = [group_key_text(group, name) for name in result.by] or ["all"]
+        cells = [key_cell(group.key, name, result.tier_scheme) for name in result.by] or ["all"]
         tokens = [part.tokens for part in group.components.values() if part.tokens is not None]
         cells.append(f"{sum_in_order(tokens):,.0f}" if tokens else DASH)
         for name in types:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from steelyard.metrics import catalog
 from steelyard.records import Finding, finding_dict
 from steelyard.results._manners import Result, json_number, json_numbers
+from steelyard.results._measurement import scheme_dict, tier_name_dict
 
 if TYPE_CHECKING:
     from steelyard.statistics import Interval, SensitivityBounds, Significance
@@ -74,6 +75,8 @@ class ComparedSide:
     chosen: Mapping[str, str]
     runs: int
     tasks: int
+    tier_scheme: str | None = None
+    """The scheme of its tier; None where no tier chose its runs."""
 
     @property
     def choice(self) -> str:
@@ -175,7 +178,8 @@ class Comparison(Result):
 
 
 def _side_dict(side: ComparedSide) -> dict[str, Any]:  # Any: JSON values
-    return {"label": side.label, "chosen": dict(side.chosen), "runs": side.runs, "tasks": side.tasks}
+    shape = {"label": side.label, "chosen": dict(side.chosen), "runs": side.runs, "tasks": side.tasks}
+    return shape | scheme_dict(side.tier_scheme) | tier_name_dict(side.chosen, side.tier_scheme)
 
 
 def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values

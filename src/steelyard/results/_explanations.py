@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.metrics import Metric
 from steelyard.records import Missing
 from steelyard.results._manners import Result, json_number
-from steelyard.results._measurement import Across, Group, GroupValue, Measurement
+from steelyard.results._measurement import Across, Group, GroupValue, Measurement, scheme_dict
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,15 +40,23 @@ class GroupsExplanation(Result):
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a group and metric (the metric and its inputs), or one a component or tier."""
+        scheme = scheme_dict(self.result.tier_scheme)
         if self.declared.level == "component":
             return [
-                {**group.key, "n": group.n, "component": name, **asdict(share)}
+                {**scheme, **group.key, "n": group.n, "component": name, **asdict(share)}
                 for group in self.result.groups
                 for name, share in group.components.items()
             ]
         if self.declared.level == "across":
             return [
-                {**across.key, "base": across.base, "tier": tier, "value": value.value, "reason": value.reason}
+                {
+                    **scheme,
+                    **across.key,
+                    "base": across.base,
+                    "tier": tier,
+                    "value": value.value,
+                    "reason": value.reason,
+                }
                 for across in self.result.across
                 for tier, value in self.across_values(across).items()
             ]
@@ -71,7 +79,7 @@ class GroupsExplanation(Result):
         name, level = self.declared.name, self.declared.level
         groups = []
         for group in shown["groups"]:
-            row = {"key": group["key"], "n": group["n"]}
+            row = {name: group[name] for name in ("key", "tier_name", "n") if name in group}
             if level == "component":
                 row["components"] = group.get("components", {})
             elif level != "across":
@@ -91,6 +99,7 @@ class GroupsExplanation(Result):
             "prices": self.result.prices,
             "weight_by": self.result.weight_by,
             "unscored": self.result.unscored,
+            **scheme_dict(self.result.tier_scheme),
             "groups": groups,
             **({"across": shown["across"]} if level == "across" else {}),
             "findings": shown["findings"],

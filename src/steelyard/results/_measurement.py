@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.records import Finding, Rejected, finding_dict, key_label, set_aside_findings
+from steelyard.records import Finding, Rejected, finding_dict, key_label, set_aside_findings, tier_meaning
 from steelyard.results._manners import Result, json_number, json_numbers, polars_frame
 from steelyard.statistics import STATISTICS
 
@@ -118,6 +118,8 @@ class Measurement(Result):
     profile: str
     prices: str
     by: tuple[str, ...]
+    tier_scheme: str | None
+    """The scheme that all tiers are named by, where groups are made by tier; None where the key holds it."""
     groups: tuple[Group, ...]
     across: tuple[Across, ...]
     findings: tuple[Finding, ...]
@@ -142,11 +144,12 @@ class Measurement(Result):
             "profile": self.profile,
             "prices": self.prices,
             "by": list(self.by),
+            **scheme_dict(self.tier_scheme),
             "n": self.n,
             "weight_by": self.weight_by,
             "unscored": self.unscored,
             **({"interval": self.interval, "confidence": self.level} if self.interval != "none" else {}),
-            "groups": [_group_dict(group) for group in self.groups],
+            "groups": [_group_dict(group, self.tier_scheme) for group in self.groups],
             "across": _across_dict(self.across),
             "findings": [finding_dict(finding) for finding in self.all_findings],
         }
@@ -161,7 +164,13 @@ class Measurement(Result):
         rows: list[dict[str, Any]] = []
         for group in self.groups:
             for name, value in group.metrics.items():
-                row: dict[str, Any] = {**group.key, "n": group.n, "grade": group.grade, "metric": name}
+                row: dict[str, Any] = {
+                    **scheme_dict(self.tier_scheme),
+                    **group.key,
+                    "n": group.n,
+                    "grade": group.grade,
+                    "metric": name,
+                }
                 if isinstance(value, GroupValue):
                     row |= {"value": value.value, **dict.fromkeys(SHOWN)}
                     row |= {"count": value.count, "missing": None if value.count is None else value.missing}
@@ -185,8 +194,21 @@ class Measurement(Result):
         return polars_frame(self.to_dicts(), **numbers, **counts, **texts)
 
 
-def _group_dict(group: Group) -> dict[str, Any]:  # Any: JSON values
-    shown: dict[str, Any] = {"key": dict(group.key), "n": group.n, "grade": group.grade}
+def scheme_dict(tier_scheme: str | None) -> dict[str, str]:
+    """The scheme of all tiers, beside keys that do not hold it."""
+    return {} if tier_scheme is None else {"tier_scheme": tier_scheme}
+
+
+def tier_name_dict(key: Mapping[str, str | int | None], tier_scheme: str | None) -> dict[str, str]:
+    """What the tier of a key stands for, where its scheme says."""
+    scheme = key.get("tier_scheme", tier_scheme)
+    meaning = tier_meaning(str(key.get("tier")), None if scheme is None else str(scheme))
+    return {} if meaning is None else {"tier_name": meaning}
+
+
+def _group_dict(group: Group, tier_scheme: str | None) -> dict[str, Any]:  # Any: JSON values
+    shown: dict[str, Any] = {"key": dict(group.key), **tier_name_dict(group.key, tier_scheme), "n": group.n}
+    shown["grade"] = group.grade
     shown["grade_meaning"] = group.grade_meaning
     shown["metrics"] = {name: _metric_dict(value) for name, value in group.metrics.items()}
     shown["components"] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.records import Finding, finding_dict
 from steelyard.results._manners import Result, json_number, json_numbers
+from steelyard.results._measurement import scheme_dict, tier_name_dict
 
 if TYPE_CHECKING:
     from steelyard.statistics import Interval
@@ -57,6 +58,8 @@ class Ranking(Result):
     """The result of ranking."""
 
     by: tuple[str, ...]
+    tier_scheme: str | None
+    """The scheme that all tiers are named by, where tiers are ranked; None where the key holds it."""
     on: str
     order: Order
     test: str
@@ -82,6 +85,7 @@ class Ranking(Result):
         """One flat row a place."""
         return [
             {
+                **scheme_dict(self.tier_scheme),
                 **place.key,
                 "rank": place.rank,
                 "best": place.best,
@@ -105,6 +109,7 @@ class Ranking(Result):
         return {
             "profile": self.profile,
             "by": list(self.by),
+            **scheme_dict(self.tier_scheme),
             "metrics": [self.on],
             "order": self.order,
             "test": self.test,
@@ -115,14 +120,15 @@ class Ranking(Result):
             "confidence": self.level,
             "seed": self.seed,
             "resamples": self.resamples,
-            "places": [_place_dict(place) for place in self.places],
+            "places": [_place_dict(place, self.tier_scheme) for place in self.places],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
 
 
-def _place_dict(place: RankPlace) -> dict[str, Any]:  # Any: JSON values
+def _place_dict(place: RankPlace, tier_scheme: str | None) -> dict[str, Any]:  # Any: JSON values
     shape: dict[str, Any] = {
         "key": dict(place.key),
+        **tier_name_dict(place.key, tier_scheme),
         "rank": place.rank,
         "band": [place.best, place.worst],
         "score": json_numbers(place.score.as_dict()),

@@ -28,6 +28,7 @@ from steelyard.records import (
     microseconds_of,
     none_together,
     outside_findings,
+    pooled_schemes,
     unmet,
 )
 from steelyard.tables._duplicates import without_duplicates
@@ -111,7 +112,10 @@ def choose(table: RunTable, choice: RunChoice, *, where: str = "--where") -> Run
         within = rows & _within(table, choice)
         findings += outside_findings(int(rows.sum()) - int(within.sum()))
         rows = within
-    return replace(table, frame=table.frame.filter(rows), n=int(rows.sum()), notes=(*table.notes, *findings))
+    chosen = replace(table, frame=table.frame.filter(rows), n=int(rows.sum()))
+    if any(condition.key == "tier" for condition in choice.conditions):
+        findings += pooled_schemes(choice, chosen.tier_schemes())
+    return replace(chosen, notes=(*table.notes, *findings))
 
 
 def _texts(table: RunTable, key: str) -> pl.Series:
@@ -170,6 +174,14 @@ class RunTable:
         """The same, where costs are concerned of these rows alone."""
         priced = () if self.unpriced is None else self.unpriced.findings(self.frame, rows)
         return (*priced, *self.notes)
+
+    def tier_schemes(self, rows: Mask | None = None) -> list[str]:
+        """The schemes that the runs, or those in these rows, name their tiers by."""
+        if "tier" not in self.frame.collect_schema().names():
+            return []
+        tiers = self.frame.select("tier", "tier_scheme").collect()
+        chosen = tiers if rows is None else tiers.filter(pl.Series(rows))
+        return sorted(chosen.filter(pl.col("tier").is_not_null())["tier_scheme"].unique().to_list())
 
     def __len__(self) -> int:
         return self.n

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 
 from steelyard.engines import LISTED, GroupedStatistics, Grouping, Key, LocalEngine, run_findings
 from steelyard.errors import UnknownName
@@ -17,6 +16,7 @@ from steelyard.records import ComponentType, Finding, Missing, component_column,
 from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics
 from steelyard.statistics import WeightBy, evenly_tried
 from steelyard.tables import RunTable
+from steelyard.workflow._tiers import keys_with_scheme
 
 Medians = Mapping[str, Sequence[float | None]]
 
@@ -107,7 +107,7 @@ def assemble(
     weight_by: WeightBy = "runs",
 ) -> Measurement:
     """The measurement of a table of runs."""
-    keys_by, scheme_findings = _with_scheme(table, by)
+    keys_by, tier_scheme, scheme_findings = keys_with_scheme(by, table.tier_schemes() if "tier" in by else [])
     engine = LocalEngine(table.frame, table.n, profile, weight_by)
     plan = _Plan.of(names)
     combinations = engine.keys.combine(keys_by)
@@ -141,6 +141,7 @@ def assemble(
         profile=profile.name,
         prices=table.book,
         by=tuple(keys_by),
+        tier_scheme=tier_scheme,
         groups=tuple(groups),
         across=tuple(across),
         findings=(*table.findings, *scheme_findings, *notes, *checked),
@@ -323,20 +324,6 @@ def _sum(values: Iterable[float | Missing]) -> float | Missing:
             return value
         known.append(value)
     return math.fsum(known)
-
-
-def _with_scheme(table: RunTable, by: Sequence[str]) -> tuple[list[str], list[Finding]]:
-    """The keys, with the tier scheme added where tiers of two schemes would stand side by side."""
-    keys = list(by)
-    if "tier" not in keys or "tier_scheme" in keys or "tier" not in table.frame.collect_schema().names():
-        return keys, []
-    schemes = table.frame.filter(pl.col("tier").is_not_null()).select(pl.col("tier_scheme").unique()).collect()
-    if schemes.height <= 1:
-        return keys, []
-    names = ", ".join(sorted(schemes["tier_scheme"].to_list()))
-    message = f"the runs name their tiers by {schemes.height} schemes ({names}): they are kept apart, not compared"
-    position = keys.index("tier")
-    return [*keys[:position], "tier_scheme", *keys[position:]], [Finding(code="tier_schemes", message=message)]
 
 
 def _uneven(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
-from steelyard.records import Chosen, Finding, set_aside_findings
+from steelyard.records import Chosen, Finding, set_aside_findings, tier_text
 from steelyard.results import ComparedSide, Comparison, Coverage, Pair, tasks_text
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import CompareOptions
+from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
     samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
-    sides = [
-        ComparedSide(label, chosen, int(mask.sum()), int(samples.attempted(mask).sum()))
-        for label, chosen, mask in zip(_labels(filters), filters, masks, strict=True)
-    ]
+    sides, scheme_findings = _sides(table, samples, filters, masks)
     differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
     if not options.metrics:  # a metric that nobody asked for and no run has is no comparison
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
@@ -61,6 +59,7 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
         profile=profile.name,
         findings=(
             *table_findings(table, reduce(or_, masks)),
+            *scheme_findings,
             *_pooling(table, sides, masks),
             *_doubts(sides, masks, pairs, judging),
             *_weights(samples, sides, masks, names),
@@ -82,6 +81,21 @@ def _filters(a: Chosen, others: Sequence[Chosen]) -> list[dict[str, str]]:
         if filters[place] in filters[:place]:
             raise UsageError(f"--b {text} is given twice")
     return [read_filter(a, option="--a"), *filters]
+
+
+def _sides(
+    table: RunTable, samples: Samples, filters: Sequence[dict[str, str]], masks: Sequence[Mask]
+) -> tuple[list[ComparedSide], list[Finding]]:
+    """Each side under a label of its own, and what is to be said of the schemes of their tiers."""
+    by_side = list(zip(filters, masks, strict=True))
+    schemes = [table.tier_schemes(mask) if "tier" in chosen else [] for chosen, mask in by_side]
+    findings = compared_schemes(zip(filters, schemes, strict=True))
+    labels = _labels([_with_names(chosen, own) for chosen, own in zip(filters, schemes, strict=True)])
+    sides = [
+        ComparedSide(label, chosen, int(mask.sum()), int(samples.attempted(mask).sum()), next(iter(own), None))
+        for label, (chosen, mask), own in zip(labels, by_side, schemes, strict=True)
+    ]
+    return sides, findings
 
 
 def _differences(
@@ -219,6 +233,11 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
 def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
     """What was found while reading, with the records that were set aside; of costs only what concerns the rows."""
     return [*set_aside_findings(table.rejected, table.rejected_count), *table.findings_of(rows)]
+
+
+def _with_names(chosen: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
+    """The values as people read them: a tier with what it stands for."""
+    return {key: tier_text(value, schemes[0]) if key == "tier" else value for key, value in chosen.items()}
 
 
 def _labels(filters: Sequence[dict[str, str]]) -> list[str]:

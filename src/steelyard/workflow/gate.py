@@ -11,6 +11,7 @@ from steelyard.records import Finding
 from steelyard.results import Gate
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import GateOptions
+from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import table_findings
 
@@ -36,16 +37,13 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     metrics = comparable([rule.metric for rule in rules])
     choice = options.choice()
-    sides = [
-        _side(
-            open_runs(given, choice, prices=options.prices, progress=progress, where=f"--where, {name}"),
-            metrics,
-            options,
-            profile=profile,
-            name=name,
-        )
+    tables = {
+        name: open_runs(given, choice, prices=options.prices, progress=progress, where=f"--where, {name}")
         for given, name in ((options.baseline, "the baseline"), (runs, "the candidate"))
-    ]
+    }
+    chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
+    compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
+    sides = [_side(table, metrics, options, profile=profile, name=name) for name, table in tables.items()]
     samples, from_new = joined(sides[0].samples, sides[1].samples)
     otherwise = None
     if any(side.otherwise for side in sides):

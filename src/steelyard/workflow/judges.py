@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import NothingUsable
-from steelyard.records import Judgment, key_of
+from steelyard.records import Judgment, Run, key_of
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
 from steelyard.workflow._options import JudgesOptions
+from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys
 
@@ -27,12 +28,15 @@ def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -
     check_level(options.confidence)
     profile, by = options.outcome_profile(), checked_keys(options.by)
     reader = RecordReader(options.choice(), progress=progress)
-    judged_runs = [
-        JudgedRun(id_, entry.run.task, tuple(key_of(entry.run, key) for key in by), _ratings(entry.run.judgments))
-        for id_, entry in reader.read(runs)
-        if entry.run.judgments
-    ]
-    findings = reader.finish()
+    schemes: set[str] = set()
+    judged_runs = []
+    for id_, entry in reader.read(runs):
+        run = entry.run
+        if run.judgments:
+            schemes |= {run.tier_scheme} if run.tier is not None else set()
+            judged_runs.append(JudgedRun(id_, run.task, _group(run, by), _ratings(run.judgments)))
+    by, _, scheme_findings = keys_with_scheme(by, sorted(schemes))
+    findings = [*reader.finish(), *scheme_findings]
     if not judged_runs:
         raise NothingUsable(f"none of the {reader.read_count:,} runs has judgments")
     return examine(
@@ -45,6 +49,12 @@ def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -
         findings=findings,
         rejected_count=reader.set_aside.count,
     )
+
+
+def _group(run: Run, by: Sequence[str]) -> tuple[str | None, ...]:
+    """The run's values of the keys; T2 of another scheme is another tier."""
+    scheme = run.tier_scheme if run.tier is not None and "tier" in by else None
+    return (*(key_of(run, key) for key in by), scheme)
 
 
 def _ratings(judgments: Sequence[Judgment]) -> tuple[Rating, ...]:

@@ -12,6 +12,7 @@ from steelyard.records import Finding, key_label
 from steelyard.results import Ranking
 from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import RankOptions
+from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import table_findings
 from steelyard.workflow.measure import checked_keys
@@ -48,6 +49,7 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     if not 0 <= options.min_coverage <= 1:
         raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
+    keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     keys, codes = groups_of(table, keys_by, profile=profile)
     field, standing, test = _standing(samples, keys, codes, declared, options)
@@ -60,6 +62,7 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging)
     return Ranking(
         by=tuple(keys_by),
+        tier_scheme=tier_scheme,
         on=on,
         order=options.order,
         test=test,
@@ -72,6 +75,7 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
         profile=profile.name,
         findings=(
             *table_findings(table),
+            *scheme_findings,
             *field.findings,
             *notes,
             *weights_differ(samples, metrics, field.groups, [key_label(keys_by, key) for key in field.keys]),

@@ -1,0 +1,47 @@
+"""Tiers of two schemes: kept apart where they are grouped, refused where they would be compared under one name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from steelyard.errors import UsageError
+from steelyard.records import Finding, tier_text
+
+
+def keys_with_scheme(by: Sequence[str], schemes: Sequence[str]) -> tuple[list[str], str | None, list[Finding]]:
+    """The keys, with the scheme added where tiers of several would stand side by side; else the only scheme."""
+    keys = list(by)
+    if "tier" not in keys or "tier_scheme" in keys or not schemes:
+        return keys, None, []
+    if len(schemes) == 1:
+        return keys, schemes[0], []
+    position = keys.index("tier")
+    message = (
+        f"the runs name their tiers by {len(schemes)} schemes ({', '.join(schemes)}): they are kept apart, not compared"
+    )
+    return (
+        [*keys[:position], "tier_scheme", *keys[position:]],
+        None,
+        [Finding(code="tier_schemes", message=message)],
+    )
+
+
+def compared_schemes(sides: Iterable[tuple[Mapping[str, str], Sequence[str]]]) -> list[Finding]:
+    """Refuse sides chosen by tier whose runs are of several schemes, unless every side names its scheme.
+
+    Each side is what chose its runs, and the schemes of their tiers.
+    """
+    by_tier = [(chosen, schemes) for chosen, schemes in sides if "tier" in chosen]
+    schemes = sorted({scheme for _, own in by_tier for scheme in own})
+    if len(schemes) < 2:
+        return []
+    names = ", ".join(schemes)
+    unnamed = next((chosen["tier"] for chosen, _ in by_tier if "tier_scheme" not in chosen), None)
+    if unnamed is None:
+        message = f"the sides name their tiers by {len(schemes)} schemes ({names})"
+        return [Finding(code="tier_schemes", message=message)]
+    means = " and ".join(f"{tier_text(unnamed, scheme)} in {scheme}" for scheme in schemes)
+    raise UsageError(
+        f"the tiers to compare are of {len(schemes)} schemes: {means}",
+        hint=f"choose one with --where tier_scheme={schemes[0]}, or name it: tier={unnamed},tier_scheme={schemes[0]}",
+    )
