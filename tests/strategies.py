@@ -78,6 +78,7 @@ def runs(draw: st.DrawFn) -> Run:
         impl_rate=draw(maybe(shares)),
         usage=draw(maybe(usages)),
         cost_usd=draw(maybe(amounts)),
+        duration_seconds=draw(maybe(amounts)),
         tool_calls=draw(maybe(counts)),
         tests=draw(maybe(tests)),
         steps=draw(maybe(steps)),

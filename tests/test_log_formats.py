@@ -14,7 +14,7 @@ import pytest
 
 from steelyard.formats import PlacedRun
 from steelyard.prices import open_book, price_run
-from steelyard.records import Failure, Finding, Rejected, Run, Usage
+from steelyard.records import Failure, Finding, Judgment, Rejected, Run, Usage
 from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -577,6 +577,38 @@ class TestHarnesses:
         assert first.judgments[0].criteria is not None  # "N/A" is no criterion
         assert [line.name for line in first.judgments[0].criteria] == ["functional"]
         assert first.impl_rate == 0.86
+        assert first.duration_seconds == 203.1  # the agent's 35.3 and the judges' 167.8
+
+    def test_scyllas_table_alone_tells_score_and_duration(self, tmp_path: Path) -> None:
+        shutil.copy(SAMPLES / "scylla" / "runs.csv", tmp_path)
+        first, second = runs(tmp_path)
+        assert (first.duration_seconds, second.duration_seconds) == (203.1, 180.0)
+        assert first.judgments == (Judgment(judge="consensus", weighted_score=0.9, passed=True),)
+        # impl_rate 1.028 is no share and is left out, so the score is what is known of the requirements met
+        assert (second.impl_rate, second.judgments) == (
+            None,
+            (Judgment(judge="consensus", weighted_score=0.4, passed=False),),
+        )
+
+    def test_a_scylla_score_that_its_judges_do_not_give_is_told(self, tmp_path: Path) -> None:
+        for name in ("runs.csv", "judges.csv"):
+            shutil.copy(SAMPLES / "scylla" / name, tmp_path)
+        assert "stated_score" not in {finding.code for finding in findings(tmp_path)}
+        changed(SAMPLES / "scylla" / "runs.csv", tmp_path / "runs.csv", **{"1,0.9,0.86": "1,0.7,0.86"})
+        [told] = [finding for finding in findings(tmp_path) if finding.code == "stated_score"]
+        assert "score 0.7 is not the mean of the judges' scores" in told.message
+
+    @pytest.mark.parametrize(("cell", "duration"), [("", None), ("nan", None), ("0", 0.0)])
+    def test_a_scylla_duration_that_is_not_known_stays_unknown(
+        self, tmp_path: Path, cell: str, duration: float | None
+    ) -> None:
+        changed(SAMPLES / "scylla" / "runs.csv", tmp_path / "runs.csv", **{",203.1,": f",{cell},"})
+        assert runs(tmp_path)[0].duration_seconds == duration
+
+    def test_a_negative_scylla_duration_is_set_aside_with_its_line(self, tmp_path: Path) -> None:
+        changed(SAMPLES / "scylla" / "runs.csv", tmp_path / "runs.csv", **{",203.1,": ",-1,"})
+        [rejected] = [item for item in gather([tmp_path]) if isinstance(item, Rejected)]
+        assert (rejected.line, "duration_seconds" in rejected.reason) == (2, True)
 
     def test_both_scylla_layouts_say_tier_and_run(self, tmp_path: Path) -> None:
         for layout in ("T0/00/run_01", "completed/T0/00/run_01"):

@@ -60,6 +60,11 @@ def _cost_differs(limits: FindingLimits, reported_cost_usd: nw.Expr, priced_cost
     return (reported_cost_usd - priced_cost_usd).abs() > reported_cost_usd * limits.cost_tolerance
 
 
+def _duration_differs(limits: FindingLimits, stated_duration_seconds: nw.Expr, elapsed_seconds: nw.Expr) -> nw.Expr:
+    gap = (stated_duration_seconds - elapsed_seconds).abs()
+    return gap > stated_duration_seconds * limits.duration_tolerance
+
+
 def _cost_too_low(_limits: FindingLimits, cost_is_lower_bound: nw.Expr, cost_usd: nw.Expr) -> nw.Expr:
     return cost_is_lower_bound & ~cost_usd.is_null()
 
@@ -136,6 +141,13 @@ CHECKS: tuple[RunCheck, ...] = (
         "the reported cost differs from the priced one; the reported one counts",
         ("reported_cost_usd", "priced_cost_usd"),
         _cost_differs,
+    ),
+    RunCheck(
+        "duration_differs",
+        "warning",
+        "the stated duration differs from end minus start; the stated one counts",
+        ("stated_duration_seconds", "elapsed_seconds"),
+        _duration_differs,
     ),
     RunCheck(
         "test_listed_twice",

@@ -43,6 +43,8 @@ class CliRun(msgspec.Struct, kw_only=True):
     tier_id: str
     model_id: str | None = None
     cost_usd: Amount | None = None
+    duration_seconds: Amount | None = None
+    """The agent's and the judge's time together."""
     execution: Execution
     metrics: Metrics | None = None
     judgment: Judged | None = None
@@ -84,6 +86,7 @@ def read_cli_run(path: Path, *, format: str, scheme: str) -> RunPart:  # noqa: A
         tier=run.tier_id,
         tier_scheme=scheme,
         attempt=max(run.run_number, 0),
+        duration_seconds=run.duration_seconds,
         passed=None if outcome in ("errored", "not_scored") else judged.passed,
         outcome=outcome,
         failure=failure,

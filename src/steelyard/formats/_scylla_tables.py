@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ KEY = ("experiment", "tier", "subtest", "run_number")
 RUNS = frozenset({*KEY, "agent_model", "passed", "cost_usd", "exit_code", "cache_creation_tokens"})
 JUDGES = frozenset({*KEY, "judge_model", "judge_number", "judge_score", "judge_passed"})
 CRITERIA = frozenset({*KEY, "judge_model", "judge_number", "criterion", "criterion_achieved", "criterion_max"})
+
+SCORE_TOLERANCE = 0.005
+"""A score may be rounded to two places."""
 
 Row = dict[str, str]
 
@@ -113,14 +116,15 @@ def _part(row: Row, judgments: dict[tuple[str, ...], list[Judgment]], path: Path
     )
     cost, sure = stated_cost(_number(row["cost_usd"]), usage)
     passed = _flag(row["passed"])
-    rate = _number(row.get("impl_rate", ""))
+    rate, score = (_number(row.get(name, "")) for name in ("impl_rate", "score"))
     where = f"{path}:{number}"
-    notes: tuple[Finding, ...] = ()
-    if rate is not None and not 0 <= rate <= 1:
-        notes = (
-            Finding(code="rate_out_of_range", message=f"impl_rate {rate} is not a share; it is left out", where=where),
-        )
-        rate = None
+    notes = [
+        Finding(code="rate_out_of_range", message=f"{name} {value} is not a share; it is left out", where=where)
+        for name, value in (("impl_rate", rate), ("score", score))
+        if value is not None and not 0 <= value <= 1
+    ]
+    own = tuple(judgments.get(_key(row), ()))
+    notes += _score_notes(score, own, where)
     run = run_from(
         format="scylla",
         path=str(path),
@@ -133,15 +137,34 @@ def _part(row: Row, judgments: dict[tuple[str, ...], list[Judgment]], path: Path
         tier=row["tier"],
         tier_scheme="scylla-2026",
         attempt=int(row["run_number"]),
+        duration_seconds=_number(row.get("duration_seconds", "")),
         passed=passed,
         outcome="not_scored" if passed is None else "passed" if passed else "failed",
-        impl_rate=rate,
-        judgments=tuple(judgments.get(_key(row), ())),
+        impl_rate=rate if rate is not None and 0 <= rate <= 1 else None,
+        judgments=own or consensus(score, passed),
         usage=usage,
         cost_usd=cost,
         extra={"subtest": row["subtest"], "agent_seconds": _number(row.get("agent_duration_seconds", ""))},
     )
-    return RunPart(run=run, path=str(path), line=number, role="owner", notes=notes)
+    return RunPart(run=run, path=str(path), line=number, role="owner", notes=tuple(notes))
+
+
+def consensus(score: float | None, passed: bool | None) -> tuple[Judgment, ...]:
+    """The judges' joint word, the mean of their scores and their majority's vote, where each one's own is not known."""
+    if score is None or not 0 <= score <= 1:
+        return ()
+    return (Judgment(judge="consensus", weighted_score=score, passed=passed),)
+
+
+def _score_notes(score: float | None, judgments: Sequence[Judgment], where: str) -> list[Finding]:
+    """That the run's score is not the mean of its judges' scores, which is how the tool makes it."""
+    if score is None or not judgments:
+        return []
+    mean = math.fsum(judgment.score for judgment in judgments) / len(judgments)
+    if math.isclose(score, mean, abs_tol=SCORE_TOLERANCE):
+        return []
+    message = f"score {score:g} is not the mean of the judges' scores, {mean:g}; the judges' scores count"
+    return [Finding(code="stated_score", message=message, where=where)]
 
 
 def _key(row: Row) -> tuple[str, ...]:

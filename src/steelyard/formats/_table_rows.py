@@ -140,6 +140,6 @@ _EXPECTED = {
     "int": ("is not a whole number", "write digits alone, such as 1200, or leave the cell empty"),
     "float": ("is not a number", "write it with a decimal point, such as 0.5, or leave the cell empty"),
 }
-_NUMBERS = frozenset({"cost_usd", "impl_rate"})
+_NUMBERS = frozenset({"cost_usd", "impl_rate", "duration_seconds"})
 _NOT_FINITE = frozenset({"inf", "infinity", "nan"})
 _TEXT_FIELDS = frozenset({"id", "experiment", "task", "agent", "model", "tier", "tier_scheme"})

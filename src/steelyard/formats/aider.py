@@ -167,13 +167,14 @@ def _exercise(result: Result, path: str) -> RunPart:
         task=label(task) or NAME,
         agent=NAME,
         model=label(result.model),
+        duration_seconds=result.duration,
         passed=passed,
         outcome="errored" if result.exception else "not_scored" if passed is None else "passed" if passed else "failed",
         failure=failure,
         usage=usage,
         cost_usd=cost,
         iterations=len(result.tests_outcomes) or None,
-        extra={"duration_seconds": result.duration, "error_outputs": result.num_error_outputs},
+        extra={"error_outputs": result.num_error_outputs},
     )
     return RunPart(run=run, path=path, role="session")
 

@@ -18,7 +18,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._scylla_cli import is_cli_run, read_cli_run
-from steelyard.formats._scylla_tables import is_table, read_table
+from steelyard.formats._scylla_tables import consensus, is_table, read_table
 from steelyard.formats._token_counts import run_from, stated_cost
 from steelyard.records import Amount, Count, Criterion, Failure, Judgment, Outcome, Rejected, Usage, moment
 
@@ -55,6 +55,8 @@ class RunResult(msgspec.Struct, kw_only=True):
     exit_code: int
     token_stats: Tokens | None = None
     cost_usd: Amount | None = None
+    duration_seconds: Amount | None = None
+    """The agent's and the judges' time together."""
     agent_duration_seconds: Amount | None = None
     judge_score: float | None = None
     judge_passed: bool | None = None
@@ -154,6 +156,8 @@ def _part(
     seconds = run.agent_duration_seconds or command.duration_seconds
     ended = moment(command.timestamp)  # the log is written when the command has ended
     judgments = tuple(j for j in (_judgment(judge) for judge in run.judges or ()) if j is not None)
+    if run.judges is None:
+        judgments = consensus(run.judge_score, run.judge_passed)
     outcome, failure = _outcome(run, usage)
     model = _option(command.command, "--model") or (
         config.models[0] if config and config.models and len(config.models) == 1 else None
@@ -175,7 +179,8 @@ def _part(
         tier_scheme=SCHEME,
         attempt=max(run.run_number, 0),
         started_at=ended - timedelta(seconds=seconds) if ended and seconds else None,
-        ended_at=ended if seconds else None,
+        ended_at=ended if seconds and run.duration_seconds is None else None,  # a run ends when it has been judged
+        duration_seconds=run.duration_seconds,
         passed=None if outcome in ("errored", "not_scored") else run.judge_passed,
         outcome=outcome,
         failure=failure,
@@ -254,7 +259,17 @@ FORMAT = LogFormat(
     name=NAME,
     title="ProjectScylla run folders (both layouts), results of experiments and of the command line, exported tables",
     tells="trials",
-    yields=("tier", "passed", "judgments", "impl_rate", "usage by kind", "cost_usd", "times", "failure"),
+    yields=(
+        "tier",
+        "passed",
+        "judgments",
+        "impl_rate",
+        "usage by kind",
+        "cost_usd",
+        "times",
+        "duration_seconds",
+        "failure",
+    ),
     recognizes=recognizes,
     read=read,
 )

@@ -89,15 +89,22 @@ def cost_usd(
     better="lower",
     bounds=(0, inf),
     spec="outcome",
-    formula="end_time - start_time",
+    formula="the stated duration, else end_time - start_time",
     example=Example({"start_time": 100.0, "end_time": 112.5}, 12.5),
     overview=6,
 )
 def duration_seconds(
-    *, elapsed_seconds: Optional = None, start_time: Optional = None, end_time: Optional = None
+    *,
+    stated_duration_seconds: Optional = None,
+    elapsed_seconds: Optional = None,
+    start_time: Optional = None,
+    end_time: Optional = None,
 ) -> Value:
-    """Time from start to end. The record's own difference is exact where seconds since 1970 lose digits."""
-    return first_known(elapsed_seconds, end_time - start_time)
+    """Time from start to end, or as the record states it.
+
+    The record's own difference is exact where seconds since 1970 lose digits.
+    """
+    return first_known(stated_duration_seconds, elapsed_seconds, end_time - start_time)
 
 
 @metric(

@@ -37,6 +37,8 @@ class FindingLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Largest difference between a judge's stated and recomputed score that goes unmentioned."""
     cost_tolerance: float = 0.01
     """Largest relative difference between reported and priced cost that goes unmentioned."""
+    duration_tolerance: float = 0.01
+    """Largest relative difference between a stated duration and end minus start that goes unmentioned."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

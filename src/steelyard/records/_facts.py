@@ -162,6 +162,7 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         ),
     ),
     _simple("stated_impl_rate", "amount", "Share of requirements met, as stated.", field="impl_rate"),
+    _simple("stated_duration_seconds", "amount", "How long the run took, as stated.", field="duration_seconds"),
     _simple(
         "elapsed_seconds",
         "amount",

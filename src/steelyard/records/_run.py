@@ -273,6 +273,8 @@ class Run(Record, frozen=True, kw_only=True):
     """Start; a time without a zone is read as UTC."""
     ended_at: datetime | None = None
     """End, not before the start."""
+    duration_seconds: Amount | None = None
+    """How long the run took, as stated; it wins over end minus start."""
     passed: bool | None = None
     """The verdict as stated; test results win over it."""
     outcome: Outcome | None = None

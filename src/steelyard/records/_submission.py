@@ -238,7 +238,7 @@ def submission_from_run(
         "total_tokens": None if usage is None else usage.total,
         "tool_calls": run.tool_calls,
         "iterations": run.iterations,
-        "execution_time": run.elapsed_seconds,
+        "execution_time": run.elapsed_seconds if run.duration_seconds is None else run.duration_seconds,
         "estimated_cost": estimated_cost,
         "success": _success(run),
         "files_created": run.files_created,

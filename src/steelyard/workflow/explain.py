@@ -135,6 +135,7 @@ def _all_facts(run: Run, book: PriceBook) -> dict[str, Any]:  # Any: facts of an
 _FIELD_OF_FACT = {
     "reported_cost_usd": "cost_usd",
     "stated_impl_rate": "impl_rate",
+    "stated_duration_seconds": "duration_seconds",
     "elapsed_seconds": "ended_at",
 }
 
