@@ -22,7 +22,7 @@ BASE = frozenset({"errors", "settings", "version", "doors", "plugins"})
 ALLOWED: dict[str, set[str]] = {
     "records": set(),
     "files": {"records"},
-    "formats": {"records", "files"},
+    "formats": {"records", "files", "statistics"},
     "prices": {"records", "files"},
     "profiles": {"records", "files"},
     "tables": {"records", "files", "formats", "prices"},

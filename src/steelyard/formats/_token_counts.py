@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from steelyard.records import Call, Finding, Origin, Provenance, Run, Usage, convert_run
@@ -92,12 +92,3 @@ def stated_cost(cost: float | None, usage: Usage | None) -> tuple[float | None, 
     if cost is None or (cost == 0 and tokens_in(usage) > 0):
         return None, "unknown"
     return cost, "reported"
-
-
-def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: Sequence[bool | None]) -> Finding:
-    """A harness's own accuracy beside ours over the scored runs, both with what they divide by."""
-    scored = [verdict for verdict in verdicts if verdict is not None]
-    passed = sum(scored)
-    ours = f"{passed} of {len(scored)} scored runs = {passed / len(scored):.4g}" if scored else "no run is scored"
-    message = f"accuracy as stated: {stated:.6g} over {of} trials ({how}); ours: {ours}"
-    return Finding(code="stated_accuracy", severity="info", message=message, where=where)

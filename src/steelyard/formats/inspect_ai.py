@@ -11,7 +11,8 @@ import msgspec
 from steelyard.errors import UnreadableFile
 from steelyard.files import ZipLog, beginning_of, decoded, document, label, problem, unreadable
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._token_counts import disjoint_usage, run_from, stated_accuracy, stated_cost
+from steelyard.formats._stated_figures import stated_accuracy
+from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost
 from steelyard.records import (
     JSON_ERRORS,
     Amount,

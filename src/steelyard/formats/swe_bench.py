@@ -11,7 +11,8 @@ import msgspec
 from steelyard.errors import UnreadableFile
 from steelyard.files import document, label, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import run_from, stated_accuracy
+from steelyard.formats._stated_figures import stated_accuracy, stated_count
+from steelyard.formats._token_counts import run_from
 from steelyard.records import Failure, Refused, Rejected, Run, TestResults
 
 NAME = "swe-bench"
@@ -49,6 +50,7 @@ class RunReport(msgspec.Struct):
 
     resolved_ids: list[str]
     total_instances: int | None = None
+    resolved_instances: int | None = None
     unresolved_ids: list[str] = []
     error_ids: list[str] = []
     empty_patch_ids: list[str] = []
@@ -184,9 +186,13 @@ def _report(report: RunReport, path: Path) -> Iterator[ReadItem]:
         if name in errors:
             failure = _broken(report, name) or Failure(cause="unknown", message="the evaluation broke off")
             yield _verdict(path, name, outcome="errored", failure=failure)
+    yield from stated_count(
+        str(path), "resolved instances", stated=report.resolved_instances, listed=len(report.resolved_ids)
+    )
     if report.total_instances:
         verdicts: list[bool | None] = [True] * len(report.resolved_ids)
-        verdicts += [False] * len(set(report.unresolved_ids) | empty)
+        verdicts += [False] * len((set(report.unresolved_ids) | empty) - errors)
+        verdicts += [None] * len(errors)
         yield stated_accuracy(
             str(path),
             stated=len(report.resolved_ids) / report.total_instances,

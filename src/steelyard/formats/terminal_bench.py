@@ -12,7 +12,8 @@ import msgspec
 from steelyard.errors import UnreadableFile
 from steelyard.files import document, label
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import run_from, stated_accuracy
+from steelyard.formats._stated_figures import stated_accuracy, stated_count, stated_pass_at_k
+from steelyard.formats._token_counts import run_from
 from steelyard.records import Amount, Count, Failure, FailureCause, Finding, Outcome, TestResults, Usage, moment
 
 NAME = "terminal-bench"
@@ -51,11 +52,13 @@ class Trial(msgspec.Struct, kw_only=True):
 
 
 class Results(msgspec.Struct, kw_only=True):
-    """All trials of a run, with the accuracy that it states itself."""
+    """All trials of a run, with the figures that it states itself."""
 
     id: str | None = None
     results: list[Trial]
     accuracy: float | None = None
+    n_resolved: int | None = None
+    pass_at_k: Any = None  # Any: figures by k, as far as they are any
 
 
 class Metadata(msgspec.Struct):
@@ -78,7 +81,7 @@ def recognizes(head: Head) -> bool:
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per trial; for a whole run also its stated accuracy beside ours."""
+    """One part per trial; for a whole run also the figures that it states beside ours."""
     whole = "results" in head_of(path).shape
     if not whole:
         trial = document(path, _TRIAL)
@@ -88,7 +91,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     about = _metadata(path.parent)
     for trial in results.results:
         yield _part(trial, path, owns=path.parent / trial.task_id / trial.trial_name, about=about)
-    yield from _accuracy(results, path)
+    yield from _stated(results, path)
 
 
 def _metadata(folder: Path) -> Metadata:
@@ -162,8 +165,11 @@ def _tests(results: dict[str, str] | None) -> TestResults | None:
     return TestResults(passed=passed, failed=tuple(name for name in results if results[name] != "passed"))
 
 
-def _accuracy(results: Results, path: Path) -> Iterator[Finding]:
-    verdicts: list[Any] = [trial.is_resolved for trial in results.results]
+def _stated(results: Results, path: Path) -> Iterator[Finding]:
+    verdicts = [trial.is_resolved for trial in results.results]
+    by_task: dict[str, list[bool | None]] = {}
+    for trial in results.results:
+        by_task.setdefault(trial.task_id, []).append(trial.is_resolved)
     if results.accuracy is not None and verdicts:
         yield stated_accuracy(
             str(path),
@@ -172,13 +178,23 @@ def _accuracy(results: Results, path: Path) -> Iterator[Finding]:
             how="a trial without a verdict counts as not resolved",
             verdicts=verdicts,
         )
+    yield from stated_pass_at_k(str(path), results.pass_at_k, by_task)
+    yield from stated_count(str(path), "resolved trials", stated=results.n_resolved, listed=verdicts.count(True))
 
 
 FORMAT = LogFormat(
     name=NAME,
     title="Terminal-Bench results.json, of runs and of trials",
     tells="trials",
-    yields=("passed", "outcome", "failure", "tests", "usage where the agent counts", "times", "stated accuracy"),
+    yields=(
+        "passed",
+        "outcome",
+        "failure",
+        "tests",
+        "usage where the agent counts",
+        "times",
+        "stated accuracy and pass@k",
+    ),
     recognizes=recognizes,
     read=read,
 )

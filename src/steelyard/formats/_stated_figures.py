@@ -1,0 +1,103 @@
+"""What a harness states of all its runs, beside what the runs give under either policy for those without a verdict."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from steelyard.records import Finding
+
+Verdicts = Sequence[bool | None]
+EXCLUDE, FAIL = "--unscored exclude", "--unscored fail"
+"""The two policies, as a user asks for them."""
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
+DECIMALS = 4
+"""A figure with fewer decimals is taken to have ended there by chance; one with more is held to all of them."""
+
+
+def stated_accuracy(where: str, *, stated: float, of: int, how: str, verdicts: Verdicts) -> Finding:
+    """A harness's own accuracy beside ours over the scored runs, both with what they divide by."""
+    scored = [verdict for verdict in verdicts if verdict is not None]
+    passed = sum(scored)
+    ours = f"{passed} of {len(scored)} scored runs = {passed / len(scored):.4g}" if scored else "no run is scored"
+    reproducing = [
+        policy
+        for policy, count in ((EXCLUDE, len(scored)), (FAIL, len(verdicts)))
+        if count and _same(passed / count, stated)
+    ]
+    told = _reproduced(reproducing)
+    message = f"accuracy as stated: {stated:.6g} over {of} trials ({how}); ours: {ours}; {told}"
+    # a figure over other runs than those in the file is no contradiction
+    contradicts = not reproducing and of == len(verdicts)
+    return Finding(code="stated_accuracy", severity="warning" if contradicts else "info", message=message, where=where)
+
+
+def stated_pass_at_k(where: str, stated: object, verdicts: Mapping[str, Verdicts]) -> Iterator[Finding]:
+    """A harness's own pass@k (by k as text) beside ours; `verdicts` are those of each task's attempts."""
+    figures = _figures(stated)
+    if not figures:
+        return
+    scored = {task: [verdict for verdict in own if verdict is not None] for task, own in verdicts.items()}
+    as_failed = {task: [bool(verdict) for verdict in own] for task, own in verdicts.items()}
+    ours = {policy: _pass_at_k(own, list(figures)) for policy, own in ((EXCLUDE, scored), (FAIL, as_failed))}
+    reproducing = [
+        policy
+        for policy, own in ours.items()
+        if all(own[k] is not None and _same(own[k], value) for k, value in figures.items())
+    ]
+    given = "; ".join(f"{policy} gives {_listed(own)}" for policy, own in ours.items())
+    message = f"pass@k as stated: {_listed(figures)}; {given}; {_reproduced(reproducing)}"
+    yield Finding(code="stated_pass_at_k", severity="info" if reproducing else "warning", message=message, where=where)
+
+
+def stated_count(where: str, what: str, *, stated: int | None, listed: int) -> Iterator[Finding]:
+    """That a harness states another number of something than it lists."""
+    if stated is not None and stated != listed:
+        message = f"{what} as stated: {stated:,}; the file lists {listed:,}, which count"
+        yield Finding(code="stated_count", message=message, where=where)
+
+
+def _figures(stated: object) -> dict[int, float]:
+    """The figures by k; what is no figure of a k is passed over, as all that a format does not know."""
+    if not isinstance(stated, dict):
+        return {}
+    return {
+        int(k): float(value)
+        for k, value in sorted(stated.items(), key=lambda item: str(item[0]).rjust(9))
+        if _COUNT.fullmatch(str(k)) and _is_share(value)
+    }
+
+
+def _is_share(value: Any) -> bool:  # Any: what stands in the file
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _pass_at_k(verdicts: Mapping[str, Sequence[bool]], ks: Sequence[int]) -> dict[int, float | None]:
+    """The mean over the tasks with k attempts or more; None where no task has so many."""
+    from steelyard.statistics import pass_at_k  # brings numpy and scipy, and few files state it
+
+    means: dict[int, float | None] = {}
+    for k in ks:
+        chances = [chance for own in verdicts.values() if (chance := pass_at_k(len(own), sum(own), k)) is not None]
+        means[k] = math.fsum(chances) / len(chances) if chances else None
+    return means
+
+
+def _same(ours: float | None, stated: float) -> bool:
+    """Whether the figures agree to the decimals that are stated."""
+    decimals = max(DECIMALS, len(repr(stated).partition(".")[2]))
+    return ours is not None and abs(ours - stated) <= 0.5 * 10.0**-decimals + 1e-9
+
+
+def _listed(figures: Mapping[int, float | None]) -> str:
+    return ", ".join(f"{k}: {'-' if value is None else f'{value:.6g}'}" for k, value in figures.items())
+
+
+def _reproduced(policies: Sequence[str]) -> str:
+    if len(policies) == 2:
+        return "the runs reproduce it"
+    if policies:
+        return f"{policies[0]} reproduces it"
+    return f"neither {EXCLUDE} nor {FAIL} reproduces it"

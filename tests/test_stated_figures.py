@@ -1,0 +1,126 @@
+"""What a harness states of its runs, and which policy for runs without a verdict reproduces it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steelyard as sy
+from steelyard.records import Finding
+from steelyard.tables import gather
+
+SAMPLES = Path(__file__).parent / "samples" / "formats"
+REAL = (
+    Path(__file__).parents[2] / "shared" / "samples" / "terminal-bench" / "orchestrator-qwen-3-coder" / "results.json"
+)
+
+# a: passed, failed, no verdict; b: failed, failed, passed
+VERDICTS: dict[str, list[bool | None]] = {"a": [True, False, None], "b": [False, False, True]}
+# exclude: pass@2 of a is 1 (one of two passed), of b 1 - C(2, 2) / C(3, 2) = 2/3; their mean is 5/6
+EXCLUDE = {"1": (1 / 2 + 1 / 3) / 2, "2": 5 / 6}
+# fail: both are one of three, so 1/3 and 2/3
+FAIL = {"1": 1 / 3, "2": 2 / 3}
+
+
+def results(folder: Path, **stated: Any) -> list[Finding]:
+    trials = [
+        {
+            "id": f"{task}-{number}",
+            "trial_name": f"{task}.{number}-of-3.x",
+            "task_id": task,
+            "is_resolved": verdict,
+            "failure_mode": "unset",
+        }
+        for task, verdicts in VERDICTS.items()
+        for number, verdict in enumerate(verdicts, 1)
+    ]
+    (folder / "results.json").write_text(json.dumps({"id": "r", "results": trials} | stated))
+    return [item for item in gather([folder]) if isinstance(item, Finding)]
+
+
+def the(code: str, found: list[Finding]) -> Finding:
+    [finding] = [finding for finding in found if finding.code == code]
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("stated", "told", "severity"),
+    [
+        (FAIL, "; --unscored fail reproduces it", "info"),
+        (EXCLUDE, "; --unscored exclude reproduces it", "info"),
+        ({"2": 0.8333}, "; --unscored exclude reproduces it", "info"),  # rounded to four decimals
+        ({"2": 0.83334}, "; neither --unscored exclude nor --unscored fail reproduces it", "warning"),
+        ({"1": FAIL["1"], "2": EXCLUDE["2"]}, "; neither --unscored exclude nor --unscored fail", "warning"),
+        ({"2": 0.7, "x": 1, "0": 1, "9" * 5000: 1, "3": None, "4": "high"}, "pass@k as stated: 2: 0.7; ", "warning"),
+    ],
+)
+def test_stated_pass_at_k_tells_which_policy_gives_it(
+    tmp_path: Path, stated: dict[str, Any], told: str, severity: str
+) -> None:
+    finding = the("stated_pass_at_k", results(tmp_path, pass_at_k=stated))
+    assert told in finding.message
+    assert finding.severity == severity
+
+
+def test_both_figures_stand_beside_the_stated_one(tmp_path: Path) -> None:
+    message = the("stated_pass_at_k", results(tmp_path, pass_at_k={"2": 2 / 3, "3": 1.0})).message
+    assert "--unscored exclude gives 2: 0.833333, 3: 1" in message  # only b has three verdicts, and one is a pass
+    assert "--unscored fail gives 2: 0.666667, 3: 1" in message
+
+
+@pytest.mark.parametrize("nothing", [{}, {"2": None}, None, [], "0.5"])
+def test_where_no_pass_at_k_is_stated_nothing_is_said(tmp_path: Path, nothing: object) -> None:
+    assert "stated_pass_at_k" not in {finding.code for finding in results(tmp_path, pass_at_k=nothing)}
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "told"),
+    [
+        (1 / 3, "; --unscored fail reproduces it"),  # 2 of 6
+        (0.4, "; --unscored exclude reproduces it"),  # 2 of 5
+        (0.9, "; neither --unscored exclude nor --unscored fail reproduces it"),
+    ],
+)
+def test_stated_accuracy_tells_it_too(tmp_path: Path, accuracy: float, told: str) -> None:
+    finding = the("stated_accuracy", results(tmp_path, accuracy=accuracy))
+    assert finding.message.endswith(told)
+    assert finding.severity == ("warning" if accuracy == 0.9 else "info")
+
+
+def test_another_number_of_resolved_trials_than_listed_is_told(tmp_path: Path) -> None:
+    assert "stated_count" not in {finding.code for finding in results(tmp_path, n_resolved=2)}
+    assert (
+        "resolved trials as stated: 3; the file lists 2" in the("stated_count", results(tmp_path, n_resolved=3)).message
+    )
+
+
+def test_a_swe_bench_report_is_held_to_its_own_lists(tmp_path: Path) -> None:
+    report = json.loads((SAMPLES / "swe-bench" / "run-report.json").read_text())
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report))
+    found = [item for item in gather([path]) if isinstance(item, Finding)]
+    # 1 resolved of 4 instances, one of them broken: 1/4 with it, 1/3 without
+    assert "accuracy as stated: 0.25 over 4 trials" in the("stated_accuracy", found).message
+    assert the("stated_accuracy", found).message.endswith("--unscored fail reproduces it")
+    path.write_text(json.dumps(report | {"resolved_instances": 2, "total_instances": 9}))
+    found = [item for item in gather([path]) if isinstance(item, Finding)]
+    assert "resolved instances as stated: 2; the file lists 1" in the("stated_count", found).message
+    other = the("stated_accuracy", found)  # over nine instances, of which the file names four
+    assert other.message.endswith("neither --unscored exclude nor --unscored fail reproduces it")
+    assert other.severity == "info"
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real samples are not beside this checkout")
+def test_the_published_figures_come_out_with_unscored_runs_failed() -> None:
+    result = sy.rank(REAL, metrics=["pass_rate"], unscored="fail")
+    told = the("stated_pass_at_k", list(result.findings))
+    assert "2: 0.2725, 4: 0.3575, 5: 0.3875; --unscored exclude" in told.message
+    assert told.message.endswith("; --unscored fail reproduces it")
+    assert the("stated_accuracy", list(result.findings)).message.endswith("; --unscored fail reproduces it")
+    [place] = result.places
+    assert place.score.estimate == pytest.approx(0.1925, abs=1e-12)
+    for k, published in ((2, 0.2725), (4, 0.3575), (5, 0.3875)):
+        assert place.passes[k][0].estimate == pytest.approx(published, abs=1e-9)
