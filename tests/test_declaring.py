@@ -141,7 +141,9 @@ def test_what_is_more_than_a_ratio_of_means_is_none(function: Callable[..., Valu
 def test_the_shipped_ratios_are_told_by_their_formulas() -> None:
     ratios = {one.name for one in catalog().values() if one.is_ratio}
     assert {"cost_of_pass", "skill_efficiency", "token_efficiency_ratio"} <= ratios
-    assert [one.name for one in catalog().values() if one.is_total] == ["schema_overhead"]
+    totals = {one.name for one in catalog().values() if one.is_total}
+    assert {name for name in totals if not name.startswith("total_")} == {"schema_overhead"}
+    assert {"total_cost_usd", "total_tool_calls"} <= totals
     assert not catalog()["cost_of_pass_per_run"].is_ratio
 
 
@@ -296,6 +298,7 @@ WRONG: dict[str, tuple[Callable[..., Value], dict[str, Any], str]] = {
     "per run": (of_runs, {"level": "run", "per_run": True}, "per_run is for group metrics"),
     "binary": (quotient, {"binary": True}, "a binary metric is one of runs"),
     "canon": (quotient, {"needs_canon": True}, "needs_canon and counts_outputs are for metrics of prompts"),
+    "flag": (quotient, {"lower_bound": "cost_is_lower"}, "no fact named 'cost_is_lower'"),
     "overview": (of_runs, {"level": "component", "overview": 7}, "the overview is of metrics of runs and groups"),
     "not marked": (not_marked, {}, "parameter 'cost_usd' must be annotated as an input or a Param"),
     "text": (text_constant, {}, "the default of Param 'fee' is 'much', not a number"),

@@ -14,7 +14,7 @@ from steelyard.metrics._followed_formulas import CONSTANT, LOST, ONE, Followed, 
 from steelyard.metrics._limits import Limits, check_inputs, check_result
 from steelyard.metrics._words import Value, as_column, exactly, library_of
 from steelyard.profiles import default_profile
-from steelyard.records import Missing
+from steelyard.records import FACTS, Missing
 from steelyard.statistics import STATISTICS
 
 Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
@@ -85,6 +85,8 @@ class Metric:
     """Whether the value is the share of a prompt's outputs for which something holds."""
     overview: int | None = None
     """The place among the metrics that are shown unless others are asked for; None stands outside."""
+    lower_bound: str | None = None
+    """Of a total: the flag that says of a run that what it adds is a lower bound."""
 
     @property
     def where(self) -> str:
@@ -246,6 +248,8 @@ def _check(declared: Metric) -> None:
         raise BadDeclaration("a binary metric is one of runs, in the bounds (0, 1)")
     if (declared.needs_canon or declared.counts_outputs) and declared.level != "prompt":
         raise BadDeclaration("needs_canon and counts_outputs are for metrics of prompts")
+    if declared.lower_bound is not None:
+        _check_word("fact", declared.lower_bound, [name for name, fact in FACTS.items() if fact.kind == "flag"])
     if declared.overview is not None and declared.level not in ("run", "group"):
         raise BadDeclaration("the overview is of metrics of runs and groups")
 
@@ -310,13 +314,14 @@ def metric(
     needs_canon: bool = False,
     counts_outputs: bool = False,
     overview: int | None = None,
+    lower_bound: str | None = None,
 ) -> Callable[[Callable[..., Value]], Metric]:
     """Declare the function below as a metric; what contradicts itself is refused, with file and line.
 
     `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values. `binary` promises
     that a run's value is 0 or 1, `counts_outputs` that a prompt's is a share of its outputs; `needs_canon` says that a
     prompt without a canon has none. `overview` is its place among the metrics that are shown unless others are asked
-    for.
+    for. `lower_bound` names the flag of a run that adds only a lower bound to a total.
     """
 
     def declare(function: Callable[..., Value]) -> Metric:
@@ -342,6 +347,7 @@ def metric(
                 needs_canon=needs_canon,
                 counts_outputs=counts_outputs,
                 overview=overview,
+                lower_bound=lower_bound,
             )
             _check(declared)
         except SteelyardError as error:
@@ -363,4 +369,5 @@ def per_run_twin(declared: Metric) -> Metric:
         inputs=inputs,
         has_per_run=False,
         overview=None,
+        lower_bound=None,
     )

@@ -100,6 +100,7 @@ _NO_CHANGES = "the record has no changes"
 _NO_COMPONENTS = "the record has no components"
 _NO_TESTS = "the record has no test results"
 _TEST_COUNTS = ("tests.passed", "tests.failed", "tests.errors")
+_NO_PROVENANCE = "the record does not say"
 _NO_CALLS = "the record does not state both its tokens and those of every call"
 
 KEY_PARTS: tuple[FactGroup, ...] = (
@@ -232,7 +233,18 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
         "cost_is_lower_bound",
         "flag",
         "The cost or the tokens are known to be too low.",
-        absent="the record does not say",
+        absent=_NO_PROVENANCE,
+    ),
+    FactGroup(
+        lambda run: run.provenance,
+        lambda provenance: tuple(
+            provenance.get(field) == "lower_bound" for field in ("usage", "tool_calls", "iterations")
+        ),
+        (
+            Fact("usage_is_lower_bound", "flag", "The tokens are known to be too few.", _NO_PROVENANCE),
+            Fact("tool_calls_are_lower_bound", "flag", "The tool calls are known to be too few.", _NO_PROVENANCE),
+            Fact("iterations_are_lower_bound", "flag", "The turns are known to be too few.", _NO_PROVENANCE),
+        ),
     ),
     _simple("tool_calls", "count", "Tools called."),
     _simple("iterations", "count", "Turns taken."),

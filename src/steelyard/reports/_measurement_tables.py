@@ -44,7 +44,7 @@ def number_text(value: float | None, unit: str) -> str:
         return DASH
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    if unit == "tokens":
+    if unit in ("tokens", "tool calls", "iterations"):
         return f"{value:,.0f}"
     if unit == "USD":
         return f"{value:,.4f}"
@@ -90,8 +90,9 @@ def _overview(result: Measurement) -> Table:
 
 
 def overview_of(result: Measurement) -> list[Metric]:
-    """The metrics of the first table: those that declare a place in it and were measured."""
-    return [metric for metric in catalog().overview() if all(metric.name in group.metrics for group in result.groups)]
+    """The metrics of the first table: those that were asked for, else those that declare a place in it."""
+    shown = [catalog()[name] for name in result.asked] or catalog().overview()
+    return [metric for metric in shown if all(metric.name in group.metrics for group in result.groups)]
 
 
 def key_cell(key: Mapping[str, str | int | None], name: str, tier_scheme: str | None) -> str:
@@ -106,10 +107,16 @@ def key_cell(key: Mapping[str, str | int | None], name: str, tier_scheme: str | 
 def cell_text(value: Statistics | GroupValue, statistic: str, unit: str, n: int) -> str:
     """The number, with "count of N" behind it when not all runs have one."""
     if isinstance(value, GroupValue):
-        text = number_text(value.value, unit) + _range_text(value, "value", unit)
-        return f"{text} ({value.count:,} of {n:,})" if value.value is not None and value.missing else text
+        text = _group_text(value, unit) + _range_text(value, "value", unit)
+        beside = [f"{value.count:,} of {n:,}"] if value.value is not None and value.missing else []
+        beside += [f"{value.lower_bounds:,} lower bounds"] if value.lower_bounds else []
+        return f"{text} ({', '.join(beside)})" if beside else text
     text = number_text(getattr(value, statistic), unit) + _range_text(value, statistic, unit)
     return text if value.count in (0, n) else f"{text} ({value.count:,} of {n:,})"
+
+
+def _group_text(value: GroupValue, unit: str) -> str:
+    return f"{'at least ' if value.at_least else ''}{number_text(value.value, unit)}"
 
 
 def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> str:
@@ -185,7 +192,8 @@ def _all_statistics(group: Group) -> Table:
         unit = catalog()[name].unit
         label = f"{name} {ARROWS[catalog()[name].better]}".rstrip()
         if isinstance(value, GroupValue):
-            cells = [number_text(value.value, unit), *[""] * (len(FIGURES) + 1)]
+            used = "" if value.count is None else f"{value.count:,} of {group.n:,}"
+            cells = [_group_text(value, unit), *[""] * len(FIGURES), used]
         else:
             numbers = [number_text(getattr(value, statistic), unit) for statistic in FIGURES]
             cells = ["", *numbers, f"{value.count:,} of {group.n:,}"]

@@ -69,6 +69,10 @@ class GroupValue:
     """How many runs (or tiers) it is made from; of inputs known for different runs, those of the scarcest."""
     missing: int = 0
     """How many it is not made from."""
+    lower_bounds: int = 0
+    """Of a total: how many runs added only a lower bound."""
+    at_least: bool = False
+    """Whether it is a total that is known to be too low: runs are missing from it, or added only a lower bound."""
     inputs: Mapping[str, GroupValue] = field(default_factory=dict)
     """What was put into the formula: for each input its figure over the runs."""
 
@@ -130,6 +134,8 @@ class Measurement(Result):
     """How ranges were asked for."""
     level: float = 0.95
     """The level of the ranges."""
+    asked: tuple[str, ...] = ()
+    """The metrics that were asked for; none for all."""
     weight_by: str = "runs"
     """What counts once in means and shares: runs or tasks."""
     unscored: str = "exclude"
@@ -174,8 +180,9 @@ class Measurement(Result):
                 if isinstance(value, GroupValue):
                     row |= {"value": value.value, **dict.fromkeys(SHOWN)}
                     row |= {"count": value.count, "missing": None if value.count is None else value.missing}
+                    row |= {"at_least": value.at_least}
                 else:
-                    row |= {"value": None, **value.values}
+                    row |= {"value": None, **value.values, "at_least": False}
                 if self.interval != "none":
                     row |= _limits(value)
                 rows.append(row | {"reason": value.reason, "profile": self.profile})
@@ -229,6 +236,8 @@ def _metric_dict(value: Statistics | GroupValue) -> dict[str, Any]:  # Any: JSON
         shape: dict[str, Any] = {"value": json_number(value.value)}
         if value.missing:
             shape |= {"count": value.count, "missing": value.missing}
+        if value.at_least:
+            shape |= {"at_least": True, "lower_bounds": value.lower_bounds}
     else:
         shape = {name: json_number(number) for name, number in value.values.items()}
     if isinstance(value, Statistics) and value.intervals:

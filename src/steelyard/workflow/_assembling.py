@@ -152,6 +152,7 @@ def assemble(
         level=level,
         weight_by=weight_by,
         unscored=profile.unscored,
+        asked=tuple(dict.fromkeys(names)),
     )
 
 
@@ -192,6 +193,7 @@ class _Plan:
         inputs = [spec.of or name for metric in (*groups, *across) for name, spec in metric.inputs.items()]
         components = any(metric.name in wanted for metric in known.at("component"))
         needed = [metric.name for metric in runs] + inputs + ["composite_score"]
+        needed += [metric.lower_bound for metric in groups if metric.lower_bound is not None]
         if components:
             needed += [
                 component_column(type_, what)
@@ -219,7 +221,7 @@ def _group(place: _Place, plan: _Plan, reduced: Reduced, complete: Mapping[str, 
     for declared in plan.shown_groups:
         figures = complete.get(declared.name, reduced)
         inputs = {name: _input(place, declared, name, figures, reduced, asked=asked) for name in declared.inputs}
-        metrics[declared.name] = _group_value(place, declared, inputs)
+        metrics[declared.name] = _group_value(place, declared, inputs, reduced)
     composite = _statistics(place, "composite_score", reduced["composite_score"], asked=False).median
     profile = place.engine.profile
     grade = profile.grade_of(composite) if composite is not None and profile.grades else None
@@ -252,13 +254,18 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _group_value(place: _Place, declared: Metric, inputs: Mapping[str, GroupValue]) -> GroupValue:
+def _group_value(place: _Place, declared: Metric, inputs: Mapping[str, GroupValue], reduced: Reduced) -> GroupValue:
     given = {name: Missing(part.reason or "") if part.value is None else part.value for name, part in inputs.items()}
     result = declared(**given, **constants_of(declared, place.engine.profile))
     if isinstance(result, Missing):
         return GroupValue(None, result.reason, inputs=inputs)
     count = min((part.count for part in inputs.values() if part.count is not None), default=0)
-    return GroupValue(result, count=count, missing=place.n - count, inputs=inputs)
+    value = GroupValue(result, count=count, missing=place.n - count, inputs=inputs)
+    if not declared.is_total:
+        return value
+    flags = None if declared.lower_bound is None else reduced[declared.lower_bound]
+    bounds = 0 if flags is None or isinstance(flags, Missing) else int(_known(flags["sum"][place.index].item()) or 0)
+    return replace(value, lower_bounds=bounds, at_least=bool(bounds or value.missing))
 
 
 def _input(
