@@ -263,3 +263,9 @@ def test_the_command_tells_groups_and_pairs(tmp_path: Path) -> None:
     wrong = steelyard("judges", file, "--by", "agnet")
     assert wrong.status == 2
     assert "agent" in wrong.stderr
+
+
+def test_equal_scores_have_that_mean() -> None:
+    # 0.05 + 0.05 + 0.05 is 0.15000000000000002 in binary, a third of which is more than 0.05
+    runs = [run(str(i), "t", {"a": 0.05, "b": 0.05, "c": 0.05}) for i in range(3)]
+    assert [record.mean for record in sy.judges(runs).judges] == [0.05, 0.05, 0.05]

@@ -116,3 +116,11 @@ def test_only_the_canon_itself_counts_as_the_canon() -> None:
     assert metrics["r_anchor_pre"] == 0.25
     assert metrics["rescue_rate"] == 0.25  # the third; the first was the canon before
     assert metrics["p_tau_post"] == 0.75
+
+
+def test_equal_distances_between_outputs_have_that_mean() -> None:
+    # "aaaaaaaaab", "aaaaaaaaac" and "aaaaaaaaad" are 0.1 apart each; 0.1 + 0.1 + 0.1 rounded, over 3, would be more
+    texts = ["a" * 9 + last for last in "bcd"]
+    given = Compared(texts, texts, [0.1] * 3, [0.1] * 3, texts, has_canon=True)
+    metrics = prompt_metrics(given, tau=0.1)
+    assert (metrics["mean_pairwise_distance"], metrics["mu_pre"]) == (0.1, 0.1)

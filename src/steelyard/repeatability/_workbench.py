@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from steelyard.metrics import catalog
 from steelyard.records import Missing
@@ -104,11 +104,12 @@ def _pairs(texts: Sequence[str], tau: float) -> dict[str, object]:
             "there are too many long outputs to compare every pair; see pairs_within_tau"
         )
     else:
-        known["pair_distance_sum"] = math.fsum(
-            distance(distinct[row], distinct[column]).value * weights[row] * weights[column]
-            for row in range(len(distinct))
-            for column in range(row)
-        )
+        pairs_at: Counter[float] = Counter()
+        for row in range(len(distinct)):
+            for column in range(row):
+                pairs_at[distance(distinct[row], distinct[column]).value] += weights[row] * weights[column]
+        # exact, so that the mean is rounded once
+        known["pair_distance_sum"] = sum((Fraction(value) * count for value, count in pairs_at.items()), Fraction())
     return known
 
 

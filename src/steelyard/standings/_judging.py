@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,10 +18,12 @@ from steelyard.statistics import (
     KruskalWallis,
     Scale,
     cohens_kappa,
+    exact_means,
     fleiss_kappa,
     kendall_tau,
     krippendorff_alpha,
     kruskal_wallis,
+    mean_of,
     severity,
     spearman_rho,
 )
@@ -129,8 +130,8 @@ def _correlation(judges: tuple[str, str], first: Floats, second: Floats) -> Judg
 def _group_tests(runs: Sequence[JudgedRun], names: Sequence[str], scores: Floats) -> dict[str | None, KruskalWallis]:
     """Of each judge's scores, and of the mean of each run's scores."""
     groups = [judged_run.group for judged_run in runs]
-    given = [[rating.score for rating in judged_run.ratings] for judged_run in runs]
-    means = [math.fsum(run_scores) / len(run_scores) for run_scores in given]
+    rows, columns = np.nonzero(~np.isnan(scores))
+    means = exact_means(scores[rows, columns], rows, len(runs))
     tests: dict[str | None, KruskalWallis] = {
         name: kruskal_wallis(scores[:, place], groups) for place, name in enumerate(names)
     }
@@ -197,10 +198,10 @@ def _records(
             JudgeRecord(
                 judge=name,
                 runs=len(given),
-                mean=float(given.mean()),
+                mean=mean_of(given),
                 severity=strictness[place],
                 checked=len(own),
-                mean_error=float(own.mean()) if len(own) else None,
+                mean_error=mean_of(own) if len(own) else None,
                 largest_error=float(np.abs(own).max()) if len(own) else None,
                 # 0.86 - 0.85 is a little more than 0.01 in binary
                 differing=int(np.count_nonzero(np.abs(own) > tolerance + 1e-12)),
