@@ -179,9 +179,9 @@ def test_json_of_repeat_tells_what_was_set_aside(tmp_path: Path) -> None:
     done = steelyard("repeat", str(file), "--no-store", "--json", "--quiet")
     assert done.status == 1
     told = json.loads(done.stdout)["findings"]
-    errors = [one for one in told if one["severity"] == "error"]
-    assert [one["where"] for one in errors] == [f"{file}:6", f"{file}:7"]
-    assert "no output.text" in errors[0]["message"]
+    (error,) = [one for one in told if one["severity"] == "error"]
+    assert [place["where"] for place in error["places"]] == [f"{file}:6", f"{file}:7"]
+    assert "no output.text" in error["message"]
 
 
 def test_a_method_that_suits_no_figure_is_a_finding() -> None:

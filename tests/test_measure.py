@@ -230,10 +230,11 @@ def test_infos_of_one_kind_are_one_line_for_people_and_all_for_scripts(tmp_path:
     done = steelyard("measure", str(path), "--json")
     lines = [line for line in done.stderr.splitlines() if "[run_count]" in line]
     assert lines == [
-        "info: task t00: 1 run where profile outcome-1 expects 10; 29 more like it [run_count]"  # 30 tasks
+        "info: task t00: profile outcome-1 expects 10 runs of a task (1 run); 29 more like it [run_count]"  # 30 tasks
     ]
-    listed = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "run_count"]
-    assert len(listed) == 21  # 20 by name, and how many more there are
+    (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "run_count"]
+    assert finding["count"] == 30
+    assert finding["places"] == [{"where": f"task t{n:02}", "message": "1 run"} for n in range(30)]
 
 
 def test_agreement_is_no_finding() -> None:
@@ -247,11 +248,23 @@ def test_another_number_of_runs_than_expected_is_a_finding_and_no_error() -> Non
     assert [finding.code for finding in sy.measure(ten[:9]).findings] == ["run_count"]
 
 
-def test_findings_are_counted_and_not_listed_without_end() -> None:
-    many = [sy.Run(id=f"{number:03}", task="t", passed=True, outcome="failed") for number in range(50)]
-    found = [finding for finding in sy.measure(many).findings if finding.code == "outcome_contradicts_verdict"]
-    assert len(found) == 21
-    assert found[-1].message.startswith("30 more runs")
+def test_a_kind_of_finding_is_listed_once_with_all_its_places(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    record = '{{"id": "{:03}", "task": "t", "passed": true, "outcome": "failed"}}\n'
+    path.write_text("".join(record.format(number) for number in range(50)), encoding="utf-8")
+    done = steelyard("measure", str(path), "--json")
+    (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "outcome_contradicts_verdict"]
+    assert finding["count"] == 50
+    assert finding["where"] == "run 000"
+    stated = "outcome failed, passed True"
+    assert finding["places"] == [{"where": f"run {number:03}", "message": stated} for number in range(50)]
+    lines = done.stderr.splitlines()
+    first = lines.index(f"warning: run 000: {finding['message']} ({stated}) [outcome_contradicts_verdict]")
+    assert lines[first + 1 : first + 4] == [
+        f"    run 001: {stated}",
+        f"    run 002: {stated}",
+        "    ... and 47 more; --json lists them",  # 50 - 3
+    ]
 
 
 def test_process_metrics_match_steps_by_id() -> None:

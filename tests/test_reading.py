@@ -115,7 +115,7 @@ def test_tables_are_separated_as_spreadsheets_write_them(tmp_path: Path, separat
     path = tmp_path / "runs.csv"
     path.write_text("".join(separator.join(row) + "\n" for row in rows), encoding="utf-8")
     table = sy.read(path)
-    assert table.rejected == ()
+    assert not table.rejected
     assert table.frame.collect().select("id", "task", "passed", "stated_impl_rate").rows() == [
         ("a", "t", True, 0.5),
         ("b", f"one{separator}two", False, None),
@@ -477,7 +477,8 @@ def test_a_million_lines_with_three_bad_ones(tmp_path: Path) -> None:
     assert done.status == 1
     result = json.loads(done.stdout)
     assert result["n"] == 999_997
-    bad = {finding["where"]: finding["message"] for finding in result["findings"] if finding["code"] == "bad_record"}
+    (finding,) = [one for one in result["findings"] if one["code"] == "bad_record"]
+    bad = {place["where"]: place.get("message", finding["message"]) for place in finding["places"]}
     assert set(bad) == {f"{path}:{line}" for line in (11, 500_001, 999_999)}
     assert "not JSON" in bad[f"{path}:11"]
     assert "input_tokens" in bad[f"{path}:500001"]

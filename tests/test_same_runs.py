@@ -152,4 +152,5 @@ def test_a_record_that_is_held_in_memory_is_told_apart_as_any_other(held: tuple[
         assert ids.admit(first, path="f", line=1, in_memory=held[0]) == "a"
         answer = ids.admit(second, path="f", line=2, in_memory=held[1])
         assert answer is None if expected is None else isinstance(answer, expected)
-        assert ids.repeated == (expected is None)
+        again = [place.where for finding in ids.findings() for place in finding.places]
+        assert again == (["f:2"] if expected is None else [])

@@ -21,7 +21,7 @@ def test_reported_and_priced_cost_stand_side_by_side_where_they_differ() -> None
     near = Run(id="near", task="t", model="gpt-4o", usage=MILLION, cost_usd=2.52)  # 0.8 % above 2.50
     (finding,) = findings(off, near, code="cost_differs")
     assert finding.where == "run off"
-    assert "reported_cost_usd 5.0, priced_cost_usd 2.5" in finding.message
+    assert [place.message for place in finding.places] == ["reported_cost_usd 5.0, priced_cost_usd 2.5"]
 
 
 def test_a_reported_zero_for_tokens_that_cost_is_found() -> None:

@@ -385,7 +385,7 @@ def test_a_sum_above_a_context_tier_is_a_lower_bound_as_it_is_in_read(tmp_path: 
     for key in agents:
         assert found["agents"][key]["task_cost_usd"] == reading.summary.total.cost_lower_bound_usd
         assert found["measures"][key]["cost_origin"] == "lower_bound"
-    assert [one["code"] for one in found["findings"]].count("cost_lower_bound") == 2
+    assert {one["code"]: one["count"] for one in found["findings"]}["cost_lower_bound"] == 2
 
 
 def test_the_table_over_tasks_names_agents_and_their_interval(tmp_path: Path, command: Command) -> None:

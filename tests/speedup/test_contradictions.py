@@ -69,7 +69,7 @@ def test_every_side_of_a_task_is_looked_at(tmp_path: Path) -> None:
         path.write_text(json.dumps(wrong))
     result = speedup(TaskFiles(nop=paths[0], oracle=paths[1], agents={"tool:m": paths[2]}))
     found = [finding for finding in result.findings if finding.code == "contradicting_timings"]
-    assert [finding.where for finding in found] == [str(path) for path in paths]
+    assert [place.where for finding in found for place in finding.places] == [str(path) for path in paths]
     assert result.to_dict()["agents"]["tool:m"]["task_speedup"] == 1.0  # the samples are used on all sides
     assert result.rejected_count == 0
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         complete_cases as complete_cases,
     )
     from steelyard.engines._run_checks import (
-        LISTED as LISTED,
         run_findings as run_findings,
     )
 else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -10,10 +10,7 @@ import polars as pl
 
 from steelyard.engines._local import LocalEngine
 from steelyard.profiles import FindingLimits
-from steelyard.records import Finding, Missing, Severity
-
-LISTED = 20
-"""How many runs of one kind of finding are named; all are counted."""
+from steelyard.records import Finding, Missing, Place, PlacesOnDemand, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +178,7 @@ CHECKS: tuple[RunCheck, ...] = (
 
 
 def run_findings(engine: LocalEngine) -> list[Finding]:
-    """Every contradiction in the table: the first runs of each kind by id, and how many more there are."""
+    """Every contradiction in the table, with all runs that show it."""
     findings: list[Finding] = []
     for check in CHECKS:
         columns = [engine.column(name) for name in check.needs]
@@ -190,23 +187,23 @@ def run_findings(engine: LocalEngine) -> list[Finding]:
         condition = check.holds(engine.profile.findings, *columns)
         hits: pl.LazyFrame = nw.from_native(engine.frame).filter(condition).to_native()
         shown = [name for name in check.needs if name in hits.collect_schema().names()]
-        findings += _listed(check, hits.select(pl.col("^(id|_path|_line)$"), *shown).collect(), shown)
+        rows = hits.select(pl.col("^(id|_path|_line)$"), *shown).collect()
+        if rows.height:
+            places = _places(rows, shown)
+            findings.append(Finding(code=check.code, severity=check.severity, message=check.message, places=places))
     return findings
 
 
-def _listed(check: RunCheck, hits: pl.DataFrame, shown: Sequence[str]) -> list[Finding]:
-    """The first runs by id, each with the values that contradict each other, and a count of the rest."""
-    first = hits.select(_place(hits).alias("_where"), *shown).sort("_where", *shown).head(LISTED)
-    listed = []
-    for where, *values in first.iter_rows():
-        stated = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
-        message = f"{check.message} ({stated})" if stated else check.message
-        listed.append(Finding(code=check.code, severity=check.severity, message=message, where=where))
-    if hits.height > len(listed):
-        more = hits.height - len(listed)
-        message = f"{more:,} more runs: {check.message}"
-        listed.append(Finding(code=check.code, severity=check.severity, message=message, stands_for=more))
-    return listed
+def _places(hits: pl.DataFrame, shown: Sequence[str]) -> PlacesOnDemand:
+    """The runs by id, each with the values that contradict each other."""
+    ordered = hits.select(_place(hits).alias("_where"), *shown).sort("_where", *shown)
+
+    def made(numbers: range) -> Iterator[Place]:
+        for where, *values in ordered[numbers.start : numbers.stop].iter_rows():
+            stated = ", ".join(f"{name} {value}" for name, value in zip(shown, values, strict=True))
+            yield Place(where=where, message=stated or None)
+
+    return PlacesOnDemand(ordered.height, made)
 
 
 def _place(hits: pl.DataFrame) -> pl.Expr:

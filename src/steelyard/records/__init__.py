@@ -45,11 +45,15 @@ if TYPE_CHECKING:
     )
     from steelyard.records._findings import (
         EMPTY_FILE as EMPTY_FILE,
+        GRAVEST_FIRST as GRAVEST_FIRST,
         Finding as Finding,
+        Place as Place,
+        PlacesOnDemand as PlacesOnDemand,
         Rejected as Rejected,
         SetAside as SetAside,
         Severity as Severity,
         finding_dict as finding_dict,
+        one_a_kind as one_a_kind,
         set_aside_findings as set_aside_findings,
     )
     from steelyard.records._identity import (

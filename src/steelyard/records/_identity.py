@@ -7,7 +7,7 @@ file it stands in, so splitting a file changes nothing.
 from __future__ import annotations
 
 from steelyard.records._decoding import content_digest, content_id
-from steelyard.records._findings import Finding, Rejected
+from steelyard.records._findings import FilePlaces, Finding, Rejected
 from steelyard.records._run import Run
 
 CONTENT_BYTES = 8
@@ -26,8 +26,8 @@ class RunIds:
         self._content: dict[str, bytes | Run] = {}
         """The beginning of the digest of what was read under each id, or the record itself where it is held anyway."""
         self._nameless: dict[bytes, int] = {}
-        self.repeated = 0
-        self.alike = 0
+        self._repeated = FilePlaces()
+        self._alike = FilePlaces()
 
     def admit(self, run: Run, *, path: str, line: int | None, in_memory: bool = False) -> str | Rejected | None:
         """The run's id; None when it was read before, and the refusal when its id was read with other content.
@@ -47,10 +47,11 @@ class RunIds:
         content = digest[:CONTENT_BYTES]
         before = self._content.setdefault(id_, content)
         if before is content:
-            self.alike += again > 0
+            if again:
+                self._alike.add(path, line, f"attempt {again + 1}")
             return id_
         if content == (content_digest(before)[:CONTENT_BYTES] if isinstance(before, Run) else before):
-            self.repeated += 1
+            self._repeated.add(path, line, id_)
             return None
         return Rejected(
             path=path,
@@ -67,18 +68,14 @@ class RunIds:
         return content_id(digest, occurrence), occurrence
 
     def findings(self) -> list[Finding]:
-        """How many records were counted once, and how many equal ones each for itself."""
+        """Which records were counted once, and which equal ones each for itself."""
         findings = []
-        if self.repeated:
-            were = _records(self.repeated, "was", "were")
-            message = f"{were} read again with the same id and content, and counted once"
-            findings.append(Finding(code="repeated", severity="info", message=message))
-        if self.alike:
-            have = _records(self.alike, "has", "have")
-            message = f"{have} no id and the same content as another: each counts as an attempt of its own"
-            findings.append(Finding(code="alike", severity="info", message=message))
+        if self._repeated:
+            message = "the run was read before with the same id and content; it counts once"
+            findings.append(
+                Finding(code="repeated", severity="info", message=message, places=self._repeated.on_demand())
+            )
+        if self._alike:
+            message = "the record has no id and the same content as another; it counts as an attempt of its own"
+            findings.append(Finding(code="alike", severity="info", message=message, places=self._alike.on_demand()))
         return findings
-
-
-def _records(count: int, singular: str, many: str) -> str:
-    return f"1 record {singular}" if count == 1 else f"{count:,} records {many}"

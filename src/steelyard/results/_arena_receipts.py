@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from steelyard.records import Finding, Rejected, Task
+from steelyard.records import Finding, Rejected, Task, finding_dict, one_a_kind, set_aside_findings
 from steelyard.results._arena_rows import as_object, flat_rows
 from steelyard.results._manners import Result, Row
 
@@ -60,8 +60,11 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     """Counts of which only a part is known, so that scores made from them are too good."""
 
 
-def _refusals(rejected: Sequence[Rejected]) -> list[Finding]:
-    return [rejection.as_finding() for rejection in rejected]
+def _told(rejected: Sequence[Rejected], notes: Sequence[Finding]) -> dict[str, Any]:  # Any: JSON values
+    return {
+        "refused": [refusal.to_dict() for refusal in rejected],
+        "findings": [finding_dict(note) for note in notes],
+    }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -79,9 +82,9 @@ class Submitted(Result):
         return sum(receipt.status == "accepted" for receipt in self.receipts)
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> tuple[Finding, ...]:
         """A finding for each that was refused, and for each file that held nothing."""
-        return [*_refusals(self.rejected), *self.notes]
+        return one_a_kind((*set_aside_findings(self.rejected), *self.notes))
 
     def _about(self) -> str:
         stored = len(self.receipts) - self.accepted
@@ -92,8 +95,7 @@ class Submitted(Result):
         return flat_rows(self.receipts)
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        shape = {"receipts": self.receipts, "refused": _refusals(self.rejected), "findings": self.notes}
-        return as_object(shape)
+        return as_object({"receipts": self.receipts, **_told(self.rejected, self.notes)})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -107,9 +109,9 @@ class AddedTasks(Result):
     """A finding for each file that held nothing, and for each category without weights."""
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> tuple[Finding, ...]:
         """A finding for each that was refused, and whatever else its author should know."""
-        return [*_refusals(self.rejected), *self.notes]
+        return one_a_kind((*set_aside_findings(self.rejected), *self.notes))
 
     def _about(self) -> str:
         return f"{sum(new for _, new in self.tasks):,} new of {len(self.tasks):,}, {len(self.rejected):,} refused"
@@ -119,4 +121,4 @@ class AddedTasks(Result):
         return [{"id": task.id, "new": new} for task, new in self.tasks]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object({"tasks": self.to_dicts(), "refused": _refusals(self.rejected), "findings": self.notes})
+        return {"tasks": self.to_dicts(), **_told(self.rejected, self.notes)}

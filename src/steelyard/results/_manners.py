@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import MissingExtra
+from steelyard.records import Finding, one_a_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +61,13 @@ def pandas_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 class Result(ABC):
     """What a verb gives. Subclasses are frozen records that state their JSON shape, their rows and a summary."""
+
+    def __post_init__(self) -> None:
+        """Put findings of one kind together, whoever found them."""
+        for name in (field.name for field in fields(self)):  # type: ignore[arg-type] # every result is a dataclass
+            value = getattr(self, name)
+            if isinstance(value, (tuple, list)) and value and isinstance(value[0], Finding):
+                object.__setattr__(self, name, one_a_kind(value))
 
     @abstractmethod
     def _shape(self) -> dict[str, Any]:  # Any: JSON values

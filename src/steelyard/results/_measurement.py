@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.records import Finding, Rejected, finding_dict, key_label, set_aside_findings, tier_meaning
+from steelyard.records import (
+    Finding,
+    Rejected,
+    finding_dict,
+    key_label,
+    one_a_kind,
+    set_aside_findings,
+    tier_meaning,
+)
 from steelyard.results._manners import Result, json_number, json_numbers, polars_frame
 from steelyard.statistics import STATISTICS
 
@@ -128,8 +136,7 @@ class Measurement(Result):
     across: tuple[Across, ...]
     findings: tuple[Finding, ...]
     n: int
-    rejected: tuple[Rejected, ...] = ()
-    rejected_count: int = 0
+    rejected: Sequence[Rejected] = ()
     interval: str = "none"
     """How ranges were asked for."""
     level: float = 0.95
@@ -161,9 +168,14 @@ class Measurement(Result):
         }
 
     @property
+    def rejected_count(self) -> int:
+        """How many records were set aside."""
+        return len(self.rejected)
+
+    @property
     def all_findings(self) -> tuple[Finding, ...]:
         """Findings, with the records that were set aside among them."""
-        return (*set_aside_findings(self.rejected, self.rejected_count), *self.findings)
+        return one_a_kind((*set_aside_findings(self.rejected), *self.findings))
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a group and metric."""

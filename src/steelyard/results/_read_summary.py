@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,14 +61,16 @@ class ReadSummary(Result):
     """The price book."""
     outside: int
     """Runs left out by `since` and `until`."""
-    rejected: tuple[Rejected, ...]
-    """The first records that were set aside."""
-    rejected_count: int
+    rejected: Sequence[Rejected]
+    """The records that were set aside."""
     reasons: tuple[tuple[Rejected, int], ...]
     """The first record of each reason for which some were set aside, the most frequent reason first."""
     findings: tuple[Finding, ...]
-    """The first findings."""
-    findings_count: int
+
+    @property
+    def rejected_count(self) -> int:
+        """How many records were set aside."""
+        return len(self.rejected)
 
     @property
     def total(self) -> FormatCount:
@@ -98,9 +100,7 @@ class ReadSummary(Result):
             "not_recognized": list(self.unknown),
             "looked_in": list(self.looked_in),
             "left_out_by_time": self.outside,
-            "set_aside": [
-                {**finding_dict(rejected.as_finding()), "hint": rejected.advice} for rejected in self.rejected
-            ],
+            "set_aside": [rejected.to_dict() for rejected in self.rejected],
             "set_aside_count": self.rejected_count,
             "findings": [finding_dict(finding) for finding in self.findings],
         }

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from steelyard.metrics import catalog
-from steelyard.records import Finding, Rejected
+from steelyard.records import Finding, Rejected, finding_dict, one_a_kind
 from steelyard.results._manners import Result, versioned
 
 
@@ -120,7 +120,7 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
             "level": self.level,
             "versions": msgspec.to_builtins(self.versions),
             "isolation": self.isolation,
-            "findings": [msgspec.to_builtins(finding) for finding in self.findings],
+            "findings": [finding_dict(finding) for finding in self.findings],
         }
         if self.stored is not None:
             shape["stored_repairs"] = self.stored
@@ -147,7 +147,7 @@ class Repeatability(Result):
     @property
     def all_findings(self) -> tuple[Finding, ...]:
         """The findings of the whole input, then those of each prompt."""
-        return (*self.findings, *(finding for prompt in self.prompts for finding in prompt.findings))
+        return one_a_kind((*self.findings, *(finding for prompt in self.prompts for finding in prompt.findings)))
 
     def _about(self) -> str:
         outputs = sum(prompt.n for prompt in self.prompts)
@@ -164,5 +164,5 @@ class Repeatability(Result):
     def _shape(self, *, samples: bool = False) -> dict[str, Any]:  # Any: JSON values
         return {
             "prompts": [prompt.to_dict(samples=samples) for prompt in self.prompts],
-            "findings": [msgspec.to_builtins(finding) for finding in self.findings],
+            "findings": [finding_dict(finding) for finding in self.findings],
         }

@@ -33,7 +33,7 @@ from steelyard.formats import (
     usage_of,
 )
 from steelyard.prices import PriceBook, cost_of, open_book
-from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults
+from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults, set_aside_findings
 from steelyard.settings import shown_path
 from steelyard.speedups._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
 from steelyard.speedups._sides import side_of
@@ -73,7 +73,7 @@ class TimingReading:
     def note(self, rejected: Sequence[Rejected]) -> None:
         """List records that a source set aside."""
         self.rejected += len(rejected)
-        self.findings += [rejection.as_finding() for rejection in rejected]
+        self.findings += set_aside_findings(rejected)
 
     def timings(self, path: Path) -> TimingFile:
         """What a timing file says, with all that is odd about it noted."""

@@ -151,7 +151,7 @@ def _shrunk(
         culprits = [_label(by, keys[place]) for place in kept if without[place] == most]
         if len(culprits) == 1:
             message += f"; without {culprits[0]} it would be {most:,}"
-    return [Finding(code="coverage", severity="info", message=message)]
+    return [Finding(code="common_tasks", severity="info", message=message)]
 
 
 def _label(by: Sequence[str], key: Key) -> str:

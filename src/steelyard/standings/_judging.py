@@ -31,9 +31,6 @@ from steelyard.statistics import (
 MOST_JUDGES = 200
 """How many judges can be compared; more are a mistake in the names."""
 
-LISTED = 20
-"""How many contradictions of a kind are listed; all are counted."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rating:
@@ -212,7 +209,7 @@ def _records(
 
 
 def _contradictions(runs: Sequence[JudgedRun], threshold: float) -> tuple[list[Finding], dict[str, int]]:
-    """Votes against the judge's own score, the first ones in full, and how many there are for each judge."""
+    """Votes against the judge's own score, and how many there are for each judge."""
     findings: list[Finding] = []
     counted: dict[str, int] = {}
     for judged_run in runs:
@@ -220,13 +217,7 @@ def _contradictions(runs: Sequence[JudgedRun], threshold: float) -> tuple[list[F
             if rating.passed is None or rating.passed == (rating.score >= threshold):
                 continue
             counted[rating.judge] = counted.get(rating.judge, 0) + 1
-            if len(findings) < LISTED:
-                vote = "a pass" if rating.passed else "a fail"
-                message = f"{rating.judge} voted for {vote} with a score of {rating.score:g} (threshold {threshold:g})"
-                findings.append(Finding(code="judge_contradiction", message=message, where=f"run {judged_run.run}"))
-    more = sum(counted.values()) - len(findings)
-    if more > 0:
-        findings.append(
-            Finding(code="judge_contradiction", message=f"{more:,} more votes against the judge's own score")
-        )
+            vote = "a pass" if rating.passed else "a fail"
+            message = f"{rating.judge} voted for {vote} with a score of {rating.score:g} (threshold {threshold:g})"
+            findings.append(Finding(code="judge_contradiction", message=message, where=f"run {judged_run.run}"))
     return findings, counted

@@ -218,8 +218,11 @@ def _renamed_run(run: Run, file: Found) -> Run:
 
 
 def _renamed_finding(finding: Finding, file: Found) -> Finding:
-    where = finding.where and finding.where.replace(str(file.path), file.shown)
-    return msgspec.structs.replace(finding, where=where)
+    places = tuple(
+        msgspec.structs.replace(place, where=place.where and place.where.replace(str(file.path), file.shown))
+        for place in finding.places
+    )
+    return msgspec.structs.replace(finding, places=places)
 
 
 def _own(file: Found, name: str) -> Iterator[Gathered]:

@@ -83,9 +83,9 @@ class Unpriced:
         if least:
             runs = "1 run is" if count == 1 else f"{count:,} runs are"
             message = f"{runs} priced as if all calls were small, so that the cost is a lower bound: {reason}"
-            return Finding(code="priced_at_least", message=message, where=where)
+            return Finding(code="priced_at_least", message=message, where=where, count=count)
         runs = "1 run has" if count == 1 else f"{count:,} runs have"
-        return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where)
+        return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where, count=count)
 
 
 BATCH_ROWS = 20_000

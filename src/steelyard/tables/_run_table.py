@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from steelyard.records import (
     is_storable,
     microseconds_of,
     none_together,
+    one_a_kind,
     outside_findings,
     pooled_schemes,
     unmet,
@@ -157,13 +158,17 @@ class RunTable:
     frame: pl.LazyFrame
     n: int
     book: str
-    rejected: tuple[Rejected, ...] = ()
-    rejected_count: int = 0
+    rejected: Sequence[Rejected] = ()
     notes: tuple[Finding, ...] = ()
     """What reading found besides runs without a price."""
     unpriced: Unpriced | None = field(default=None, repr=False)
     folder: SpillFolder | None = field(default=None, repr=False)
     """Holds spilled rows; it must live as long as the frame does."""
+
+    @property
+    def rejected_count(self) -> int:
+        """How many records were set aside."""
+        return len(self.rejected)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -173,7 +178,7 @@ class RunTable:
     def findings_of(self, rows: Mask | None) -> tuple[Finding, ...]:
         """The same, where costs are concerned of these rows alone."""
         priced = () if self.unpriced is None else self.unpriced.findings(self.frame, rows)
-        return (*priced, *self.notes)
+        return one_a_kind((*priced, *self.notes))
 
     def tier_schemes(self, rows: Mask | None = None) -> list[str]:
         """The schemes that the runs, or those in these rows, name their tiers by."""
@@ -323,8 +328,7 @@ class TableBuilder:
             frame=frame,
             n=int(frame.select(pl.len()).collect().item()),
             book=self._book.label,
-            rejected=tuple(self._set_aside.listed),
-            rejected_count=self._set_aside.count,
+            rejected=self._set_aside,
             notes=tuple(findings),
             unpriced=self._unpriced,
             folder=self._spool.keeps,

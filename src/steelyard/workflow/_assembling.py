@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.engines import LISTED, GroupedStatistics, Grouping, Key, LocalEngine, run_findings
+from steelyard.engines import GroupedStatistics, Grouping, Key, LocalEngine, run_findings
 from steelyard.errors import UnknownName
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
-from steelyard.records import ComponentType, Finding, Missing, component_column, key_label
+from steelyard.records import ComponentType, Finding, Missing, Place, PlacesOnDemand, component_column, key_label
 from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics
 from steelyard.statistics import WeightBy, evenly_tried
 from steelyard.tables import RunTable
@@ -147,7 +147,6 @@ def assemble(
         findings=(*table.findings, *scheme_findings, *notes, *checked),
         n=table.n,
         rejected=table.rejected,
-        rejected_count=table.rejected_count,
         interval=interval,
         level=level,
         weight_by=weight_by,
@@ -356,15 +355,19 @@ def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
     keys = list(dict.fromkeys([*by, "task"]))
     combinations = engine.keys.combine(keys)
     sizes = combinations.sizes
-    odd = np.flatnonzero(sizes != expected).tolist()
-    findings: list[Finding] = []
-    for number, key in zip(odd[:LISTED], combinations.keys(odd[:LISTED]), strict=True):
-        where = key_label(keys, key)
-        runs = "1 run" if sizes[number] == 1 else f"{sizes[number]:,} runs"
-        message = f"{runs} where profile {engine.profile.name} expects {expected}"
-        findings.append(Finding(code="run_count", severity="info", message=message, where=where))
-    if len(odd) > LISTED:
-        more = len(odd) - LISTED
-        message = f"{more:,} more groups have another number of runs than the expected {expected}"
-        findings.append(Finding(code="run_count", severity="info", message=message, stands_for=more))
-    return findings
+    odd = np.flatnonzero(sizes != expected)
+    if not len(odd):
+        return []
+
+    def made(numbers: range) -> Iterator[Place]:
+        chosen = odd[numbers.start : numbers.stop].tolist()
+        for number, key in zip(chosen, combinations.keys(chosen), strict=True):
+            yield Place(where=key_label(keys, key), message=_runs(int(sizes[number])))
+
+    message = f"profile {engine.profile.name} expects {_runs(expected)} of a task"
+    places = PlacesOnDemand(len(odd), made)
+    return [Finding(code="run_count", severity="info", message=message, places=places)]
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"

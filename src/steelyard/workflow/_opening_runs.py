@@ -12,7 +12,17 @@ from steelyard.errors import BadRecord, NothingUsable, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import LogFormat, PlacedRun, head_of, log_format_named, recognized
 from steelyard.prices import DEFAULT_BOOK, open_book
-from steelyard.records import Finding, Refused, Rejected, Run, RunChoice, RunChooser, SetAside, checked_run
+from steelyard.records import (
+    Finding,
+    Refused,
+    Rejected,
+    Run,
+    RunChoice,
+    RunChooser,
+    SetAside,
+    checked_run,
+    set_aside_findings,
+)
 from steelyard.settings import named_path
 from steelyard.tables import NamedRun, each_once, gather
 
@@ -48,15 +58,15 @@ def open_runs(
     table = inputs if isinstance(inputs, RunTable) else table_of(each_input(inputs), prices=prices, progress=progress)
     chosen = choose(table, choice, where=where)
     if chosen.n == 0:
-        raise outside_time(table.n) if table.n else nothing_read(table.rejected, table.rejected_count)
+        raise outside_time(table.n) if table.n else nothing_read(table.rejected)
     return chosen
 
 
-def nothing_read(rejected: Sequence[Rejected], count: int) -> NothingUsable:
+def nothing_read(rejected: Sequence[Rejected]) -> NothingUsable:
     """The error of a command that could use nothing of its input; it names the first problem."""
     if rejected:
         first = rejected[0]
-        more = f" (and {count - 1:,} more)" if count > 1 else ""
+        more = f" (and {len(rejected) - 1:,} more)" if len(rejected) > 1 else ""
         return NothingUsable(f"no run could be read: {first.reason}{more}", where=first.where, hint=first.hint)
     return NothingUsable("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
 
@@ -176,8 +186,8 @@ class RecordReader:
     def finish(self) -> list[Finding]:
         """What was found while reading, with the records that were set aside; no run at all is an error."""
         if not self._chooser.seen:
-            raise nothing_read(self.set_aside.listed, self.set_aside.count)
+            raise nothing_read(self.set_aside)
         chosen = self._chooser.findings()
         if self.read_count == 0:
             raise outside_time(self._chooser.outside)
-        return [*self.set_aside.findings(), *self._notes, *chosen]
+        return [*set_aside_findings(self.set_aside), *self._notes, *chosen]

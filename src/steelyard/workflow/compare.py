@@ -232,7 +232,7 @@ def _few_tasks(pairs: Sequence[Pair]) -> list[Finding]:
 
 def table_findings(table: RunTable, rows: Mask | None = None) -> list[Finding]:
     """What was found while reading, with the records that were set aside; of costs only what concerns the rows."""
-    return [*set_aside_findings(table.rejected, table.rejected_count), *table.findings_of(rows)]
+    return [*set_aside_findings(table.rejected), *table.findings_of(rows)]
 
 
 def _with_names(chosen: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:

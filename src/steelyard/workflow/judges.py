@@ -47,7 +47,7 @@ def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -
         profile=profile.name,
         level=options.confidence,
         findings=findings,
-        rejected_count=reader.set_aside.count,
+        rejected_count=len(reader.set_aside),
     )
 
 

@@ -29,7 +29,6 @@ from steelyard.workflow._verb import verb
 if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
-FINDINGS_KEPT = 1_000
 EVERYTHING = ReadOptions()
 BytesProgress: TypeAlias = ReadingProgress
 """Told how many bytes were read, and of how many."""
@@ -96,12 +95,10 @@ class RunReading:
         self._formats: dict[str, _FormatTally] = {}
         self._set_aside = SetAside()
         self._findings: list[Finding] = []
-        self._findings_count = 0
 
     @property
     def summary(self) -> ReadSummary:
         """What was found so far; all of it once the iteration is over."""
-        reasons = self._set_aside.by_reason.values()
         return ReadSummary(
             formats={name: tally.count() for name, tally in sorted(self._formats.items())},
             archives=self._tally.archives,
@@ -109,11 +106,9 @@ class RunReading:
             looked_in=self._looked_in,
             book=self._prices,
             outside=self._chooser.outside,
-            rejected=tuple(self._set_aside.listed),
-            rejected_count=self._set_aside.count,
-            reasons=tuple(sorted(reasons, key=lambda counted: (-counted[1], counted[0].reason))),
+            rejected=self._set_aside,
+            reasons=tuple(self._set_aside.by_reason()),
             findings=tuple(self._findings),
-            findings_count=self._findings_count,
         )
 
     def __iter__(self) -> Iterator[Run]:
@@ -135,9 +130,7 @@ class RunReading:
     def _told(self, item: Rejected | Finding) -> None:
         if isinstance(item, Rejected):
             self._set_aside.add(item)
-            return
-        self._findings_count += 1
-        if len(self._findings) < FINDINGS_KEPT:
+        else:
             self._findings.append(item)
 
     def _count(self, run: Run, name: str) -> None:

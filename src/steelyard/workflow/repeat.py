@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import Profile, load_profile
-from steelyard.records import Finding, Missing, Run
+from steelyard.records import Finding, Missing, Run, one_a_kind, set_aside_findings
 from steelyard.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
@@ -87,7 +87,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
     if not prompts:
         raise NothingUsable(f"nothing to compare: {rejected[0].reason}", where=rejected[0].where)
     worker = _Worker(options, level=level, profile=profile.name, tau=tau)
-    findings = [*(rejection.as_finding() for rejection in rejected), *contracts.unused(prompts)]
+    findings = [*set_aside_findings(rejected), *contracts.unused(prompts)]
     measured: list[PromptResult] = []
     for prompt in worker.run(prompts):
         told(prompt)
@@ -157,10 +157,12 @@ class _Worker:
             canon=_canon_facts(canon),
             samples=tuple(samples),
             stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
-            findings=(
-                *prompt.findings,
-                *(canon.findings if canon else ()),
-                *_findings(samples, values, canon, prompt, repairs=self.options.repair),
+            findings=one_a_kind(
+                (
+                    *prompt.findings,
+                    *(canon.findings if canon else ()),
+                    *_findings(samples, values, canon, prompt, repairs=self.options.repair),
+                )
             ),
         )
 

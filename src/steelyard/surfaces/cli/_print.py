@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from steelyard.workflow import Progress
 
 FINDINGS_SHOWN = 12
+PLACES_SHOWN = 3
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -67,32 +68,39 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
 
 
 def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = False) -> None:
-    """Findings to stderr, the gravest first: infos of one kind on one line, then a count of what is not shown.
+    """Findings to stderr, the gravest first: the first places of each, then a count of what is not shown.
 
     With `whole_off_terminal`, all of them where stderr is no terminal: for what is not asked a second time.
     """
-    order = {"error": 0, "warning": 1, "info": 2}
-    infos: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.severity == "info":
-            infos.setdefault(finding.code, []).append(finding)
-    grave = sorted(
-        (finding for finding in findings if finding.severity != "info"), key=lambda finding: order[finding.severity]
-    )
-    lines = [_line(finding, 0) for finding in grave]
-    lines += [_line(alike[0], sum(finding.stands_for for finding in alike[1:])) for alike in infos.values()]
-    shown = len(lines) if whole_off_terminal and not sys.stderr.isatty() else FINDINGS_SHOWN
-    for line in lines[:shown]:
-        sys.stderr.write(clean(line) + "\n")
-    rest = len(lines) - shown + sum(finding.stands_for - 1 for finding in grave[shown:])
+    from steelyard.records import GRAVEST_FIRST  # msgspec, which a command without findings does not need
+
+    whole = whole_off_terminal and not sys.stderr.isatty()
+    ordered = sorted(findings, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
+    shown = len(ordered) if whole else FINDINGS_SHOWN
+    for finding in ordered[:shown]:
+        for line in _finding_lines(finding, places=len(finding.places) if whole else PLACES_SHOWN):
+            sys.stderr.write(clean(line) + "\n")
+    rest = len(ordered) - shown
     if rest > 0:
-        sys.stderr.write(f"... and {rest:,} more {'finding' if rest == 1 else 'findings'}; --json lists them\n")
+        kinds = "kind of finding" if rest == 1 else "kinds of findings"
+        sys.stderr.write(f"... and {rest:,} more {kinds}; --json lists them\n")
 
 
-def _line(finding: Finding, more: int) -> str:
-    place = f"{finding.where}: " if finding.where else ""
-    others = f"; {more:,} more like it" if more else ""
-    return f"{finding.severity}: {place}{finding.message}{others} [{finding.code}]"
+def _finding_lines(finding: Finding, *, places: int) -> Iterator[str]:
+    """The finding at its first place, then the next places on lines of their own; an info takes one line."""
+    first = finding.places[0]
+    place = f"{first.where}: " if first.where else ""
+    own = f" ({first.message})" if first.message else ""
+    more = finding.count - first.count
+    after = f"; {more:,} more like it" if more and finding.severity == "info" else ""
+    yield f"{finding.severity}: {place}{finding.message}{own}{after} [{finding.code}]"
+    if finding.severity == "info":
+        return
+    for other in finding.places[1:places]:
+        yield "    " + ": ".join(text for text in (other.where, other.message) if text)
+        more -= other.count
+    if more:
+        yield f"    ... and {more:,} more; --json lists them"
 
 
 def reading_progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
