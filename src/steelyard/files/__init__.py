@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         count as count,
         decoded as decoded,
         document as document,
+        glued as glued,
         label as label,
         number as number,
         numbered_lines as numbered_lines,

@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.errors import OverLimit, UnreadableFile
 from steelyard.files._whole_files import whole_file
-from steelyard.records import JSON_ERRORS, Rejected, json_problem
+from steelyard.records import JSON_ERRORS, Finding, Rejected, json_problem
 from steelyard.settings import LINE_BYTES
 
 MAX_DEPTH = 4
@@ -225,8 +225,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def records(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T] | Rejected]:
-    """Each line's record, or why the line was set aside. Several objects on one line are all found."""
+def records(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int, T] | Rejected | Finding]:
+    """Each line's record, or why the line was set aside. Several objects on one line are all read, with a finding."""
     for number, line in numbered_lines(path):
         try:
             yield number, decoded(line, decoder)
@@ -236,18 +236,21 @@ def records(path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[tuple[int,
 
 def recovered(
     path: Path, number: int, line: bytes, decoder: msgspec.json.Decoder[T], error: Exception
-) -> Iterator[tuple[int, T] | Rejected]:
+) -> Iterator[tuple[int, T] | Rejected | Finding]:
     """The objects that stand one after another on a broken line, and what is left of it as rejected."""
     if "trailing characters" not in str(error):
         yield rejected_line(path, number, line, error)
         return
     text = line.decode("utf-8", "replace").strip()
-    at = 0
+    at = objects = 0
     while at < len(text):
         try:
             start = at
             _, at = _ANY.raw_decode(text, start)
             yield number, decoder.decode(text[start:at])
+            objects += 1
+            if objects == 2:
+                yield glued(path, number)
         except (ValueError, RecursionError) as broken:  # msgspec's errors are ValueErrors too
             yield rejected_line(path, number, line, broken)
             return
@@ -256,6 +259,12 @@ def recovered(
 
 
 _ANY = json.JSONDecoder()
+
+
+def glued(path: Path, number: int) -> Finding:
+    """What is said of a line that holds several objects, as two writers at once leave it."""
+    message = "several JSON objects stand on one line; each of them is read"
+    return Finding(code="glued_objects", severity="info", message=message, where=f"{path}:{number}")
 
 
 def too_long(path: Path, number: int, line: bytes) -> Rejected | None:

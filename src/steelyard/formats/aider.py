@@ -93,7 +93,7 @@ def _launches(path: Path) -> Iterator[ReadItem]:
     events: list[Event] = []
     start = 1
     for item in records(path, _EVENT):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
             continue
         if item[1].event == "launched" and events:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import label, numbered_lines, recovered, whole_file
+from steelyard.files import glued, label, numbered_lines, recovered, whole_file
 from steelyard.formats._claude import SYNTHETIC, ClaudeUsage
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, run_from
-from steelyard.records import JSON_ERRORS, Call, Rejected, add_usage, moment
+from steelyard.records import JSON_ERRORS, Call, Finding, Rejected, add_usage, moment
 
 NAME = "claude-code"
 CHARACTERS_PER_TOKEN = 4
@@ -179,8 +179,11 @@ def read(path: Path) -> Iterator[ReadItem]:
         try:
             _take(decode(line), lines, sessions, before)
         except JSON_ERRORS as error:
-            for item in _several(line) or recovered(path, lines.number, line, _LINE, error):
-                if isinstance(item, Rejected):
+            several = _several(line)
+            if len(several) > 1:
+                yield glued(path, lines.number)
+            for item in several or recovered(path, lines.number, line, _LINE, error):
+                if isinstance(item, (Rejected, Finding)):
                     yield item
                 else:
                     _take(item if isinstance(item, Line) else item[1], lines, sessions, before)

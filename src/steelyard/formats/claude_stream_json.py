@@ -15,7 +15,7 @@ from steelyard.files import label, records
 from steelyard.formats._claude import AGENT, SYNTHETIC, ClaudeUsage, Result, result_fields
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, run_from
-from steelyard.records import Call, Failure, Rejected, moment
+from steelyard.records import Call, Failure, moment
 
 NAME = "claude-stream-json"
 OTHERS = frozenset({"tool_call", "thinking"})
@@ -68,7 +68,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     """One part per session in the stream; two streams may stand in one file."""
     runs: dict[str, list[Event]] = {}
     for item in records(path, _EVENT):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
         elif item[1].session_id:
             runs.setdefault(item[1].session_id, []).append(item[1])

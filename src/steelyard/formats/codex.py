@@ -299,7 +299,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     thread = Thread()
     name = str(path)
     for item in records(path, _LINE):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
         else:
             thread.take(item[1])

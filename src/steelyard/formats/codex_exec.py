@@ -65,7 +65,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     """The thread that the stream tells of."""
     events: list[Event] = []
     for item in records(path, _EVENT):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
         else:
             events.append(item[1])

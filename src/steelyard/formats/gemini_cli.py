@@ -163,7 +163,7 @@ def _session_lines(path: Path) -> Iterator[ReadItem]:
     name: str | None = None
     times: tuple[str | None, str | None] = (None, None)
     for item in records(path, _MESSAGE):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
             continue
         line = item[1]
@@ -240,7 +240,7 @@ def _stream(path: Path) -> Iterator[ReadItem]:
     runs: dict[str, list[Event]] = {}
     current = ""
     for item in records(path, _EVENT):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
             continue
         event = item[1]

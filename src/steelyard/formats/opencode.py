@@ -178,7 +178,7 @@ def read(path: Path) -> Iterator[ReadItem]:
         return
     runs: dict[str, list[Event]] = {}
     for item in records(path, _EVENT):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
         elif item[1].session:
             runs.setdefault(item[1].session, []).append(item[1])

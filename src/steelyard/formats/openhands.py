@@ -140,7 +140,7 @@ def read(path: Path) -> Iterator[ReadItem]:
         yield _part(Row(instance_id=task or NAME, history=list(events), metrics=metrics), path, 1)
         return
     for item in records(path, _ROW):
-        if isinstance(item, Rejected):
+        if not isinstance(item, tuple):
             yield item
             continue
         try:

@@ -16,7 +16,7 @@ import msgspec
 from steelyard.files import document, label, numbered_lines, records
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import disjoint_usage, run_from
-from steelyard.records import JSON_ERRORS, Call, Failure, Refused, Rejected, Usage, moment, sum_in_order
+from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Refused, Rejected, Usage, moment, sum_in_order
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -100,7 +100,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     """One part per conversation."""
     spans: dict[str, Span] = {}
     for export in _exports(path):
-        if isinstance(export, Rejected):
+        if isinstance(export, (Rejected, Finding)):
             yield export
             continue
         for resource in export.resource_spans:
@@ -119,7 +119,7 @@ def read(path: Path) -> Iterator[ReadItem]:
             yield Rejected(path=str(path), reason=refused.reason, hint=refused.hint)
 
 
-def _exports(path: Path) -> Iterator[Export | Rejected]:
+def _exports(path: Path) -> Iterator[Export | Rejected | Finding]:
     _, first = next(numbered_lines(path), (1, b""))
     try:
         _EXPORT.decode(first)
@@ -127,7 +127,7 @@ def _exports(path: Path) -> Iterator[Export | Rejected]:
         yield document(path, _EXPORT)
         return
     for item in records(path, _EXPORT):
-        yield item if isinstance(item, Rejected) else item[1]
+        yield item[1] if isinstance(item, tuple) else item
 
 
 def _conversation(facts: dict[str, Any]) -> str | None:  # Any: JSON scalars

@@ -108,7 +108,7 @@ def read(path: Path) -> Iterator[ReadItem]:
     kind = _kind(head_of(path))
     if kind == "lines":
         for item in records(path, _LINES):
-            if isinstance(item, Rejected):
+            if not isinstance(item, tuple):
                 yield item
             else:
                 yield _prediction(item[1], path, item[0])
