@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from steelyard.records._identity import (
         CONTENT_BYTES as CONTENT_BYTES,
         RunIds as RunIds,
+        repeated_finding as repeated_finding,
     )
     from steelyard.records._json_schemas import (
         RECORDS as RECORDS,

@@ -49,6 +49,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Complete what was not given: a finding of one case is one of one place."""
+        if isinstance(self.places, list):  # as a worker's message is decoded
+            msgspec.structs.force_setattr(self, "places", tuple(self.places))
         if not self.places:
             msgspec.structs.force_setattr(self, "places", (Place(where=self.where, count=self.count or 1),))
         msgspec.structs.force_setattr(self, "where", self.places[0].where)

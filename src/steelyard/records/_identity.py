@@ -6,8 +6,10 @@ file it stands in, so splitting a file changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from steelyard.records._decoding import content_digest, content_id
-from steelyard.records._findings import FilePlaces, Finding, Rejected
+from steelyard.records._findings import FilePlaces, Finding, Place, Rejected
 from steelyard.records._run import Run
 
 CONTENT_BYTES = 8
@@ -71,11 +73,14 @@ class RunIds:
         """Which records were counted once, and which equal ones each for itself."""
         findings = []
         if self._repeated:
-            message = "the run was read before with the same id and content; it counts once"
-            findings.append(
-                Finding(code="repeated", severity="info", message=message, places=self._repeated.on_demand())
-            )
+            findings.append(repeated_finding(self._repeated.on_demand()))
         if self._alike:
             message = "the record has no id and the same content as another; it counts as an attempt of its own"
             findings.append(Finding(code="alike", severity="info", message=message, places=self._alike.on_demand()))
         return findings
+
+
+def repeated_finding(places: Sequence[Place]) -> Finding:
+    """What is said of runs that stand in more than one place; the places are those that add no run."""
+    message = "the run was read before under the same id; it counts once"
+    return Finding(code="repeated", severity="info", message=message, places=places)

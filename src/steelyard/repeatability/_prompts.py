@@ -19,7 +19,7 @@ from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
 from steelyard.repeatability._skyt_files import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
 from steelyard.settings import TEXT_BYTES, is_stdin
-from steelyard.tables import NamedRun, each_once, gather
+from steelyard.tables import each_once, gather
 
 _CONTRACT_ENDINGS = (".toml", ".json")
 _ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
@@ -116,7 +116,7 @@ def read_prompts(
     contracts: Contracts,
     language: str | None,
     needs_contract: bool,
-) -> tuple[list[Prompt], list[Rejected]]:
+) -> tuple[list[Prompt], list[Rejected], list[Finding]]:
     """All prompts of the inputs, in the order given; files that cannot be used are set aside."""
     reader = _Reader(by, contracts, language, needs_contract)
     for given in inputs:
@@ -124,7 +124,7 @@ def read_prompts(
             reader.add_path(given)
         else:
             reader.add_records(given)
-    return reader.finish(), reader.rejected
+    return reader.finish(), reader.rejected, reader.findings
 
 
 class _Reader:
@@ -134,6 +134,7 @@ class _Reader:
         self.language = language
         self.needs_contract = needs_contract
         self.rejected: list[Rejected] = []
+        self.findings: list[Finding] = []
         self._prompts: list[Prompt | str] = []
         self._records: list[Path | PlacedRun] = []
         self._loose: list[Path] = []
@@ -237,7 +238,9 @@ class _Reader:
         for item in each_once(chain(gathered, (entry for entry in self._records if isinstance(entry, PlacedRun)))):
             if isinstance(item, Rejected):
                 self.rejected.append(item)
-            elif isinstance(item, NamedRun):
+            elif isinstance(item, Finding):
+                self.findings.append(item)
+            else:
                 run = item.entry.run
                 if run.output is None:
                     reason = "the record has no output.text, which repeatability compares"

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.files import file_repeated
 from steelyard.formats import PlacedRun, Precedence, RunPart, tokens_in
 from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, sum_in_order
-from steelyard.tables._sessions import Building, difference, merged_sessions, share_calls, with_totals
+from steelyard.tables._sessions import Building, difference, merged_sessions, repeated_run, share_calls, with_totals
 
 PRECEDENCES: tuple[Precedence, ...] = ("first", "normal", "last")
 HARNESS_DIFFERENCE = 0.01
@@ -31,8 +31,8 @@ def assemble(
     roles: dict[str, list[RunPart]] = {}
     for part in ordered:
         roles.setdefault(part.role, []).append(part)
-    owners, conflicts = _owners(roles.get("owner", []))
-    yield from conflicts
+    owners, told = _owners(roles.get("owner", []))
+    yield from told
     sessions, copies = share_calls(merged_sessions(roles.get("session", [])))
     if copies:
         message = f"{copies:,} calls stand in more than one session; each is counted once, where it was made"
@@ -47,26 +47,27 @@ def assemble(
     yield from _entries([*owners, *sessions, *alone], copied_files)
 
 
-def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[Rejected]]:
+def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[Rejected | Finding]]:
     """Trials by id. The same trial in two files is one; the file that says most leads, and what others add is taken."""
     groups: dict[tuple[str, str], list[Building]] = {}
     for number, part in enumerate(parts):
         building = Building.of(part)
         groups.setdefault((building.format, part.run.id or f"#{number}"), []).append(building)
     trials: list[Building] = []
-    conflicts: list[Rejected] = []
+    told: list[Rejected | Finding] = []
     for group in groups.values():
         group.sort(key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path))
         first = group[0]
         for other in group[1:]:
             if _contradicts(first.run, other.run):
                 reason = f"id {first.run.id!r} stands with another verdict or cost in {first.path}"
-                conflicts.append(Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict"))
+                told.append(Rejected(path=other.path, line=other.line, reason=reason, code="id_conflict"))
             else:
+                told.append(repeated_run(first, other))
                 first.run = _filled(first.run, other.run)
                 first.owns = first.owns or other.owns
         trials.append(first)
-    return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), conflicts
+    return sorted(trials, key=lambda trial: (trial.path, trial.line or 0)), told
 
 
 def _richness(run: Run) -> int:

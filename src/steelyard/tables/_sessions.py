@@ -10,7 +10,18 @@ from typing import Any
 import msgspec
 
 from steelyard.formats import LogFormat, Role, RunPart, busiest_model, log_format_named, tokens_in
-from steelyard.records import Call, Finding, Provenance, Run, Usage, add_usage, sum_in_order
+from steelyard.records import (
+    Call,
+    Finding,
+    Place,
+    Provenance,
+    Run,
+    Usage,
+    add_usage,
+    content_digest,
+    repeated_finding,
+    sum_in_order,
+)
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -102,6 +113,8 @@ def _merged(group: Sequence[Building]) -> Building:
     first = group[0]
     runs = [building.run for building in group]
     for other in group[1:]:
+        if _tells_the_same(first, other):
+            first.notes.append(repeated_run(first, other))
         first.tool_ids |= other.tool_ids
         first.notes += other.notes
     totals = [building for building in group if building.run.usage is not None and not building.named]
@@ -133,6 +146,26 @@ def _merged(group: Sequence[Building]) -> Building:
         _take_calls(first, group)
         first.change(cost_usd=cost, tool_calls=None)
     return first
+
+
+def _tells_the_same(first: Building, other: Building) -> bool:
+    """Whether two logs of one format are copies, and not the parts of a session that goes on in another file."""
+    if first.format != other.format:
+        return False
+    if first.run.calls is None and other.run.calls is None:
+        return content_digest(_without_place(first.run)) == content_digest(_without_place(other.run))
+    calls = {call.id or call for call in first.run.calls or ()}
+    return any((call.id or call) in calls for call in other.run.calls or ())
+
+
+def _without_place(run: Run) -> Run:
+    return msgspec.structs.replace(run, source=None)
+
+
+def repeated_run(first: Building, other: Building) -> Finding:
+    """What is said of a run that another file tells of too."""
+    place = other.path if other.line is None else f"{other.path}:{other.line}"
+    return repeated_finding([Place(where=place, message=f"{first.run.id}, as in {first.path}")])
 
 
 def _cost(group: Sequence[Building]) -> float | None:

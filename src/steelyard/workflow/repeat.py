@@ -77,7 +77,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
     if not 0 <= tau <= 1:
         raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
     contracts = Contracts(options.contract)
-    prompts, rejected = read_prompts(
+    prompts, rejected, found_reading = read_prompts(
         list(each_input(outputs)),
         by=by,
         contracts=contracts,
@@ -87,7 +87,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
     if not prompts:
         raise NothingUsable(f"nothing to compare: {rejected[0].reason}", where=rejected[0].where)
     worker = _Worker(options, level=level, profile=profile.name, tau=tau)
-    findings = [*set_aside_findings(rejected), *contracts.unused(prompts)]
+    findings = [*set_aside_findings(rejected), *found_reading, *contracts.unused(prompts)]
     measured: list[PromptResult] = []
     for prompt in worker.run(prompts):
         told(prompt)
