@@ -49,6 +49,10 @@ def _fail_despite_high_score(limits: FindingLimits, judge_highest_failing_score:
     return judge_highest_failing_score >= limits.judge_pass_threshold
 
 
+def _score_against_verdict(limits: FindingLimits, stated_impl_rate: nw.Expr, pass_rate: nw.Expr) -> nw.Expr:
+    return (stated_impl_rate >= limits.judge_pass_threshold) != (pass_rate > 0.5)
+
+
 def _score_not_recomputed(limits: FindingLimits, judge_score_error: nw.Expr) -> nw.Expr:
     return judge_score_error > limits.judge_score_tolerance + 1e-12  # 0.86 - 0.85 is a little more than 0.01 in binary
 
@@ -126,6 +130,14 @@ CHECKS: tuple[RunCheck, ...] = (
         _fail_despite_high_score,
     ),
     RunCheck(
+        "score_contradicts_verdict",
+        "warning",
+        "the run's stated score contradicts its verdict: below the pass threshold yet passed, or at or above it and "
+        "failed; both count as they stand",
+        ("stated_impl_rate", "pass_rate"),
+        _score_against_verdict,
+    ),
+    RunCheck(
         "judge_score_differs",
         "warning",
         "a judge's stated score differs from the one recomputed from its criteria; the stated one counts",
@@ -180,16 +192,18 @@ CHECKS: tuple[RunCheck, ...] = (
 def run_findings(engine: LocalEngine) -> list[Finding]:
     """Every contradiction in the table, with all runs that show it."""
     findings: list[Finding] = []
+    present = engine.frame.collect_schema().names()
     for check in CHECKS:
         columns = [engine.column(name) for name in check.needs]
         if any(isinstance(column, Missing) for column in columns):
             continue
         condition = check.holds(engine.profile.findings, *columns)
-        hits: pl.LazyFrame = nw.from_native(engine.frame).filter(condition).to_native()
-        shown = [name for name in check.needs if name in hits.collect_schema().names()]
-        rows = hits.select(pl.col("^(id|_path|_line)$"), *shown).collect()
+        stated = (column.alias(name) for name, column in zip(check.needs, columns, strict=True))
+        place = [name for name in ("id", "_path", "_line") if name in present]
+        hits = nw.from_native(engine.frame).filter(condition).select(*place, *stated).to_native()
+        rows: pl.DataFrame = hits.collect()
         if rows.height:
-            places = _places(rows, shown)
+            places = _places(rows, check.needs)
             findings.append(Finding(code=check.code, severity=check.severity, message=check.message, places=places))
     return findings
 
