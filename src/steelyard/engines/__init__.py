@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.engines._attempt_checks import (
+        retried_until_pass as retried_until_pass,
+        unevenly_known_costs as unevenly_known_costs,
+        unexpected_run_counts as unexpected_run_counts,
+    )
     from steelyard.engines._grouping import (
         GroupedStatistics as GroupedStatistics,
         Grouping as Grouping,
         Key as Key,
+    )
+    from steelyard.engines._identical_results import (
+        identical_results as identical_results,
     )
     from steelyard.engines._local import (
         LocalEngine as LocalEngine,

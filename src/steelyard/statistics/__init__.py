@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from steelyard.statistics._bootstrap import (
         bootstrap_mean as bootstrap_mean,
     )
+    from steelyard.statistics._coincidences import (
+        Coincidence as Coincidence,
+        coincidences as coincidences,
+        is_fine as is_fine,
+    )
     from steelyard.statistics._concordance import (
         kendall_tau as kendall_tau,
         spearman_rho as spearman_rho,

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.engines import GroupedStatistics, Grouping, Key, LocalEngine, run_findings
+from steelyard.engines import (
+    GroupedStatistics,
+    Grouping,
+    Key,
+    LocalEngine,
+    identical_results,
+    retried_until_pass,
+    run_findings,
+    unevenly_known_costs,
+    unexpected_run_counts,
+)
 from steelyard.errors import UnknownName
 from steelyard.metrics import Metric, catalog, constants_of
 from steelyard.profiles import Profile
-from steelyard.records import ComponentType, Finding, Missing, Place, PlacesOnDemand, component_column, key_label
+from steelyard.records import ComponentType, Finding, Missing, component_column
 from steelyard.results import SHOWN, Across, ComponentShare, Group, GroupValue, Measurement, Statistics
 from steelyard.statistics import WeightBy, evenly_tried
 from steelyard.tables import RunTable
@@ -136,7 +146,14 @@ def assemble(
         notes = no_figure_for(groups, interval)
     base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
     across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
-    checked = (*_expected_runs(engine, keys_by), *_uneven(table, engine, plan, groups, grouping), *run_findings(engine))
+    checked = (
+        *unexpected_run_counts(engine, keys_by),
+        *_uneven(table, engine, plan, groups, grouping),
+        *run_findings(engine),
+        *identical_results(engine),
+        *(retried_until_pass(engine, keys_by) if "pass_rate" in plan.reduced else ()),
+        *(unevenly_known_costs(engine, keys_by) if "cost_of_pass" in plan.shown else ()),
+    )
     return Measurement(
         profile=profile.name,
         prices=table.book,
@@ -181,6 +198,11 @@ class _Plan:
     across: tuple[Metric, ...]
     reduced: tuple[str, ...]
     components: bool
+
+    @property
+    def shown(self) -> set[str]:
+        """The names of all that is shown of a group."""
+        return {metric.name for metric in (*self.shown_runs, *self.shown_groups)}
 
     @classmethod
     def of(cls, names: Sequence[str]) -> _Plan:
@@ -345,29 +367,3 @@ def _uneven(
 
     samples = samples_of(table, weighted, profile=engine.profile, any_size=True)
     return weights_differ(samples, weighted, codes, [group.label for group in groups])
-
-
-def _expected_runs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
-    """Groups in which a task has another number of runs than the profile expects."""
-    expected = engine.profile.expected_runs
-    if expected is None:
-        return []
-    keys = list(dict.fromkeys([*by, "task"]))
-    combinations = engine.keys.combine(keys)
-    sizes = combinations.sizes
-    odd = np.flatnonzero(sizes != expected)
-    if not len(odd):
-        return []
-
-    def made(numbers: range) -> Iterator[Place]:
-        chosen = odd[numbers.start : numbers.stop].tolist()
-        for number, key in zip(chosen, combinations.keys(chosen), strict=True):
-            yield Place(where=key_label(keys, key), message=_runs(int(sizes[number])))
-
-    message = f"profile {engine.profile.name} expects {_runs(expected)} of a task"
-    places = PlacesOnDemand(len(odd), made)
-    return [Finding(code="run_count", severity="info", message=message, places=places)]
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count:,} runs"

@@ -1,0 +1,69 @@
+"""Agents whose measured results are the same to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.engines._local import LocalEngine
+from steelyard.records import Finding, Missing, Place, key_label
+from steelyard.statistics import Coincidence, coincidences, is_fine
+
+MEASURED = ("duration_seconds", "cost_usd", "total_tokens")
+"""What is measured finely enough that two runs hardly ever agree in it."""
+AGENT = ("agent", "model", "tier")
+"""What tells agents apart."""
+_ODD, _OTHER_ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+MESSAGE = (
+    "the results of two agents agree to the last bit at more tasks than chance explains: "
+    "check whether one is a copy of the other"
+)
+
+
+def identical_results(engine: LocalEngine) -> list[Finding]:
+    """The pairs of agents that have the same durations, costs or tokens, each with how likely that is by chance."""
+    names = [key for key in AGENT if len(engine.keys.combine([key]).keys()) > 1]
+    combinations = engine.keys.combine(names)
+    agents = combinations.keys()
+    if len(agents) < 2:
+        return []
+    codes = combinations.grouping().codes.astype(np.int64)
+    tasks = engine.keys.combine(["task"]).grouping().codes.astype(np.int64)
+    told: dict[tuple[int, int], list[str]] = {}
+    for name in MEASURED:
+        values = engine.values([name])[name]
+        if isinstance(values, Missing):
+            continue
+        for pair in _coincidences(tasks, codes, values):
+            told.setdefault((pair.first, pair.second), []).append(_sentence(name, pair))
+    places = [
+        Place(
+            where=f"{key_label(names, agents[first])} and {key_label(names, agents[second])}",
+            message="; ".join(sentences),
+        )
+        for (first, second), sentences in sorted(told.items())
+    ]
+    return [Finding(code="duplicate_results", message=MESSAGE, places=tuple(places))] if places else []
+
+
+def _coincidences(
+    tasks: NDArray[np.int64], agents: NDArray[np.int64], values: NDArray[np.float64]
+) -> list[Coincidence]:
+    """Those of one figure. What no two runs of a task share is passed over at once, and so are coarse numbers."""
+    known = np.flatnonzero(np.isfinite(values))
+    tasks, agents, values = tasks[known], agents[known], values[known]
+    mixed = np.sort(values.view(np.uint64) * _ODD + tasks.view(np.uint64) * _OTHER_ODD)
+    if not (mixed[1:] == mixed[:-1]).any():  # sorting numbers tells it six times faster than sorting by two keys
+        return []
+    order = np.lexsort((values, tasks))
+    same = (np.diff(tasks[order]) == 0) & (np.diff(values[order]) == 0) & (np.diff(agents[order]) != 0)
+    if not any(map(is_fine, np.unique(values[order][1:][same]).tolist())):
+        return []
+    distinct, codes = np.unique(values, return_inverse=True)
+    fine = np.array([is_fine(value) for value in distinct.tolist()])[codes]
+    return coincidences(tasks[fine], agents[fine], codes[fine].astype(np.int64), looks=len(MEASURED))
+
+
+def _sentence(name: str, pair: Coincidence) -> str:
+    chance = f"about {pair.chance:.1g}" if pair.chance > 1e-300 else "below 1e-300"
+    return f"{name} at {pair.agreeing:,} of {pair.tasks:,} tasks (chance {chance})"

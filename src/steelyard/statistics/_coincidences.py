@@ -1,0 +1,138 @@
+"""Whether the results of two agents agree at more tasks than chance explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.statistics._interval import Floats, Ints
+
+SUSPICIOUS = 1e-6
+"""Agreement that is less likely than this is worth a finding."""
+LEAST_CHANCE = 0.01
+"""A single task never counts for more than 1 in 100: runs at one task are closer to each other than to other tasks'."""
+FINE_DIGITS = 4
+"""Numbers with fewer significant digits (whole seconds, cents) agree too easily to say anything."""
+_COUNTED = 2_000
+
+
+def is_fine(value: float) -> bool:
+    """Whether a measured number has enough digits to tell two results apart.
+
+    >>> [is_fine(value) for value in (12.0, 3600.0, 0.05, 12.34, 23415.0, 0.0)]
+    [False, False, False, True, True, False]
+    """
+    digits = repr(float(value)).partition("e")[0].lstrip("-").replace(".", "").strip("0")
+    return len(digits) >= FINE_DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class Coincidence:
+    """Two agents with the same results."""
+
+    first: int
+    second: int
+    agreeing: int
+    """Tasks at which they share a result."""
+    tasks: int
+    """Tasks at which both have one."""
+    chance: float
+    """How likely so much agreement of any two agents is if results are independent; an upper bound."""
+
+
+def coincidences(tasks: Ints, agents: Ints, values: Ints, *, looks: int = 1) -> list[Coincidence]:
+    """Pairs of agents that agree at too many tasks; the arguments number the task, agent and value of each result.
+
+    At a task, the chance that the second agent's result equals the first's value is taken to be the largest of three:
+    `LEAST_CHANCE`, the share of the other agents at the task that have the value too, and (C + 1) / (N + 1), where C of
+    the N results at all other tasks have it; that is exact if the result is exchangeable with those. A value that
+    everybody has (an unchanged speed, a timeout) is thus no evidence. Several attempts add their chances up. The chance
+    of the observed number of agreeing tasks or more is that of a sum of independent events (Poisson-binomial), times
+    the pairs of agents and `looks`, the number of figures that are looked at.
+    """
+    pool = _Pool(tasks, agents, values)
+    suspicious: list[Coincidence] = []
+    for (first, second), agreeing in sorted(pool.agreeing().items()):
+        if agreeing < 2:
+            continue
+        chances = pool.chances(first, second)
+        if agreeing <= chances.sum():
+            continue
+        chance = min(1.0, at_least(agreeing, chances) * pool.pairs * looks)
+        if chance < SUSPICIOUS:
+            suspicious.append(Coincidence(first, second, agreeing, len(chances), chance))
+    return suspicious
+
+
+class _Pool:
+    """All results, and how often each value occurs among them."""
+
+    def __init__(self, tasks: Ints, agents: Ints, values: Ints) -> None:
+        self._tasks, self._agents, self._values = tasks, agents, values
+        self._width = int(agents.max()) + 1 if len(agents) else 1
+        span = int(values.max()) + 1 if len(values) else 1
+        places, self._place = np.unique(tasks * span + values, return_inverse=True)
+        self._task_of_place = places // span
+        self._of_value = np.bincount(values, minlength=span)
+        self._at_task = np.bincount(tasks)
+        self._at_place = np.bincount(self._place, minlength=len(places))
+        self._held = np.unique(self._place * self._width + agents)  # an agent counts once at a task and value
+        self._holders = np.bincount(self._held // self._width, minlength=len(places))
+        self._present = np.bincount(np.unique(tasks * self._width + agents) // self._width)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of agents there are."""
+        agents = len(np.unique(self._agents))
+        return agents * (agents - 1) // 2
+
+    def agreeing(self) -> dict[tuple[int, int], int]:
+        """At how many tasks two agents share a value."""
+        place, agent = np.divmod(self._held, self._width)
+        shared = self._holders[place] > 1
+        place, agent = place[shared], agent[shared]
+        together: list[Ints] = []
+        for apart in range(1, int(self._holders.max(initial=1))):  # those who hold a value stand side by side
+            same = place[:-apart] == place[apart:]
+            pair = agent[:-apart][same] * self._width + agent[apart:][same]
+            together.append(self._task_of_place[place[apart:][same]] * self._width**2 + pair)
+        if not together:
+            return {}
+        pairs, counts = np.unique(np.unique(np.concatenate(together)) % self._width**2, return_counts=True)
+        return {divmod(pair, self._width): count for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)}
+
+    def chances(self, first: int, second: int) -> Floats:
+        """For each task that both tried, the chance that they share a result."""
+        attempts = np.bincount(self._tasks[self._agents == second], minlength=len(self._at_task))
+        rows = np.flatnonzero((self._agents == first) & (attempts[self._tasks] > 0))
+        tasks, values, places = self._tasks[rows], self._values[rows], self._place[rows]
+        elsewhere = self._of_value[values] - self._at_place[places]
+        among = len(self._tasks) - self._at_task[tasks]
+        both = np.isin(places, self._place[self._agents == second])
+        others = self._present[tasks] - 2
+        share = np.where(others > 0, (self._holders[places] - 1 - both) / np.maximum(others, 1), 0.0)
+        chance = np.maximum(np.maximum(LEAST_CHANCE, share), (elsewhere + 1) / (among + 1))
+        by_task = np.bincount(tasks, weights=chance * attempts[tasks], minlength=len(self._at_task))
+        return np.asarray(np.minimum(1.0, by_task[np.unique(tasks)]), dtype=float)
+
+
+def at_least(count: int, chances: Floats) -> float:
+    """The chance that so many of independent events happen or more; an upper bound past some thousands of them.
+
+    >>> at_least(2, np.array([0.5, 0.5])), at_least(1, np.array([0.5, 0.5]))
+    (0.25, 0.75)
+    """
+    wanted = min(count, _COUNTED + 2 * int(chances.sum()))
+    happened = np.zeros(wanted + 1)
+    happened[0] = 1.0
+    for chance in _sorted(chances):
+        more = happened[:-1] * chance
+        happened[:-1] *= 1.0 - chance
+        happened[1:] += more
+    return float(happened[wanted])
+
+
+def _sorted(chances: Floats) -> Iterator[float]:
+    yield from np.sort(chances).tolist()  # the order of rows changes no bit
