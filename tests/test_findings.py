@@ -227,6 +227,28 @@ def test_retrying_until_a_pass_is_told_with_the_first_attempts_beside(tmp_path: 
     assert place == {"where": "all runs", "message": expected}
 
 
+@pytest.mark.parametrize("verb", ["rank", "compare", "gate"])
+def test_rank_compare_and_gate_tell_of_retries_and_uneven_costs(verb: str) -> None:
+    runs = [
+        {**run, "id": f"{agent}{run['id']}", "agent": agent, "cost_usd": 1.0 if run["passed"] or number % 2 else None}
+        for agent in "ab"
+        for number, run in enumerate(retried({1: 4, 2: 3, 0: 3}, limit=3))
+    ]
+    if verb == "rank":
+        findings = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).findings
+    elif verb == "compare":
+        findings = sy.compare(runs, a="agent=a", b="agent=b").findings
+    else:
+        rules = ["pass_rate >= -0.5", "cost_of_pass <= +50%"]
+        findings = sy.gate(runs, baseline=runs, rule=rules, where=["agent=a"]).findings
+    by_code = {finding.code: finding for finding in findings}
+    retries, costs = by_code["retried_until_pass"], by_code["uneven_costs"]
+    assert retries.count == costs.count == 2  # once a side
+    # 7 passes in 4 + 6 + 9 = 19 runs; (4 + 3/2) / 10; 4 of 10 at the first attempt
+    expected = "pass rate over runs 0.3684, over tasks 0.55, over first attempts 0.4 (4 of 10)"
+    assert {place.message for place in retries.places} == {expected}
+
+
 @pytest.mark.parametrize("change", ["goes on", "passes twice", "gives up early", "none"])
 def test_attempts_that_were_planned_are_not_taken_for_retries(change: str) -> None:
     runs = retried({1: 3, 2: 3, 0: 3}, limit=3)

@@ -266,6 +266,26 @@ def test_identical_results_of_two_agents_raise_a_finding() -> None:
     assert "duplicate_results" in codes(run(2.0, agent="a:m"))  # the expert's times under the agent's name
 
 
+def test_one_identical_number_a_task_is_evidence_over_many_tasks() -> None:
+    def attempts(agent: str, seconds: list[float]) -> list[Attempt]:
+        return [
+            attempt({"a.time_x": 4.0}, {"a.time_x": 2.0}, {"a.time_x": own}, agent=agent, task=f"t{n}")
+            for n, own in enumerate(seconds)
+        ]
+
+    fine = [1.0123 + n / 7 for n in range(10)]
+    (finding,) = [
+        finding
+        for finding in measured(*attempts("a:m", fine), *attempts("b:m", fine)).findings
+        if finding.code == "duplicate_results"
+    ]
+    # each time is one of the 18 at other tasks and itself: (1/19)**10, and there is one pair
+    assert finding.message.endswith("a:m and b:m are identical to the last bit at 10 of 10 tasks (chance about 2e-13)")
+    alike = [4.0] * 10  # both left the code as it was
+    assert "duplicate_results" not in codes(*attempts("a:m", alike), *attempts("b:m", alike))
+    assert "duplicate_results" not in codes(*attempts("a:m", fine[:2]), *attempts("b:m", fine[:2]))
+
+
 def test_agents_over_different_tasks_raise_a_finding_with_a_coverage_table() -> None:
     attempts = [run(3.0, agent="a:m", task="t1"), run(3.5, agent="b:m", task="t1"), run(3.1, agent="a:m", task="t2")]
     assert "unpaired_tasks" in codes(*attempts)

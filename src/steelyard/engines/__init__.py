@@ -8,8 +8,7 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.engines._attempt_checks import (
-        retried_until_pass as retried_until_pass,
-        unevenly_known_costs as unevenly_known_costs,
+        skewed_groups as skewed_groups,
         unexpected_run_counts as unexpected_run_counts,
     )
     from steelyard.engines._grouping import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,33 +50,41 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def retried_until_pass(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
+def skewed_groups(engine: LocalEngine, metrics: Collection[str], groups: Codes, labels: Sequence[str]) -> list[Finding]:
+    """What makes the metrics of a group mislead: attempts that end with a pass, costs that one verdict lacks.
+
+    `groups` numbers the group of each run, -1 for none.
+    """
+    values = engine.values(["pass_rate", "cost_usd"])
+    passed, costs = values["pass_rate"], values["cost_usd"]
+    if isinstance(passed, Missing) or ("pass_rate" not in metrics and "cost_of_pass" not in metrics):
+        return []
+    inside = np.flatnonzero(groups >= 0)
+    findings = _retried(engine, passed, inside, groups, labels)
+    if not isinstance(costs, Missing) and "cost_of_pass" in metrics:
+        findings += _unevenly_known_costs(passed[inside], costs[inside], groups[inside], labels)
+    return findings
+
+
+def _retried(engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes, labels: Sequence[str]) -> list[Finding]:
     """The groups in which each agent tried each task until it passed, with the pass rate over first attempts.
 
     So it is taken to be where no task has a second pass or an attempt after its pass, all tasks that never passed have
     the same number of attempts, and no task has more.
     """
-    passed = engine.values(["pass_rate"])["pass_rate"]
-    if isinstance(passed, Missing):
-        return []
-    combinations = engine.keys.combine(by)
-    groups = combinations.grouping()
-    cells = _Cells.of(engine, by, passed, groups.codes.astype(np.int64))
-    flagged = np.flatnonzero(cells.stopped_at_pass(groups.groups)).tolist()
-    if not flagged:
-        return []
-    tasks = engine.keys.combine([*by, *(key for key in ("task",) if key not in by)]).grouping().codes.astype(np.int64)
+    cells = _Cells.of(engine, passed, inside, groups)
+    flagged = np.flatnonzero(cells.stopped_at_pass(len(labels))).tolist()
     places = []
-    for group, key in zip(flagged, combinations.keys(flagged), strict=True):
-        rows = np.flatnonzero((groups.codes == group) & ~np.isnan(passed))
-        attempts, wins = np.bincount(tasks[rows]), np.bincount(tasks[rows], weights=passed[rows])
+    for group in flagged:
+        rows = inside[(groups[inside] == group) & ~np.isnan(passed[inside])]
+        attempts = np.bincount(engine.tasks[rows])
+        passes = np.bincount(engine.tasks[rows], weights=passed[rows])
         tried = attempts > 0
-        by_task = math.fsum((wins[tried] / attempts[tried]).tolist()) / int(tried.sum())
+        by_task = math.fsum((passes[tried] / attempts[tried]).tolist()) / int(tried.sum())
         first, of = cells.first_attempts(group)
         figures = f"pass rate over runs {passed[rows].mean():.4g}, over tasks {by_task:.4g}, over first attempts "
-        figures += f"{first / of:.4g} ({first:,} of {of:,})"
-        places.append(Place(where=key_label(by, key) or "all runs", message=figures))
-    return [Finding(code="retried_until_pass", message=RETRIED, places=tuple(places))]
+        places.append(Place(where=labels[group], message=f"{figures}{first / of:.4g} ({first:,} of {of:,})"))
+    return [Finding(code="retried_until_pass", message=RETRIED, places=tuple(places))] if places else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +100,22 @@ class _Cells:
     """Whether an attempt came after a pass, as far as their order is known."""
 
     @classmethod
-    def of(cls, engine: LocalEngine, by: Sequence[str], passed: Floats, groups: Codes) -> _Cells:
-        grouping = engine.keys.combine(list(dict.fromkeys([*by, *AGENT, "experiment", "task"]))).grouping()
-        codes, n = grouping.codes.astype(np.int64), grouping.groups
-        group = np.zeros(n, np.int64)
-        group[codes] = groups
-        order = _order(engine)
+    def of(cls, engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes) -> _Cells:
+        """Those of the runs inside a group; the same agent and task in two groups are two."""
+        tried = engine.keys.combine([*AGENT, "experiment", "task"]).grouping()
+        both = groups[inside] * tried.groups + tried.codes[inside]
+        numbers, codes, attempts = np.unique(both, return_inverse=True, return_counts=True)
+        n = len(numbers)
+        order, passes = _order(engine)[inside], passed[inside] == 1
         last = np.full(n, -np.inf)
         np.maximum.at(last, codes, np.where(np.isnan(order), -np.inf, order))
         goes_on = np.zeros(n, bool)
-        goes_on[codes[(passed == 1) & (order < last[codes])]] = True
+        goes_on[codes[passes & (order < last[codes])]] = True
         return cls(
-            group,
-            grouping.sizes,
-            np.bincount(codes, weights=passed == 1, minlength=n).astype(np.int64),
-            np.bincount(codes, weights=~np.isnan(passed), minlength=n).astype(np.int64),
+            numbers // tried.groups,
+            attempts,
+            np.bincount(codes, weights=passes, minlength=n).astype(np.int64),
+            np.bincount(codes, weights=~np.isnan(passed[inside]), minlength=n).astype(np.int64),
             goes_on,
         )
 
@@ -146,28 +155,21 @@ UNEVEN_COSTS = (
 )
 
 
-def unevenly_known_costs(engine: LocalEngine, by: Sequence[str]) -> list[Finding]:
+def _unevenly_known_costs(passed: Floats, costs: Floats, groups: Codes, labels: Sequence[str]) -> list[Finding]:
     """The groups in which costs are missing more often of one verdict, with cost of pass by verdict beside it."""
-    values = engine.values(["pass_rate", "cost_usd"])
-    passed, costs = values["pass_rate"], values["cost_usd"]
-    if isinstance(passed, Missing) or isinstance(costs, Missing):
-        return []
-    combinations = engine.keys.combine(by)
-    codes, n = combinations.grouping().codes.astype(np.int64), combinations.grouping().groups
     known = ~np.isnan(costs)
     counts = {
-        (verdict, priced): np.bincount(codes[(passed == verdict) & (known == priced)], minlength=n)
+        (verdict, priced): np.bincount(groups[(passed == verdict) & (known == priced)], minlength=len(labels))
         for verdict in (0, 1)
         for priced in (False, True)
     }
     uneven = counts[0, True] * counts[1, False] != counts[1, True] * counts[0, False]
-    flagged = np.flatnonzero(uneven & (counts[1, True] > 0)).tolist()
     places = []
-    for group, key in zip(flagged, combinations.keys(flagged), strict=True):
-        means = [_mean(costs[(codes == group) & (passed == verdict) & known]) for verdict in (0, 1)]
+    for group in np.flatnonzero(uneven & (counts[1, True] > 0)).tolist():
+        means = [_mean(costs[(groups == group) & (passed == verdict) & known]) for verdict in (0, 1)]
         sizes = [(int(counts[verdict, True][group]), int(counts[verdict, False][group])) for verdict in (0, 1)]
         if (sentence := _cost_sentence(means, sizes)) is not None:
-            places.append(Place(where=key_label(by, key) or "all runs", message=sentence))
+            places.append(Place(where=labels[group], message=sentence))
     return [Finding(code="uneven_costs", message=UNEVEN_COSTS, places=tuple(places))] if places else []
 
 

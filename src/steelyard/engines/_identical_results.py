@@ -65,5 +65,4 @@ def _coincidences(
 
 
 def _sentence(name: str, pair: Coincidence) -> str:
-    chance = f"about {pair.chance:.1g}" if pair.chance > 1e-300 else "below 1e-300"
-    return f"{name} at {pair.agreeing:,} of {pair.tasks:,} tasks (chance {chance})"
+    return f"{name} at {pair.agreeing:,} of {pair.tasks:,} tasks (chance {pair.chance_text})"

@@ -7,6 +7,7 @@ import re
 from rich.table import Table
 
 from steelyard.metrics import catalog
+from steelyard.records import Finding
 from steelyard.reports._comparisons import range_text
 from steelyard.reports._measurement_tables import DASH, weighting
 from steelyard.reports._plain_text import clean
@@ -56,7 +57,7 @@ def gate_markdown(result: Gate) -> str:
     warnings = [finding for finding in result.findings if finding.severity != "info"]
     if warnings:
         lines += ["", f"<details><summary>{len(warnings)} findings</summary>", ""]
-        lines += [f"- {_escaped(finding.message)}" for finding in warnings[:50]]
+        lines += [f"- {_escaped(_counted(finding))}" for finding in warnings[:50]]
         lines += ["", "</details>"]
     level = f"{result.level * 100:g} %"
     lines += [
@@ -65,6 +66,10 @@ def gate_markdown(result: Gate) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _counted(finding: Finding) -> str:
+    return finding.message if finding.count == 1 else f"{finding.message}; {finding.count - 1:,} more like it"
 
 
 def _escaped(text: str) -> str:

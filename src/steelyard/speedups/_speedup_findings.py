@@ -12,6 +12,7 @@ from steelyard.records import Finding, Missing
 from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
 from steelyard.speedups._constants import SpeedupConstants, Unscored
 from steelyard.speedups._failures import snapshot_failed
+from steelyard.speedups._identical_agents import identical_agents
 from steelyard.speedups._measures import Surety
 from steelyard.speedups._sides import Side
 
@@ -38,6 +39,7 @@ def findings_of(
         findings += dominant(share, int(np.count_nonzero(table.counted[rows])), "benchmark", options, where)
     findings += _of_experts(table.attempts)
     findings += duplicates(table.attempts)
+    findings += identical_agents(table.attempts)
     findings += _unpaired(table.attempts)
     findings += _mixed_trajectories(table.attempts)
     return findings

@@ -16,6 +16,7 @@ LEAST_CHANCE = 0.01
 FINE_DIGITS = 4
 """Numbers with fewer significant digits (whole seconds, cents) agree too easily to say anything."""
 _COUNTED = 2_000
+_LEAST_SHOWN = 1e-300
 
 
 def is_fine(value: float) -> bool:
@@ -40,6 +41,11 @@ class Coincidence:
     """Tasks at which both have one."""
     chance: float
     """How likely so much agreement of any two agents is if results are independent; an upper bound."""
+
+    @property
+    def chance_text(self) -> str:
+        """The chance as people read it."""
+        return f"about {self.chance:.1g}" if self.chance > _LEAST_SHOWN else f"below {_LEAST_SHOWN:.0g}"
 
 
 def coincidences(tasks: Ints, agents: Ints, values: Ints, *, looks: int = 1) -> list[Coincidence]:

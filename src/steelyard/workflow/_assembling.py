@@ -14,9 +14,8 @@ from steelyard.engines import (
     Key,
     LocalEngine,
     identical_results,
-    retried_until_pass,
     run_findings,
-    unevenly_known_costs,
+    skewed_groups,
     unexpected_run_counts,
 )
 from steelyard.errors import UnknownName
@@ -151,8 +150,7 @@ def assemble(
         *_uneven(table, engine, plan, groups, grouping),
         *run_findings(engine),
         *identical_results(engine),
-        *(retried_until_pass(engine, keys_by) if "pass_rate" in plan.reduced else ()),
-        *(unevenly_known_costs(engine, keys_by) if "cost_of_pass" in plan.shown else ()),
+        *skewed_groups(engine, plan.shown, grouping.codes.astype(np.int64), [group.label for group in groups]),
     )
     return Measurement(
         profile=profile.name,

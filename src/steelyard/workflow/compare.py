@@ -62,7 +62,7 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
             *scheme_findings,
             *_pooling(table, sides, masks),
             *_doubts(sides, masks, pairs, judging),
-            *_weights(samples, sides, masks, names),
+            *_skews(table, samples, sides, masks, names),
         ),
         rejected_count=table.rejected_count,
         weight_by=options.weight_by,
@@ -110,19 +110,22 @@ def _differences(
     ]
 
 
-def _weights(
-    samples: Samples, sides: Sequence[ComparedSide], masks: Sequence[Mask], metrics: Sequence[str]
+def _skews(
+    table: RunTable, samples: Samples, sides: Sequence[ComparedSide], masks: Sequence[Mask], metrics: Sequence[str]
 ) -> list[Finding]:
-    """Where runs and tasks would give other figures, side by side."""
+    """Side by side, where runs and tasks would give other figures, and where attempts or costs mislead."""
     import numpy as np  # heavy: a comparison needs it, its --help does not
 
+    from steelyard.engines import LocalEngine, skewed_groups
     from steelyard.standings import weights_differ
 
-    return [
-        finding
-        for side, mask in zip(sides, masks, strict=True)
-        for finding in weights_differ(samples, metrics, np.where(mask, 0, -1), [side.label])
-    ]
+    engine = LocalEngine(table.frame, table.n, samples.profile)
+    findings: list[Finding] = []
+    for side, mask in zip(sides, masks, strict=True):
+        groups = np.where(mask, 0, -1)
+        findings += weights_differ(samples, metrics, groups, [side.label])
+        findings += skewed_groups(engine, metrics, groups, [side.label])
+    return findings
 
 
 def _judged(

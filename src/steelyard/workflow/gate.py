@@ -81,6 +81,7 @@ class _Side:
 def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, profile: Profile, name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
+    from steelyard.engines import LocalEngine, skewed_groups
     from steelyard.standings import counted_otherwise, pooled, samples_of, weights_differ
 
     findings = table_findings(table)
@@ -89,5 +90,7 @@ def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, prof
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
-    findings += weights_differ(samples, metrics, np.zeros(table.n, dtype=np.int64), [name])
+    groups = np.zeros(table.n, dtype=np.int64)
+    findings += weights_differ(samples, metrics, groups, [name])
+    findings += skewed_groups(LocalEngine(table.frame, table.n, profile), metrics, groups, [name])
     return _Side(samples, counted_otherwise(table, samples, metrics), findings, table.rejected_count)

@@ -31,7 +31,8 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     Groups that tried less than `min_coverage` of all tasks are left out, so that one short run does not shrink what
     all others are judged on.
     """
-    from steelyard.standings import (  # brings numpy and scipy
+    from steelyard.engines import LocalEngine, skewed_groups  # with the next it brings numpy and scipy
+    from steelyard.standings import (
         comparable,
         counted_otherwise,
         groups_of,
@@ -60,6 +61,7 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
             other = _standing(otherwise, keys, codes, declared, options)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
     placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging)
+    labels = [key_label(keys_by, key) for key in field.keys]
     return Ranking(
         by=tuple(keys_by),
         tier_scheme=tier_scheme,
@@ -78,7 +80,8 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
             *scheme_findings,
             *field.findings,
             *notes,
-            *weights_differ(samples, metrics, field.groups, [key_label(keys_by, key) for key in field.keys]),
+            *weights_differ(samples, metrics, field.groups, labels),
+            *skewed_groups(LocalEngine(table.frame, table.n, profile), metrics, field.groups, labels),
         ),
         rejected_count=table.rejected_count,
         weight_by=options.weight_by,
