@@ -57,7 +57,7 @@ def _coincidences(
         return []
     order = np.lexsort((values, tasks))
     same = (np.diff(tasks[order]) == 0) & (np.diff(values[order]) == 0) & (np.diff(agents[order]) != 0)
-    if not any(map(is_fine, np.unique(values[order][1:][same]).tolist())):
+    if not any(map(is_fine, set(values[order][1:][same].tolist()))):
         return []
     distinct, codes = np.unique(values, return_inverse=True)
     fine = np.array([is_fine(value) for value in distinct.tolist()])[codes]

@@ -84,14 +84,14 @@ class _Pool:
         self._of_value = np.bincount(values, minlength=span)
         self._at_task = np.bincount(tasks)
         self._at_place = np.bincount(self._place, minlength=len(places))
-        self._held = np.unique(self._place * self._width + agents)  # an agent counts once at a task and value
+        self._held = _distinct(self._place * self._width + agents)  # an agent counts once at a task and value
         self._holders = np.bincount(self._held // self._width, minlength=len(places))
-        self._present = np.bincount(np.unique(tasks * self._width + agents) // self._width)
+        self._present = np.bincount(_distinct(tasks * self._width + agents) // self._width)
 
     @property
     def pairs(self) -> int:
         """How many pairs of agents there are."""
-        agents = len(np.unique(self._agents))
+        agents = int(np.count_nonzero(np.bincount(self._agents)))
         return agents * (agents - 1) // 2
 
     def agreeing(self) -> dict[tuple[int, int], int]:
@@ -106,8 +106,8 @@ class _Pool:
             together.append(self._task_of_place[place[apart:][same]] * self._width**2 + pair)
         if not together:
             return {}
-        pairs, counts = np.unique(np.unique(np.concatenate(together)) % self._width**2, return_counts=True)
-        return {divmod(pair, self._width): count for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)}
+        counts = np.bincount(_distinct(np.concatenate(together)) % self._width**2)
+        return {divmod(pair, self._width): int(counts[pair]) for pair in np.flatnonzero(counts).tolist()}
 
     def chances(self, first: int, second: int) -> Floats:
         """For each task that both tried, the chance that they share a result."""
@@ -121,7 +121,13 @@ class _Pool:
         share = np.where(others > 0, (self._holders[places] - 1 - both) / np.maximum(others, 1), 0.0)
         chance = np.maximum(np.maximum(LEAST_CHANCE, share), (elsewhere + 1) / (among + 1))
         by_task = np.bincount(tasks, weights=chance * attempts[tasks], minlength=len(self._at_task))
-        return np.asarray(np.minimum(1.0, by_task[np.unique(tasks)]), dtype=float)
+        return np.asarray(np.minimum(1.0, by_task[by_task > 0]), dtype=float)
+
+
+def _distinct(numbers: Ints) -> Ints:
+    """Each number once; sorting whole numbers is several times faster than `np.unique`."""
+    ordered = np.sort(numbers)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 
 def at_least(count: int, chances: Floats) -> float:
