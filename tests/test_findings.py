@@ -249,6 +249,15 @@ def test_rank_compare_and_gate_tell_of_retries_and_uneven_costs(verb: str) -> No
     assert {place.message for place in retries.places} == {expected}
 
 
+def test_a_few_exceptions_do_not_hide_that_attempts_end_with_a_pass() -> None:
+    runs = retried({1: 20, 2: 10, 0: 10}, limit=3)
+    runs.append({"id": "again", "task": "t1-0", "attempt": 2, "passed": True})  # one of 40 tasks
+    (finding,) = [finding for finding in sy.measure(runs).findings if finding.code == "retried_until_pass"]
+    # 31 passes in 21 + 20 + 30 = 71 runs; (20 + 10/2) / 40; the task that went on is not counted: 19 of 39
+    expected = "pass rate over runs 0.4366, over tasks 0.625, over first attempts 0.4872 (19 of 39)"
+    assert finding.places[0].message == expected
+
+
 @pytest.mark.parametrize("change", ["goes on", "passes twice", "gives up early", "none"])
 def test_attempts_that_were_planned_are_not_taken_for_retries(change: str) -> None:
     runs = retried({1: 3, 2: 3, 0: 3}, limit=3)

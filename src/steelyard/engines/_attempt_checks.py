@@ -20,6 +20,9 @@ RETRIED = (
 EARLY_PASSES = 2
 """So many tasks must have stopped before the limit, and as many have passed after a failure, to call it a plan."""
 
+EXCEPTIONS = 0.05
+"""The share of tasks that may have gone otherwise: a run that was cancelled, one that was made once more."""
+
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -70,7 +73,7 @@ def _retried(engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes, 
     """The groups in which each agent tried each task until it passed, with the pass rate over first attempts.
 
     So it is taken to be where no task has a second pass or an attempt after its pass, all tasks that never passed have
-    the same number of attempts, and no task has more.
+    the same number of attempts, and no task has more; a few exceptions aside.
     """
     cells = _Cells.of(engine, passed, inside, groups)
     flagged = np.flatnonzero(cells.stopped_at_pass(len(labels))).tolist()
@@ -82,8 +85,11 @@ def _retried(engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes, 
         tried = attempts > 0
         by_task = math.fsum((passes[tried] / attempts[tried]).tolist()) / int(tried.sum())
         first, of = cells.first_attempts(group)
-        figures = f"pass rate over runs {passed[rows].mean():.4g}, over tasks {by_task:.4g}, over first attempts "
-        places.append(Place(where=labels[group], message=f"{figures}{first / of:.4g} ({first:,} of {of:,})"))
+        share = f"{first / of:.4g} ({first:,} of {of:,})" if of else "unknown"
+        figures = (
+            f"pass rate over runs {passed[rows].mean():.4g}, over tasks {by_task:.4g}, over first attempts {share}"
+        )
+        places.append(Place(where=labels[group], message=figures))
     return [Finding(code="retried_until_pass", message=RETRIED, places=tuple(places))] if places else []
 
 
@@ -124,7 +130,7 @@ class _Cells:
         most = np.zeros(groups, np.int64)
         np.maximum.at(most, self.group, self.attempts)
         limit = most[self.group]
-        otherwise = (self.passes > 1) | self.goes_on | ((self.passes == 0) & (self.attempts < limit))
+        otherwise = self._goes_on_after_pass | ((self.passes == 0) & (self.attempts < limit))
         stopped_early = (self.passes == 1) & (self.attempts < limit)
         passed_late = (self.passes == 1) & (self.attempts > 1)
 
@@ -132,11 +138,19 @@ class _Cells:
             return np.bincount(self.group, weights=mark, minlength=groups).astype(np.int64)
 
         enough = (cells_with(stopped_early) >= EARLY_PASSES) & (cells_with(passed_late) >= EARLY_PASSES)
-        return np.asarray(enough & (cells_with(otherwise) == 0), dtype=bool)
+        few = cells_with(otherwise) <= EXCEPTIONS * np.bincount(self.group, minlength=groups)
+        return np.asarray(enough & few, dtype=bool)
+
+    @property
+    def _goes_on_after_pass(self) -> NDArray[np.bool_]:
+        return np.asarray((self.passes > 1) | self.goes_on, dtype=bool)
 
     def first_attempts(self, group: int) -> tuple[int, int]:
-        """How many first attempts passed, and how many there are: who passed after more than one failed at first."""
-        own = (self.group == group) & (self.known > 0)
+        """How many first attempts passed, and how many there are: who passed after more than one failed at first.
+
+        Where an attempt has no verdict or came after a pass, the first one's verdict is not known from the counts.
+        """
+        own = (self.group == group) & (self.known == self.attempts) & ~self._goes_on_after_pass
         return int(((self.attempts == 1) & (self.passes == 1) & own).sum()), int(own.sum())
 
 
