@@ -156,6 +156,16 @@ def test_every_verb_lists_a_kind_once_with_every_place(command: list[str], tmp_p
     assert "more like it [repeated]" in done.stderr
 
 
+def test_the_places_shown_tell_each_reason_before_one_comes_twice(tmp_path: Path) -> None:
+    bad = [{"task": "t", "cost_usd": -1}] * 9 + [{"task": "t", "usge": {}}]
+    write(tmp_path / "runs.jsonl", {"task": "t"}, *bad)
+    told = steelyard("measure", "runs.jsonl", cwd=tmp_path).stderr.splitlines()
+    assert told[0].startswith("error: runs.jsonl:2: cost_usd: expected")
+    assert told[1] == "    runs.jsonl:3"
+    assert told[2].startswith("    runs.jsonl:11: unknown key 'usge'")
+    assert told[3] == "    ... and 7 more; --json lists them"  # 10 - 3
+
+
 def test_the_same_trial_or_session_in_two_folders_is_told(tmp_path: Path) -> None:
     for name in ("one", "two"):
         shutil.copytree(SAMPLES / "harbor", tmp_path / name / "harbor")

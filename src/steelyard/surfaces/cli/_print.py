@@ -14,11 +14,12 @@ from steelyard.reports import clean, json_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.records import Finding
+    from steelyard.records import Finding, Place
     from steelyard.workflow import Progress
 
 FINDINGS_SHOWN = 12
 PLACES_SHOWN = 3
+PLACES_LOOKED_AT = 1_000
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -96,11 +97,22 @@ def _finding_lines(finding: Finding, *, places: int) -> Iterator[str]:
     yield f"{finding.severity}: {place}{finding.message}{own}{after} [{finding.code}]"
     if finding.severity == "info":
         return
-    for other in finding.places[1:places]:
+    for other in _told_apart(finding.places, places)[1:]:
         yield "    " + ": ".join(text for text in (other.where, other.message) if text)
         more -= other.count
     if more:
         yield f"    ... and {more:,} more; --json lists them"
+
+
+def _told_apart(places: Sequence[Place], most: int) -> list[Place]:
+    """The first places, in their order; of those that say the same one is enough while others say something else."""
+    if len(places) <= most:
+        return list(places)
+    first: dict[str | None, int] = {}
+    for number, place in enumerate(places[:PLACES_LOOKED_AT]):
+        first.setdefault(place.message, number)
+    chosen = list(dict.fromkeys([*first.values(), *range(most)]))[:most]
+    return [places[number] for number in sorted(chosen)]
 
 
 def reading_progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
