@@ -166,6 +166,13 @@ def test_the_places_shown_tell_each_reason_before_one_comes_twice(tmp_path: Path
     assert told[3] == "    ... and 7 more; --json lists them"  # 10 - 3
 
 
+@pytest.mark.parametrize("command", ["read", "measure"])
+def test_a_file_that_is_named_with_its_folder_is_told_to_count_once(command: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", {"task": "t"})
+    finding = found("file_repeated", command, str(tmp_path), str(path))
+    assert finding["places"] == [{"where": str(path)}]
+
+
 def test_the_same_trial_or_session_in_two_folders_is_told(tmp_path: Path) -> None:
     for name in ("one", "two"):
         shutil.copytree(SAMPLES / "harbor", tmp_path / name / "harbor")

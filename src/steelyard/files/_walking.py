@@ -59,8 +59,8 @@ class Found:
     """What the input that it came with may still come to."""
 
 
-def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Rejected]:
-    """The files, in a fixed order, each once; what is piped in is kept in the scratch folder."""
+def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Rejected | Finding]:
+    """The files, in a fixed order, each once, and those named again; what is piped in is kept in the scratch folder."""
     seen: set[str] = set()
     for path in given:
         if is_stdin(path) and STDIN in seen:
@@ -70,6 +70,8 @@ def files_below(given: Sequence[Path], scratch: Path) -> Iterator[Found | Reject
             if shown not in seen:
                 seen.add(shown)
                 yield item
+            elif isinstance(item, Found):
+                yield file_repeated(shown)
 
 
 def _of_input(path: Path, scratch: Path) -> Iterator[Found | Rejected]:

@@ -114,10 +114,12 @@ def _gathered(
         files: list[Found] = []
         absent: list[Rejected] = []
         for item in files_below(paths, Path(scratch)):
-            if isinstance(item, Rejected):
+            if isinstance(item, Found):
+                files.append(item)
+            elif isinstance(item, Rejected):
                 absent.append(item)
             else:
-                files.append(item)
+                yield item
         round_number = 0
         while files:
             round_number += 1
