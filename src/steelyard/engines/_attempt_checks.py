@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from steelyard.engines._identical_results import AGENT
 from steelyard.engines._local import LocalEngine
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, key_label
+from steelyard.statistics import mean_of
 
 RETRIED = (
     "attempts end with a task's first pass, so that rates over all attempts depend on when one stopped; "
@@ -83,11 +84,11 @@ def _retried(engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes, 
         attempts = np.bincount(engine.tasks[rows])
         passes = np.bincount(engine.tasks[rows], weights=passed[rows])
         tried = attempts > 0
-        by_task = math.fsum((passes[tried] / attempts[tried]).tolist()) / int(tried.sum())
+        by_task = mean_of(passes[tried] / attempts[tried])
         first, of = cells.first_attempts(group)
         share = f"{first / of:.4g} ({first:,} of {of:,})" if of else "unknown"
         figures = (
-            f"pass rate over runs {passed[rows].mean():.4g}, over tasks {by_task:.4g}, over first attempts {share}"
+            f"pass rate over runs {mean_of(passed[rows]):.4g}, over tasks {by_task:.4g}, over first attempts {share}"
         )
         places.append(Place(where=labels[group], message=figures))
     return [Finding(code="retried_until_pass", message=RETRIED, places=tuple(places))] if places else []
@@ -180,25 +181,20 @@ def _unevenly_known_costs(passed: Floats, costs: Floats, groups: Codes, labels: 
     uneven = counts[0, True] * counts[1, False] != counts[1, True] * counts[0, False]
     places = []
     for group in np.flatnonzero(uneven & (counts[1, True] > 0)).tolist():
-        means = [_mean(costs[(groups == group) & (passed == verdict) & known]) for verdict in (0, 1)]
+        means = [mean_of(costs[(groups == group) & (passed == verdict) & known]) for verdict in (0, 1)]
         sizes = [(int(counts[verdict, True][group]), int(counts[verdict, False][group])) for verdict in (0, 1)]
         if (sentence := _cost_sentence(means, sizes)) is not None:
             places.append(Place(where=labels[group], message=sentence))
     return [Finding(code="uneven_costs", message=UNEVEN_COSTS, places=tuple(places))] if places else []
 
 
-def _mean(costs: Floats) -> float | None:
-    return math.fsum(costs.tolist()) / len(costs) if len(costs) else None
-
-
-def _cost_sentence(means: Sequence[float | None], sizes: Sequence[tuple[int, int]]) -> str | None:
+def _cost_sentence(means: Sequence[float], sizes: Sequence[tuple[int, int]]) -> str | None:
     """Both figures; None where they are the same to the digits that are shown."""
     (failed_known, failed_unknown), (passed_known, passed_unknown) = sizes
     failed, passed = failed_known + failed_unknown, passed_known + passed_unknown
     told = f"known for {passed_known:,} of {passed:,} passed and {failed_known:,} of {failed:,} failed runs"
     of_failed, of_passed = means
-    assert of_passed is not None, "a group without the cost of a pass is not listed"
-    if of_failed is None:
+    if math.isnan(of_failed):
         return f"{told}: cost of pass is ${of_passed:.4g} over passes alone, and unknown by verdict"
     complete = f"${(passed_known * of_passed + failed_known * of_failed) / passed_known:.4g}"
     by_verdict = f"${(passed * of_passed + failed * of_failed) / passed:.4g}"

@@ -35,15 +35,22 @@ def task_means(values: Floats, groups: Ints, tasks: Ints) -> tuple[Floats, Ints,
 
     `values` holds no NaN.
     """
-    width = int(tasks.max()) + 1 if len(tasks) else 1
-    cells, places, counts = np.unique(groups.astype(np.int64) * width + tasks, return_inverse=True, return_counts=True)
-    return exact_means(values, places, len(cells)), cells // width, counts
+    cells, width = _cells(groups, tasks)
+    numbers, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    return exact_means(values, places, len(numbers)), numbers // width, counts
 
 
 def evenly_tried(groups: Ints, tasks: Ints, *, size: int) -> np.ndarray:
     """Whether each group tried all of its tasks equally often, so that both weights agree."""
-    cells, counts = np.unique(np.stack([groups, tasks]), axis=1, return_counts=True)
+    cells, width = _cells(groups, tasks)
+    numbers, counts = np.unique(cells, return_counts=True)
     least, most = np.full(size, np.iinfo(np.int64).max), np.zeros(size, dtype=np.int64)
-    np.minimum.at(least, cells[0], counts)
-    np.maximum.at(most, cells[0], counts)
+    np.minimum.at(least, numbers // width, counts)
+    np.maximum.at(most, numbers // width, counts)
     return np.asarray(least >= most, dtype=bool)
+
+
+def _cells(groups: Ints, tasks: Ints) -> tuple[Ints, int]:
+    """A number for each group and task, in their order, and how many of them a group takes."""
+    width = int(tasks.max()) + 1 if len(tasks) else 1
+    return groups.astype(np.int64) * width + tasks, width
