@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def coincidences(tasks: Ints, agents: Ints, values: Ints, *, looks: int = 1) -> 
     pool = _Pool(tasks, agents, values)
     suspicious: list[Coincidence] = []
     for (first, second), agreeing in sorted(pool.agreeing().items()):
-        if agreeing < 2:
+        if agreeing < 2 or agreeing <= pool.least_expected(first, second):
             continue
         chances = pool.chances(first, second)
         if agreeing <= chances.sum():
@@ -87,12 +88,22 @@ class _Pool:
         self._held = _distinct(self._place * self._width + agents)  # an agent counts once at a task and value
         self._holders = np.bincount(self._held // self._width, minlength=len(places))
         self._present = np.bincount(_distinct(tasks * self._width + agents) // self._width)
+        self._rows = {int(agent): np.flatnonzero(agents == agent) for agent in np.flatnonzero(np.bincount(agents))}
 
     @property
     def pairs(self) -> int:
         """How many pairs of agents there are."""
-        agents = int(np.count_nonzero(np.bincount(self._agents)))
-        return agents * (agents - 1) // 2
+        return len(self._rows) * (len(self._rows) - 1) // 2
+
+    def least_expected(self, first: int, second: int) -> float:
+        """At how many tasks two agents agree by chance at least: no pair of results has less than the least chance."""
+        pairs = self._attempts(first) * self._attempts(second)
+        return float(np.minimum(1.0, LEAST_CHANCE * pairs).sum())
+
+    @lru_cache(maxsize=256)  # noqa: B019 - a pool lives as long as one call
+    def _attempts(self, agent: int) -> Ints:
+        """How often the agent tried each task."""
+        return np.bincount(self._tasks[self._rows[agent]], minlength=len(self._at_task))
 
     def agreeing(self) -> dict[tuple[int, int], int]:
         """At how many tasks two agents share a value."""
@@ -111,12 +122,12 @@ class _Pool:
 
     def chances(self, first: int, second: int) -> Floats:
         """For each task that both tried, the chance that they share a result."""
-        attempts = np.bincount(self._tasks[self._agents == second], minlength=len(self._at_task))
-        rows = np.flatnonzero((self._agents == first) & (attempts[self._tasks] > 0))
+        attempts, rows = self._attempts(second), self._rows[first]
+        rows = rows[attempts[self._tasks[rows]] > 0]
         tasks, values, places = self._tasks[rows], self._values[rows], self._place[rows]
         elsewhere = self._of_value[values] - self._at_place[places]
         among = len(self._tasks) - self._at_task[tasks]
-        both = np.isin(places, self._place[self._agents == second])
+        both = np.isin(places, self._place[self._rows[second]])
         others = self._present[tasks] - 2
         share = np.where(others > 0, (self._holders[places] - 1 - both) / np.maximum(others, 1), 0.0)
         chance = np.maximum(np.maximum(LEAST_CHANCE, share), (elsewhere + 1) / (among + 1))
