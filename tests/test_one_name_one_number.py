@@ -28,6 +28,7 @@ from steelyard.records import (
     Change,
     Component,
     ComponentType,
+    Judgment,
     Missing,
     Run,
     Step,
@@ -349,6 +350,29 @@ def test_every_interval_holds_its_own_figure_within_the_bounds(seed: int, weight
                 low, high = catalog()[str(metric)].bounds
                 assert low <= interval.low <= interval.high <= high
     assert seen > 50
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_intervals_of_judges_hold_their_figures(seed: int) -> None:
+    chance = random.Random(seed)
+    runs = [
+        Run(
+            id=f"{task}-{attempt}",
+            task=f"t{task}",
+            agent="x",
+            judgments=tuple(
+                Judgment(judge=judge, weighted_score=(score := round(chance.random(), 2)), passed=score > 0.5)
+                for judge in "abc"
+                if chance.random() < 0.8
+            )
+            or None,
+        )
+        for task in range(12)
+        for attempt in range(chance.choice((1, 3)))
+    ]
+    intervals = [interval for _, interval in intervals_in(sy.judges(runs)) if interval.known]
+    assert intervals
+    assert all(map(holds_its_figure, intervals))
 
 
 def test_pass_at_k_stays_a_share() -> None:
