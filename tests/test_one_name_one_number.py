@@ -236,7 +236,7 @@ def unbounded(declared: Metric, runs: Sequence[Run], unscored: str) -> bool:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("unscored", POLICIES)
 @pytest.mark.parametrize("weight_by", WEIGHTS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_every_verb_gives_the_recomputed_figure_to_the_last_bit(
     seed: int, weight_by: str, unscored: str, verb: str
 ) -> None:
@@ -324,7 +324,7 @@ def holds_its_figure(interval: Interval) -> bool:
 
 @pytest.mark.parametrize("unscored", POLICIES)
 @pytest.mark.parametrize("weight_by", WEIGHTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 def test_every_interval_holds_its_own_figure_within_the_bounds(seed: int, weight_by: str, unscored: str) -> None:
     runs = uneven_runs(10 + seed)
     options = {"weight_by": weight_by, "unscored": unscored}
