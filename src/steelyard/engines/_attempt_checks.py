@@ -59,9 +59,11 @@ def skewed_groups(engine: LocalEngine, metrics: Collection[str], groups: Codes, 
 
     `groups` numbers the group of each run, -1 for none.
     """
+    if "pass_rate" not in metrics and "cost_of_pass" not in metrics:
+        return []
     values = engine.values(["pass_rate", "cost_usd"])
     passed, costs = values["pass_rate"], values["cost_usd"]
-    if isinstance(passed, Missing) or ("pass_rate" not in metrics and "cost_of_pass" not in metrics):
+    if isinstance(passed, Missing):
         return []
     inside = np.flatnonzero(groups >= 0)
     findings = _retried(engine, passed, inside, groups, labels)
@@ -109,8 +111,9 @@ class _Cells:
     @classmethod
     def of(cls, engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes) -> _Cells:
         """Those of the runs inside a group; the same agent and task in two groups are two."""
-        tried = engine.keys.combine([*AGENT, "experiment", "task"]).grouping()
-        both = groups[inside] * tried.groups + tried.codes[inside]
+        tried = engine.keys.combine([*AGENT, "experiment", "task"])
+        width = len(tried.present)
+        both = groups[inside] * width + tried.rows[inside]
         numbers, codes, attempts = np.unique(both, return_inverse=True, return_counts=True)
         n = len(numbers)
         order, passes = _order(engine)[inside], passed[inside] == 1
@@ -119,7 +122,7 @@ class _Cells:
         goes_on = np.zeros(n, bool)
         goes_on[codes[passes & (order < last[codes])]] = True
         return cls(
-            numbers // tried.groups,
+            numbers // width,
             attempts,
             np.bincount(codes, weights=passes, minlength=n).astype(np.int64),
             np.bincount(codes, weights=~np.isnan(passed[inside]), minlength=n).astype(np.int64),

@@ -27,14 +27,13 @@ def identical_results(engine: LocalEngine) -> list[Finding]:
     agents = combinations.keys()
     if len(agents) < 2:
         return []
-    codes = combinations.grouping().codes.astype(np.int64)
-    tasks = engine.keys.combine(["task"]).grouping().codes.astype(np.int64)
+    codes = combinations.rows.astype(np.int64)
     told: dict[tuple[int, int], list[str]] = {}
     for name in MEASURED:
         values = engine.values([name])[name]
         if isinstance(values, Missing):
             continue
-        for pair in _coincidences(tasks, codes, values):
+        for pair in _coincidences(engine.tasks, codes, values):
             told.setdefault((pair.first, pair.second), []).append(_sentence(name, pair))
     places = [
         Place(

@@ -11,7 +11,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import CUT, Row as CsvRow, csv_rows, ends_with_line_end, label
 from steelyard.formats._log_format import Head, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import run_from, stated_cost
-from steelyard.records import Criterion, Finding, Judgment, Refused, Rejected, Usage
+from steelyard.records import Criterion, Finding, Judgment, Refused, Rejected, Usage, exact_mean
 
 KEY = ("experiment", "tier", "subtest", "run_number")
 RUNS = frozenset({*KEY, "agent_model", "passed", "cost_usd", "exit_code", "cache_creation_tokens"})
@@ -160,7 +160,7 @@ def _score_notes(score: float | None, judgments: Sequence[Judgment], where: str)
     """That the run's score is not the mean of its judges' scores, which is how the tool makes it."""
     if score is None or not judgments:
         return []
-    mean = math.fsum(judgment.score for judgment in judgments) / len(judgments)
+    mean = exact_mean([judgment.score for judgment in judgments])
     if math.isclose(score, mean, abs_tol=SCORE_TOLERANCE):
         return []
     message = f"score {score:g} is not the mean of the judges' scores, {mean:g}; the judges' scores count"

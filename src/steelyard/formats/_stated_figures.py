@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from steelyard.records import Finding
+from steelyard.records import Finding, exact_mean
 
 Verdicts = Sequence[bool | None]
 EXCLUDE, FAIL = "--unscored exclude", "--unscored fail"
@@ -81,7 +80,7 @@ def _pass_at_k(verdicts: Mapping[str, Sequence[bool]], ks: Sequence[int]) -> dic
     means: dict[int, float | None] = {}
     for k in ks:
         chances = [chance for own in verdicts.values() if (chance := pass_at_k(len(own), sum(own), k)) is not None]
-        means[k] = math.fsum(chances) / len(chances) if chances else None
+        means[k] = exact_mean(chances) if chances else None
     return means
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         FindingLimits as FindingLimits,
         Grade as Grade,
         Profile as Profile,
+        Unscored as Unscored,
         default_profile as default_profile,
         load_profile as load_profile,
         profile_text as profile_text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,8 @@ from steelyard.records import endless_number
 from steelyard.settings import TEXT_BYTES
 
 DEFAULT = "outcome-1"
+Unscored: TypeAlias = Literal["exclude", "fail"]
+"""What a run, or an attempt, without a verdict counts as: nothing, or not passed."""
 UNSCORED_FAILS = "unscored_fails"
 """The constant that says whether a run without a verdict counts as failed."""
 _SHIPPED = Path(__file__).parent
@@ -80,7 +82,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return msgspec.structs.replace(self, constants={**self.constants, name: value})
 
     @property
-    def unscored(self) -> Literal["exclude", "fail"]:
+    def unscored(self) -> Unscored:
         """What becomes of a run without a verdict: it is left out, or counts as failed."""
         return "fail" if self.constants.get(UNSCORED_FAILS) else "exclude"
 

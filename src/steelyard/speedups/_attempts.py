@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from steelyard.profiles import Unscored
 from steelyard.records import Finding, Missing
 from steelyard.results import BenchmarkNode, SpeedupAttempt, SpeedupResult, SpeedupSummary
 from steelyard.speedups._benchmark_table import Attempt, BenchmarkTable, table_of
 from steelyard.speedups._benchmark_tree import tree_of
-from steelyard.speedups._constants import SpeedupConstants, Unscored
+from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._measures import Surety, benchmark_measures, measures, surety_of, task_figures
 from steelyard.speedups._payload import payloads
 from steelyard.speedups._speedup_findings import coverage, dominant, findings_of, unscored_attempts

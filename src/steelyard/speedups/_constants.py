@@ -12,8 +12,6 @@ from steelyard.profiles import Profile
 AgentOnlyRule = Literal["drop", "baseline", "worst"]
 IntervalMethod = Literal["order", "bootstrap"]
 VerdictRule = Literal["interval", "asv"]
-Unscored = Literal["exclude", "fail"]
-"""What an attempt without a verdict counts as in shares of attempts: nothing, or not successful."""
 
 _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 _Factor = Annotated[float, msgspec.Meta(ge=1)]

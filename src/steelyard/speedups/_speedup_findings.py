@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from steelyard.formats import NO_BLOCK
+from steelyard.profiles import Unscored
 from steelyard.records import Finding, Missing
 from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
-from steelyard.speedups._constants import SpeedupConstants, Unscored
+from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._failures import snapshot_failed
 from steelyard.speedups._identical_agents import identical_agents
 from steelyard.speedups._measures import Surety

@@ -9,10 +9,11 @@ from typing import Any
 
 from steelyard import metrics
 from steelyard.metrics import Metric, geometric_mean, harmonic_mean
+from steelyard.profiles import Unscored
 from steelyard.records import Missing, exact_mean
 from steelyard.results import SpeedupSummary
 from steelyard.speedups._benchmark_table import NO_EXPERT, Attempt, BenchmarkTable
-from steelyard.speedups._constants import SpeedupConstants, Unscored
+from steelyard.speedups._constants import SpeedupConstants
 from steelyard.speedups._payload import without_missing
 from steelyard.statistics import Interval, bootstrap_mean, clustered, pass_at_k
 

@@ -74,12 +74,10 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
     if not common.any():
         return replace(_nothing(metric, _why_none(samples, a, b), options), missing=missing)
     figures = _figure(samples, metric, a, common), _figure(samples, metric, b, common)
-    compared = Difference(
-        metric=metric,
+    compared = replace(
+        _nothing(metric, "", options),
         a=figures[0],
         b=figures[1],
-        interval=_nothing(metric, "", options).interval,
-        test=_nothing(metric, "", options).test,
         tasks=int(np.count_nonzero(common)),
         runs=(int(sides[0].known[common].sum()), int(sides[1].known[common].sum())),
         missing=missing,

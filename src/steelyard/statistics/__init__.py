@@ -121,10 +121,12 @@ if TYPE_CHECKING:
         SortedGroups as SortedGroups,
     )
     from steelyard.statistics._weighted_means import (
-        WeightBy as WeightBy,
         evenly_tried as evenly_tried,
         task_means as task_means,
         weighted_means as weighted_means,
+    )
+    from steelyard.statistics._weighting import (
+        WeightBy as WeightBy,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

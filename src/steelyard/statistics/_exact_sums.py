@@ -31,17 +31,12 @@ def exact_means(values: Floats, groups: npt.NDArray[np.integer], size: int) -> F
     [0.05, nan, 1.0]
     """
     counts = np.bincount(groups, minlength=size)
-    return _divided(values, groups, counts.astype(np.int64))
-
-
-def exact_quotients(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> Floats:
-    """The exact sum of each group over its divisor, rounded once; NaN where the divisor is not above 0."""
-    return _divided(values, groups, divisors)
+    return exact_quotients(values, groups, counts.astype(np.int64))
 
 
 def exact_totals(values: Floats, groups: npt.NDArray[np.integer], size: int) -> Floats:
     """The sum of each group, rounded once; 0 for an empty one."""
-    return _divided(values, groups, np.ones(size, dtype=np.int64))
+    return exact_quotients(values, groups, np.ones(size, dtype=np.int64))
 
 
 def mean_of(values: npt.ArrayLike) -> float:
@@ -54,7 +49,8 @@ def mean_of(values: npt.ArrayLike) -> float:
     return float(exact_means(numbers, np.zeros(len(numbers), dtype=np.int64), 1)[0])
 
 
-def _divided(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> Floats:
+def exact_quotients(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) -> Floats:
+    """The exact sum of each group over its divisor, rounded once; NaN where the divisor is not above 0."""
     size = len(divisors)
     with np.errstate(invalid="ignore", over="ignore"):
         plain = np.bincount(groups, weights=values, minlength=size)
@@ -67,7 +63,7 @@ def _divided(values: Floats, groups: npt.NDArray[np.integer], divisors: Ints) ->
     if not finite.all():  # the sum of infinities is one, or nothing at all; the finite ones do not show beside it
         endless = np.bincount(groups[~finite], minlength=size) > 0
         kept = ~endless[groups]
-        return np.where(endless, quotients, _divided(values[kept], groups[kept], divisors))
+        return np.where(endless, quotients, exact_quotients(values[kept], groups[kept], divisors))
     for start in range(0, size, span := _groups_at_once(values)):
         inside = slice(None) if size <= span else (groups >= start) & (groups < start + span)
         part = divisors[start : start + span]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from steelyard.statistics._exact_sums import exact_means
 from steelyard.statistics._interval import Floats, Ints
-
-WeightBy = Literal["runs", "tasks"]
+from steelyard.statistics._weighting import WeightBy
 
 
 def weighted_means(values: Floats, groups: Ints, tasks: Ints, *, size: int, weight_by: WeightBy) -> Floats:

@@ -145,13 +145,6 @@ def assemble(
         notes = no_figure_for(groups, interval)
     base = profile.base_tier if base_tier is None else _known_tier(groups, base_tier)
     across = across_tiers(groups, plan.across, reduced_medians(reduced), profile=profile, base_tier=base)
-    checked = (
-        *unexpected_run_counts(engine, keys_by),
-        *_uneven(table, engine, plan, groups, grouping),
-        *run_findings(engine),
-        *identical_results(engine),
-        *skewed_groups(engine, plan.shown, grouping.codes.astype(np.int64), [group.label for group in groups]),
-    )
     return Measurement(
         profile=profile.name,
         prices=table.book,
@@ -159,7 +152,14 @@ def assemble(
         tier_scheme=tier_scheme,
         groups=tuple(groups),
         across=tuple(across),
-        findings=(*table.findings, *scheme_findings, *notes, *checked),
+        findings=(
+            *table.findings,
+            *scheme_findings,
+            *notes,
+            *unexpected_run_counts(engine, keys_by),
+            *_uneven(table, engine, plan, groups, grouping),
+            *_checked(engine, plan, groups, grouping),
+        ),
         n=table.n,
         rejected=table.rejected,
         interval=interval,
@@ -168,6 +168,13 @@ def assemble(
         unscored=profile.unscored,
         asked=tuple(dict.fromkeys(names)),
     )
+
+
+def _checked(engine: LocalEngine, plan: _Plan, groups: Sequence[Group], grouping: Grouping) -> list[Finding]:
+    """What runs contradict, whose results are the same, and where attempts or costs mislead."""
+    labels = [group.label for group in groups]
+    skewed = skewed_groups(engine, plan.shown, grouping.codes.astype(np.int64), labels)
+    return [*run_findings(engine), *identical_results(engine), *skewed]
 
 
 def _known_tier(groups: Sequence[Group], tier: str) -> str:

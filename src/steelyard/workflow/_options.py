@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
-from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, load_profile
+from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.records import Chosen, RunChoice, conditions_of, end_of, moment_of, sum_in_order
+from steelyard.statistics import WeightBy
 from steelyard.workflow._opening_runs import Runs
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ Moment: TypeAlias = str | date | None
 """A day or a time."""
 ProfileName: TypeAlias = str | Profile
 """A profile, or what names one."""
-WeightBy: TypeAlias = Literal["runs", "tasks"]
-Unscored: TypeAlias = Literal["exclude", "fail"]
 
 
 class _Options:

@@ -19,6 +19,7 @@ from steelyard.workflow._verb import verb
 if TYPE_CHECKING:
     from steelyard.results import Correction, Difference
     from steelyard.standings import Mask, Samples, StatisticsOptions
+    from steelyard.statistics import Ints
     from steelyard.tables import RunTable
 
 FEW_TASKS = 10
@@ -62,7 +63,7 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
             *scheme_findings,
             *_pooling(table, sides, masks),
             *_doubts(sides, masks, pairs, judging),
-            *_skews(table, samples, sides, masks, names),
+            *_sides_skews(table, samples, sides, masks, names),
         ),
         rejected_count=table.rejected_count,
         weight_by=options.weight_by,
@@ -110,22 +111,27 @@ def _differences(
     ]
 
 
-def _skews(
+def _sides_skews(
     table: RunTable, samples: Samples, sides: Sequence[ComparedSide], masks: Sequence[Mask], metrics: Sequence[str]
 ) -> list[Finding]:
-    """Side by side, where runs and tasks would give other figures, and where attempts or costs mislead."""
     import numpy as np  # heavy: a comparison needs it, its --help does not
 
-    from steelyard.engines import LocalEngine, skewed_groups
+    return [
+        finding
+        for side, mask in zip(sides, masks, strict=True)
+        for finding in skews(table, samples, metrics, np.where(mask, 0, -1), [side.label])
+    ]
+
+
+def skews(
+    table: RunTable, samples: Samples, metrics: Sequence[str], groups: Ints, labels: Sequence[str]
+) -> list[Finding]:
+    """Where runs and tasks would give other figures, and where attempts or costs mislead; -1 is no group."""
+    from steelyard.engines import LocalEngine, skewed_groups  # with the next it brings numpy and scipy
     from steelyard.standings import weights_differ
 
     engine = LocalEngine(table.frame, table.n, samples.profile)
-    findings: list[Finding] = []
-    for side, mask in zip(sides, masks, strict=True):
-        groups = np.where(mask, 0, -1)
-        findings += weights_differ(samples, metrics, groups, [side.label])
-        findings += skewed_groups(engine, metrics, groups, [side.label])
-    return findings
+    return [*weights_differ(samples, metrics, groups, labels), *skewed_groups(engine, metrics, groups, labels)]
 
 
 def _judged(

@@ -13,7 +13,7 @@ from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import GateOptions
 from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
-from steelyard.workflow.compare import table_findings
+from steelyard.workflow.compare import skews, table_findings
 
 if TYPE_CHECKING:
     from steelyard.profiles import Profile
@@ -81,8 +81,7 @@ class _Side:
 def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, profile: Profile, name: str) -> _Side:
     import numpy as np  # heavy: a gate needs it, its --help does not
 
-    from steelyard.engines import LocalEngine, skewed_groups
-    from steelyard.standings import counted_otherwise, pooled, samples_of, weights_differ
+    from steelyard.standings import counted_otherwise, pooled, samples_of
 
     findings = table_findings(table)
     mixed = pooled(table, np.ones(table.n, dtype=bool), {})
@@ -90,7 +89,5 @@ def _side(table: RunTable, metrics: Sequence[str], options: GateOptions, *, prof
         message = f"{name} pools runs of {mixed}; choose one configuration with --where agent=NAME,model=NAME"
         findings.append(Finding(code="pooled", message=message))
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
-    groups = np.zeros(table.n, dtype=np.int64)
-    findings += weights_differ(samples, metrics, groups, [name])
-    findings += skewed_groups(LocalEngine(table.frame, table.n, profile), metrics, groups, [name])
+    findings += skews(table, samples, metrics, np.zeros(table.n, dtype=np.int64), [name])
     return _Side(samples, counted_otherwise(table, samples, metrics), findings, table.rejected_count)

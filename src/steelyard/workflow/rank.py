@@ -14,7 +14,7 @@ from steelyard.workflow._opening_runs import Progress, Runs, open_runs
 from steelyard.workflow._options import RankOptions
 from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
-from steelyard.workflow.compare import table_findings
+from steelyard.workflow.compare import skews, table_findings
 from steelyard.workflow.measure import checked_keys
 
 if TYPE_CHECKING:
@@ -31,34 +31,28 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     Groups that tried less than `min_coverage` of all tasks are left out, so that one short run does not shrink what
     all others are judged on.
     """
-    from steelyard.engines import LocalEngine, skewed_groups  # with the next it brings numpy and scipy
-    from steelyard.standings import (
+    from steelyard.standings import (  # brings numpy and scipy
         comparable,
         counted_otherwise,
         groups_of,
         places,
         samples_of,
-        weights_differ,
     )
 
-    keys_by, declared = _ranked_by(options.by), _ranked_on(options.metrics)
+    keys_by, declared = _ranked_by(options.by), _ranked_on(options)
     on = declared.name
     metrics = comparable([on, "pass_rate", "cost_usd", "cost_of_pass"])
-    if declared.is_ratio and options.order != "mean":
-        raise UsageError(f"{on} is a ratio of means, which no single task decides", hint="--order mean")
     profile, judging = options.outcome_profile(), options.statistics()
-    if not 0 <= options.min_coverage <= 1:
-        raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
     table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     keys, codes = groups_of(table, keys_by, profile=profile)
-    field, standing, test = _standing(samples, keys, codes, declared, options)
+    field, standing, test = _standing(samples, keys, codes, declared, options, by=keys_by)
     otherwise = counted_otherwise(table, samples, metrics)
     notes: list[Finding] = []
     if otherwise is not None:
         with suppress(NothingUsable):  # counted the other way nobody has a value: then there is no other place
-            other = _standing(otherwise, keys, codes, declared, options)
+            other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
     placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging)
     labels = [key_label(keys_by, key) for key in field.keys]
@@ -80,8 +74,7 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
             *scheme_findings,
             *field.findings,
             *notes,
-            *weights_differ(samples, metrics, field.groups, labels),
-            *skewed_groups(LocalEngine(table.frame, table.n, profile), metrics, field.groups, labels),
+            *skews(table, samples, metrics, field.groups, labels),
         ),
         rejected_count=table.rejected_count,
         weight_by=options.weight_by,
@@ -90,12 +83,12 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
 
 
 def _standing(
-    samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions
+    samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions, *, by: Sequence[str]
 ) -> tuple[Entrants, Standing, str]:
     """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
     from steelyard.standings import bands, enter  # brings numpy and scipy
 
-    field = enter(samples, keys, codes, declared.name, by=_ranked_by(options.by), min_coverage=options.min_coverage)
+    field = enter(samples, keys, codes, declared.name, by=by, min_coverage=options.min_coverage)
     direction = 1.0 if declared.better == "higher" else -1.0
     order_by, best, worst, test = bands(
         direction * field.scores,
@@ -137,12 +130,16 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
     return keys
 
 
-def _ranked_on(metrics: Sequence[str]) -> Metric:
-    """The metric, if somebody can lead on it."""
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
+def _ranked_on(options: RankOptions) -> Metric:
+    """The metric, if somebody can lead on it in the order that is asked for."""
+    names = [options.metrics] if isinstance(options.metrics, str) else list(options.metrics)
     if len(names) != 1:
         raise UsageError(f"rank needs one metric and was given {len(names)}", hint="--metrics composite_score")
     declared = catalog()[names[0]]
     if declared.better == "neither":
         raise UsageError(f"{declared.name} has no better direction, so nobody leads on it")
+    if declared.is_ratio and options.order != "mean":
+        raise UsageError(f"{declared.name} is a ratio of means, which no single task decides", hint="--order mean")
+    if not 0 <= options.min_coverage <= 1:
+        raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
     return declared
