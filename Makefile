@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= auto
+# Versions that `make test-pythons` leaves out, such as WITHOUT="3.12".
+WITHOUT ?=
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 
 .DEFAULT_GOAL := help
@@ -36,7 +38,7 @@ test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL tha
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/arena
 
 test-pythons: $(STAMP) ## the tests on every other supported Python that is found, each in an environment of its own
-	MAKE="$(MAKE)" scripts/pythons.sh $$($(BIN)/python -c '$(PYTHON_VERSION)')
+	MAKE="$(MAKE)" scripts/pythons.sh $$($(BIN)/python -c '$(PYTHON_VERSION)') $(WITHOUT)
 
 check: $(STAMP) ## lint, types, and generated documentation up to date
 	$(BIN)/ruff check .
@@ -50,7 +52,7 @@ docs: $(STAMP) ## write the generated documentation tables again
 bench: $(STAMP) ## every benchmark, each against a named alternative in the same run
 	$(BIN)/python -m benchmarks
 
-long: $(STAMP) mutants ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants
+long: $(STAMP) mutants test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, every Python
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m long
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena
 
