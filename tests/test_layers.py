@@ -16,7 +16,7 @@ from steelyard.doors import _homes
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 
-BASE = frozenset({"errors", "settings", "version", "doors", "plugins"})
+BASE = frozenset({"errors", "settings", "version", "doors", "plugins", "plain_text"})
 """What everything may import."""
 
 ALLOWED: dict[str, set[str]] = {
@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": {"records", "profiles", "statistics"},
     "engines": {"records", "metrics", "profiles", "statistics"},
     "statistics": set(),
+    "figures": set(),
     "results": {"records", "metrics", "statistics"},
     "standings": {"records", "profiles", "metrics", "engines", "statistics", "results", "tables"},
     "repeatability": {"records", "files", "formats", "tables", "metrics", "statistics", "sandbox", "store"},

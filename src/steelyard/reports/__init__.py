@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.plain_text import (
+        clean as clean,
+    )
     from steelyard.reports._arena_lines import (
         bias_lines as bias_lines,
         change_lines as change_lines,
@@ -58,7 +61,6 @@ if TYPE_CHECKING:
         writing as writing,
     )
     from steelyard.reports._plain_text import (
-        clean as clean,
         counted as counted,
         json_text as json_text,
     )

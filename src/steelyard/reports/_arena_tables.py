@@ -8,8 +8,9 @@ from decimal import Decimal
 from rich import box
 from rich.table import Table
 
+from steelyard.plain_text import clean
 from steelyard.reports._arena_lines import DASH
-from steelyard.reports._plain_text import clean, counted
+from steelyard.reports._plain_text import counted
 from steelyard.reports._terminal_tables import add_row
 from steelyard.results import Leader, Leaderboard, Standing, Standings, TaskDetails
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from steelyard.metrics import catalog
+from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, DASH, key_cell, weighting
-from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import (
     Comparison,

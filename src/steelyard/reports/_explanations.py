@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from steelyard.metrics import catalog
+from steelyard.plain_text import clean
 from steelyard.records import tier_text
 from steelyard.reports._measurement_tables import DASH, cell_text, heading, key_cell, number_text, weighting
-from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import FIGURES, Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
 

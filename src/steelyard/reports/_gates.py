@@ -7,10 +7,10 @@ import re
 from rich.table import Table
 
 from steelyard.metrics import catalog
+from steelyard.plain_text import clean
 from steelyard.records import Finding
 from steelyard.reports._comparisons import range_text
 from steelyard.reports._measurement_tables import DASH, weighting
-from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
 

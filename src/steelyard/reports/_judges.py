@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import DASH
-from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import Agreement, JudgeRecord, Judges
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from rich.table import Table
 
 from steelyard.metrics import Metric, catalog
+from steelyard.plain_text import clean
 from steelyard.records import key_text, sum_in_order, tier_text
-from steelyard.reports._plain_text import clean
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import (
     FIGURES,

@@ -1,4 +1,4 @@
-"""Results as text: what a terminal may show, and strict JSON."""
+"""Results as text: counts with their nouns, and strict JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,6 @@ import json
 from typing import Any
 
 import msgspec
-
-
-def clean(text: str) -> str:
-    r"""The text without control characters: names come from logs and must not drive the terminal.
-
-    >>> clean("red \x1b[31m herring")
-    'red  [31m herring'
-    """
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def counted(count: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from steelyard.metrics import catalog
-from steelyard.reports._plain_text import clean
+from steelyard.plain_text import clean
 from steelyard.reports._terminal_tables import add_row
 from steelyard.results import BenchmarkNode, SpeedupResult
 

@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.reports._plain_text import clean
+from steelyard.plain_text import clean
 
 
 def add_row(table: Table, *cells: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import MissingExtra
+from steelyard.plain_text import clean
 from steelyard.records import Finding, one_a_kind
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Result(ABC):
 
     def __repr__(self) -> str:
         # names come from logs: they must not break the line or drive the terminal
-        text = "".join(char if char.isprintable() else " " for char in self._about())
+        text = clean(self._about())
         name = type(self).__name__
         room = LONGEST_REPR - len(name)
         return f"{name}({text if len(text) <= room else text[: room - 3] + '...'})"

@@ -1,0 +1,133 @@
+"""Estimates with their intervals, one a row: who leads and how surely, or what differs from a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steelyard.figures._figure import Figure
+from steelyard.figures._layout import (
+    EDGE,
+    MOST_ROWS,
+    WIDTH,
+    Rows,
+    arrow,
+    axis_above,
+    checked_width,
+    heading,
+    left_out,
+    nothing,
+    row_label,
+    row_value,
+    rows_of,
+)
+from steelyard.figures._markup import Mark, box, brief, dot, group, line, text_width, words
+from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, value_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One number with its interval."""
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    band: str = ""
+    """The places that the data leave open: `1-3`."""
+    note: str = ""
+    """What else its tooltip says: how many tasks, why it is unknown."""
+    faint: bool = False
+    """Whether it proves nothing: its interval holds the reference, or too few values made it."""
+    limit: float | None = None
+    """What it is held against: the limit of a rule."""
+    text: str = ""
+    """The value as it is written at the right; its number by default."""
+
+
+def dots(
+    estimates: Sequence[Estimate],
+    *,
+    title: str,
+    axis: Axis,
+    note: str = "",
+    reference: float | None = None,
+    description: str = "",
+    width: int = WIDTH,
+) -> Figure:
+    """A dot for each estimate on a common axis, its interval as a line, a reference (as of no difference) upright."""
+    width = checked_width(width)
+    shown = estimates[:MOST_ROWS]
+    head, top = heading(title, note, width)
+    texts = [each.text or value_text(each.value, axis.unit) for each in shown]
+    band_room = max((text_width(each.band, bold=True) for each in shown), default=0.0)
+    indent = band_room + 12 if band_room else 0.0
+    rows = rows_of([each.label for each in shown], texts, top=top + 42, width=width - int(indent))
+    ends = [number for each in shown for number in (each.value, each.low, each.high, each.limit)]
+    scale = scale_of(axis, [*ends, reference], rows.left, rows.right)
+    bottom = rows.bottom(len(shown))
+    marks: list[Mark] = []
+    guides = [line(rows.left, rows.middle(row), rows.right, rows.middle(row), look="grid") for row in range(len(shown))]
+    for index, each in enumerate(shown):
+        marks += [_row(each, rows, index, scale), row_label(rows, index, each.label)]
+        marks.append(row_value(rows, index, texts[index]))
+    frame = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
+    frame += (group(tuple(guides), place=' class="sy-frame"'),)
+    if reference is not None:
+        frame += (line(scale.at(reference), rows.top - 4, scale.at(reference), bottom, look="axis"),)
+    plot: tuple[Mark, ...] = (*frame, *marks)
+    if indent:
+        plot = (group(plot, place=f' transform="translate({indent:.0f} 0)"'),)
+        plot += (words(EDGE, top + 38, "place", room=60, look="tick"),) if indent > 40 else ()
+        plot += tuple(
+            words(EDGE, rows.label_y(index), each.band, room=band_room + 1, look="strong")
+            for index, each in enumerate(shown)
+            if each.band
+        )
+    if not shown:
+        plot = (nothing(top, width, "Nothing to show: there are no values."),)
+        bottom = top + 30
+    rest = left_out(len(estimates) - len(shown), bottom, width)
+    return Figure(
+        name="dots",
+        title=title,
+        description=description or _description(estimates, axis, note),
+        width=width,
+        height=int(bottom + (30 if rest else 12)),
+        marks=(*head, *plot, *rest),
+    )
+
+
+def _row(each: Estimate, rows: Rows, index: int, scale: Scale) -> Mark:
+    y, title = rows.middle(index), _title(each, scale.axis)
+    if each.value is None or each.value != each.value:
+        reason = f"unknown: {each.note}" if each.note else "unknown"
+        return words(rows.left, y + 4, reason, room=rows.right - rows.left, look="quiet")
+    parts: list[Mark] = []
+    if is_drawn(each.low) or is_drawn(each.high):
+        low, high = (scale.low if each.low is None else each.low), (scale.high if each.high is None else each.high)
+        parts.append(line(scale.at(low), y, scale.at(high), y, look="whisker"))
+        parts += [arrow(scale.at(low), y, right=False, title=title)] if not scale.holds(low) else []
+        parts += [arrow(scale.at(high), y, right=True, title=title)] if not scale.holds(high) else []
+    if each.limit is not None and is_drawn(each.limit):
+        parts.append(box(scale.at(each.limit) - 1, y - 8, 2, 16, look="grey"))
+    if scale.holds(each.value):
+        parts.append(dot(scale.at(each.value), y, 4.5 if each.faint else 5, look="hollow" if each.faint else "mark"))
+    else:
+        parts.append(arrow(scale.at(each.value), y, right=each.value > 0, title=title))
+    return group(tuple(parts), title=title)
+
+
+def _title(each: Estimate, axis: Axis) -> str:
+    parts = [f"{brief(each.label)}: {each.text or value_text(each.value, axis.unit)}"]
+    if each.low is not None and each.high is not None:
+        parts.append(f"{value_text(each.low, axis.unit)} to {value_text(each.high, axis.unit)}")
+    parts += [f"limit {value_text(each.limit, axis.unit)}"] if each.limit is not None else []
+    parts += [f"place {each.band}"] if each.band else []
+    return "; ".join(parts + ([each.note] if each.note else []))
+
+
+def _description(estimates: Sequence[Estimate], axis: Axis, note: str) -> str:
+    said = [_title(each, axis) for each in estimates[:5]]
+    more = f" and {len(estimates) - 5:,} more" if len(estimates) > 5 else ""
+    return f"{axis.title}, {note or 'one dot a row'}. " + ("; ".join(said) + more if said else "No values") + "."

@@ -1,0 +1,94 @@
+"""A figure: what it shows in words, its size, its marks, and how it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+from steelyard.errors import MissingExtra, UsageError
+from steelyard.figures._markup import HATCH_ID, Mark, markup, safe
+from steelyard.figures._style import FONT, LIGHT, STYLE, attributes
+
+FIGURE_ENDINGS = (".svg", ".png")
+PNG_ZOOM = 2
+"""Pixels of a PNG for each unit of the figure, so that it is sharp on a slide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawing that shows itself in a notebook and saves itself as SVG or PNG."""
+
+    name: str
+    """The kind of figure: `dots`, `pareto`, ..."""
+    title: str
+    description: str
+    """What it shows, in words, for those who cannot see it."""
+    width: int
+    height: int
+    marks: tuple[Mark, ...]
+
+    @property
+    def inline(self) -> str:
+        """The SVG for a page whose style sheet holds `STYLE`: it brings no style of its own."""
+        return self._svg(alone=False)
+
+    @property
+    def svg(self) -> str:
+        """The SVG as a file of its own: light or dark as the reader has it, light where style sheets are not known."""
+        return self._svg(alone=True)
+
+    def _svg(self, *, alone: bool) -> str:
+        body = "".join(markup(mark, alone=alone) for mark in self.marks)
+        identity = f"sy-{self.name}-{crc32((self.title + self.description + body).encode('utf-8', 'replace')):08x}"
+        size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
+        font = f' font-family="{FONT}" font-size="12"' if alone else ""
+        labels = f'role="img" aria-labelledby="{identity}-title" aria-describedby="{identity}-desc"'
+        words = f'<title id="{identity}-title">{safe(self.title)}</title>'
+        words += f'<desc id="{identity}-desc">{safe(self.description)}</desc>'
+        before = ""
+        if alone:
+            before = f"<style>{STYLE}</style>"
+            before += f'<rect class="sy-ground"{attributes("ground")} width="{self.width}" height="{self.height}"/>'
+        if HATCH_ID in body:
+            before += _hatch(f"{identity}-hatch", alone=alone)
+            body = body.replace(HATCH_ID, f"{identity}-hatch")
+        namespace = 'xmlns="http://www.w3.org/2000/svg"'
+        return f'<svg {namespace} class="sy" {size} {labels}{font}>{words}{before}{body}</svg>'
+
+    def save(self, path: Path | str) -> None:
+        """Write the figure to a file; its ending (.svg or .png) decides the format."""
+        path = Path(path)
+        ending = path.suffix.lower()
+        if ending not in FIGURE_ENDINGS:
+            hint = f"end it with {' or '.join(FIGURE_ENDINGS)}"
+            raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint=hint)
+        content = self.png() if ending == ".png" else self.svg.encode("utf-8", "replace") + b"\n"
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+
+    def png(self, *, zoom: int = PNG_ZOOM) -> bytes:
+        """The figure as a PNG in light colors; needs the extra `png`."""
+        try:
+            import resvg_py  # optional
+        except ImportError as error:
+            raise MissingExtra("resvg_py", extra="png", purpose="a PNG") from error
+        svg = self.svg.replace(f"<style>{STYLE}</style>", "")  # the attributes say the same, without the dark rules
+        return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=zoom, background=LIGHT.ground))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"Figure({self.name!r}, {self.title!r}, {self.width} x {self.height})"
+
+
+def _hatch(identity: str, *, alone: bool) -> str:
+    look = f'class="sy-hatch"{attributes("hatch") if alone else ""}'
+    size = 'width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"'
+    return f'<defs><pattern id="{identity}" {size}><path {look} d="M1 0V5"/></pattern></defs>'

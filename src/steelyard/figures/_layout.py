@@ -1,0 +1,137 @@
+"""What figures share: a heading, an axis above rows or below a plot, rows with their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steelyard.figures._markup import Mark, group, line, path, px, text_width, words
+from steelyard.figures._scales import Scale
+
+WIDTH = 720
+NARROWEST = 240
+"""A figure is never drawn narrower than this."""
+NARROW = 520
+"""Below this width, labels stand above their marks instead of beside them."""
+EDGE = 12
+"""What stays free around a figure."""
+MOST_ROWS = 60
+"""Rows that one figure draws; it says how many it leaves out."""
+
+
+def checked_width(width: int) -> int:
+    """The width that is drawn."""
+    return max(int(width), NARROWEST)
+
+
+def heading(title: str, note: str, width: int) -> tuple[tuple[Mark, ...], float]:
+    """The title and a quiet line below it, and where the rest of the figure begins."""
+    room = width - 2 * EDGE
+    marks = [words(EDGE, 22, title, room=room, look="title")]
+    if note:
+        marks.append(words(EDGE, 40, note, room=room, look="quiet"))
+    return tuple(marks), 52.0 if note else 34.0
+
+
+def nothing(y: float, width: int, reason: str) -> Mark:
+    """What stands in a figure that has nothing to draw."""
+    return words(EDGE, y + 24, reason, room=width - 2 * EDGE, look="quiet")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where the rows of a figure stand: labels, the plot, and the values at its right."""
+
+    left: float
+    """Where the plot begins."""
+    right: float
+    """Where the plot ends."""
+    top: float
+    """The upper end of the first row."""
+    step: float
+    """From one row to the next."""
+    label_room: float
+    value_x: float
+    """Where values end."""
+    value_room: float
+    above: bool
+    """Whether labels stand above their marks."""
+
+    def middle(self, index: int) -> float:
+        """The height at which a row's marks stand."""
+        return self.top + self.step * index + (self.step - 9 if self.above else self.step / 2)
+
+    def label_y(self, index: int) -> float:
+        """The baseline of a row's label."""
+        return self.middle(index) - 14 if self.above else self.middle(index) + 4
+
+    def bottom(self, count: int) -> float:
+        """Where the rows end."""
+        return self.top + self.step * count
+
+
+def rows_of(labels: Sequence[str], values: Sequence[str], *, top: float, width: int, step: float = 24) -> Rows:
+    """Room for labels at the left and values at the right, each as wide as it must be and no wider than it may."""
+    value_room = max((text_width(value) for value in values), default=0.0)
+    value_room = min(value_room, width * 0.3)
+    above = width < NARROW
+    longest = max((text_width(label) for label in labels), default=0.0)
+    label_room = width - 2 * EDGE - value_room - 8 if above else min(longest, width * 0.34)
+    left = EDGE + 6 if above else EDGE + label_room + 14
+    right = width - EDGE - 6 - (0 if above or not value_room else value_room + 14)
+    height = step + 14 if above else step
+    return Rows(left, right, top, height, max(label_room, 40), width - EDGE, value_room, above)
+
+
+def axis_above(scale: Scale, *, y: float, bottom: float, width: int, title: bool = True) -> tuple[Mark, ...]:
+    """The title of the axis, its ticks below it, and quiet lines through the rows."""
+    marks: list[Mark] = []
+    if title:
+        marks.append(axis_title(scale, scale.start, y + 10, width - scale.start - EDGE))
+        y += 18
+    marks += tick_labels(scale, y + 10, width)
+    marks += [line(scale.at(tick), y + 16, scale.at(tick), bottom, look="grid") for tick in scale.ticks]
+    return (group(tuple(marks), place=' class="sy-frame"'),)
+
+
+def axis_title(scale: Scale, x: float, y: float, room: float) -> Mark:
+    """What the axis shows, and that it is logarithmic where it is."""
+    text = f"{scale.axis.title}, log scale" if scale.log else scale.axis.title
+    return words(x, y, text, room=room, look="tick")
+
+
+def tick_labels(scale: Scale, y: float, width: int) -> list[Mark]:
+    """The numbers along a horizontal axis, moved inward at the edges, left out where they would touch."""
+    marks: list[Mark] = []
+    taken = -1.0
+    for tick in scale.ticks:
+        text = scale.tick_text(tick)
+        half = text_width(text, size=11) / 2
+        x = min(max(scale.at(tick), half + 2), width - half - 2)
+        if x - half <= taken:
+            continue
+        taken = x + half + 6
+        marks.append(words(x, y, text, room=2 * half + 1, look="tick", anchor="middle"))
+    return marks
+
+
+def row_label(rows: Rows, index: int, text: str, *, look: str = "label") -> Mark:
+    """A row's name, above its marks or to their left."""
+    x = EDGE if rows.above else rows.left - 14
+    return words(x, rows.label_y(index), text, room=rows.label_room, look=look, anchor="start" if rows.above else "end")
+
+
+def row_value(rows: Rows, index: int, text: str) -> Mark:
+    """A row's value at the right."""
+    return words(rows.value_x, rows.label_y(index), text, room=rows.value_room + 1, look="label", anchor="end")
+
+
+def left_out(count: int, y: float, width: int, what: str = "more") -> tuple[Mark, ...]:
+    """Says how many rows are not drawn."""
+    return (words(EDGE, y + 14, f"{count:,} {what} not drawn", room=width - 2 * EDGE, look="quiet"),) if count else ()
+
+
+def arrow(x: float, y: float, *, right: bool, title: str) -> Mark:
+    """Says that what is drawn goes on past the end of the axis."""
+    way = 6 if right else -6
+    return path(f"M{px(x)} {px(y)}l{-way} -4v8z", look="mark", title=title)
