@@ -89,6 +89,10 @@ if TYPE_CHECKING:
         Record as Record,
         Share as Share,
     )
+    from steelyard.records._redaction import (
+        SHAPES as SHAPES,
+        Redaction as Redaction,
+    )
     from steelyard.records._run import (
         VERDICTS as VERDICTS,
         Action as Action,

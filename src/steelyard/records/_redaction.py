@@ -1,0 +1,169 @@
+"""Keys and tokens taken out of what leaves the machine: logs hold them, and reports, boards and prompts are shown.
+
+Only the usual shapes are known. A secret without a shape of its own is found where a name such as `password` stands
+before it, and else stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Mapping
+from enum import Enum
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from steelyard.records._findings import PlacesOnDemand
+
+Tree = TypeVar("Tree")
+
+
+class _Shape(NamedTuple):
+    """What a kind of secret looks like."""
+
+    kind: str
+    signs: tuple[str, ...]
+    """Texts, in lower case, of which a secret of the kind holds one: looked for first, since that is fast."""
+    pattern: re.Pattern[str]
+    """The secret, or the group named `secret` in it. Linear: no part can match what the next one begins with."""
+
+
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[0-9;\[]m))"
+"""Where a word begins, behind an escaped line end and an escape sequence of a terminal too."""
+
+
+def _prefixed(kind: str, *prefixes: str, rest: str = r"[A-Za-z0-9_\-]{16,}") -> _Shape:
+    choices = "|".join(re.escape(prefix) for prefix in prefixes)
+    pattern = re.compile(rf"{_START}(?:{choices}){rest}")
+    return _Shape(kind, tuple(prefix.lower() for prefix in prefixes), pattern)
+
+
+_ASSIGNED = re.compile(
+    r"(?:api[_\-]?key|access[_\-]?key|account[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|private[_\-]?key|"
+    r"client[_\-]?secret|(?:auth|access|refresh|session|id|api|bearer)[_\-]?token|\btoken|passw(?:or)?d|passphrase)"
+    r"(?:\\?[\"'])?\s{0,4}(?:=>|[:=])\s{0,4}(?:\\?[\"'])?"
+    r"(?P<secret>(?![0-9.]{1,30}(?![^\s\"'\\,;&)}\]]))(?!\[|\$|<|None\b|null\b|true\b|false\b)"
+    r"[^\s\"'\\,;&)}\]]{8,})",
+    re.IGNORECASE,
+)
+"""A value behind a name that says what it is. Numbers are counts, and `$NAME`, `<name>` and `[...]` stand for one."""
+
+SHAPES: tuple[_Shape, ...] = (
+    _Shape(
+        "private key",
+        ("private key",),
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]++|-(?!----))*+"
+            r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+        ),
+    ),
+    _Shape(
+        "JSON web token",
+        ("eyj",),
+        re.compile(rf"{_START}eyJ[A-Za-z0-9_\-]{{8,512}}+\.eyJ[A-Za-z0-9_\-]{{4,}}(?:\.[A-Za-z0-9_\-]*)?"),
+    ),
+    _prefixed(
+        "API key", "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "xai-", "gsk_", "r8_", "pplx-", "tvly-"
+    ),
+    _prefixed("API key", "AIza", rest=r"[A-Za-z0-9_\-]{35}"),
+    _prefixed("API key", "SG.", rest=r"[A-Za-z0-9_\-]{16,64}+\.[A-Za-z0-9_\-]{16,}"),
+    _prefixed("AWS key", "AKIA", "ASIA", "ABIA", "ACCA", rest=r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    _prefixed("GitHub token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    _prefixed("GitLab token", "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"),
+    _prefixed("access token", "hf_", "npm_", "pypi-", "dop_v1_", "dckr_pat_", "lin_api_", "ntn_", "sntrys_", "shpat_"),
+    _prefixed("access token", "ya29.", "1//0"),
+    _prefixed("Slack token", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", rest=r"[A-Za-z0-9\-]{10,}"),
+    _Shape(
+        "webhook",
+        ("/services/t", "/api/webhooks/"),
+        re.compile(r"https://[a-z.]{1,40}/(?:services/T|api/webhooks/)(?P<secret>[A-Za-z0-9_/\-]{16,})"),
+    ),
+    _Shape(
+        "password",
+        ("://",),
+        re.compile(r"(?<=[a-z0-9]://)[^\s/:@\"'<>]{0,64}:(?P<secret>[^\s/@\"'<>]{1,128})@", re.IGNORECASE),
+    ),
+    _Shape(
+        "credential",
+        ("bearer ", "basic "),
+        re.compile(r"\b(?:Bearer|Basic)\s{1,4}(?P<secret>[A-Za-z0-9._~+/\-]{16,}={0,2})", re.IGNORECASE),
+    ),
+    _Shape("secret", ("key", "secret", "token", "passw", "passphrase"), _ASSIGNED),
+)
+
+
+class Redaction:
+    """Takes secrets out of texts. Each one gets a number, so that two names that differ in a key alone stay two.
+
+    >>> redaction = Redaction()
+    >>> redaction.text("curl -H 'Authorization: Bearer abcdefghijklmnop0123' # token=s3cr3t-enough")
+    "curl -H 'Authorization: Bearer [credential 1]' # token=[secret 1]"
+    >>> redaction.count, redaction.summary
+    (2, '1 credential, 1 secret')
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[str, str] = {}
+        self._kinds: Counter[str] = Counter()
+
+    @property
+    def count(self) -> int:
+        """How many different secrets were taken out."""
+        return len(self._marks)
+
+    @property
+    def summary(self) -> str:
+        """How many of each kind."""
+        return ", ".join(f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(self._kinds.items()))
+
+    def text(self, text: str) -> str:
+        """The text with a mark in place of each secret."""
+        lower = text.lower()
+        for shape in SHAPES:
+            if any(sign in lower for sign in shape.signs):
+                text = shape.pattern.sub(partial(self._replaced, shape.kind), text)
+        return text
+
+    def _replaced(self, kind: str, match: re.Match[str]) -> str:
+        group = "secret" if "secret" in match.re.groupindex else 0
+        secret = match[group]
+        if secret not in self._marks:
+            self._kinds[kind] += 1
+            self._marks[secret] = f"[{kind} {self._kinds[kind]}]"
+        start, end = match.span(group)
+        return match.string[match.start() : start] + self._marks[secret] + match.string[end : match.end()]
+
+    def tree(self, value: Tree) -> Tree:
+        """The record, list or mapping with every text in it redacted, names of keys too; what holds none is kept."""
+        return cast("Tree", self._tree(value))
+
+    def _tree(self, value: Any) -> Any:  # Any: whatever a result is made of
+        if isinstance(value, Enum):
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, msgspec.Struct):
+            changed = self._changed({name: getattr(value, name) for name in value.__struct_fields__})
+            return msgspec.structs.replace(value, **changed) if changed else value
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            changed = self._changed({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
+            return dataclasses.replace(value, **changed) if changed else value
+        if isinstance(value, Mapping):
+            pairs = [(self._tree(key), self._tree(item)) for key, item in value.items()]
+            same = all(key is old and new is item for (key, new), (old, item) in zip(pairs, value.items(), strict=True))
+            return value if same else dict(pairs)
+        if isinstance(value, PlacesOnDemand):
+            return PlacesOnDemand(len(value), lambda numbers: map(self._tree, value[numbers.start : numbers.stop]))
+        if isinstance(value, (list, tuple)):
+            items = [self._tree(item) for item in value]
+            if all(new is old for new, old in zip(items, value, strict=True)):
+                return value
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return value
+
+    def _changed(self, parts: Mapping[str, Any]) -> dict[str, Any]:  # Any: fields of a record
+        made = {name: self._tree(part) for name, part in parts.items()}
+        return {name: part for name, part in made.items() if part is not parts[name]}

@@ -1,0 +1,163 @@
+"""Secrets are taken out of what leaves the machine: every usual shape, in every text of a record, in linear time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+
+import steelyard as sy
+from steelyard.records import SHAPES, Finding, Place, PlacesOnDemand, Redaction, Run
+
+BODY = "Zx9Qw7Er5Ty3Ui1Op0As2Df4Gh6Jk8Lz"
+# Joined here, so that no scanner takes this file for one that leaks.
+CANARIES = {
+    "Anthropic": "sk-" + "ant-api03-" + BODY,
+    "OpenAI": "sk-" + "proj-" + BODY,
+    "Stripe": "sk" + "_live_" + BODY,
+    "Google": "AI" + "za" + BODY + "abc",
+    "SendGrid": "SG" + "." + BODY + "." + BODY,
+    "AWS": "AK" + "IA" + "ABCDEFGHIJKLMNOP",
+    "GitHub": "gh" + "p_" + BODY,
+    "GitHub, fine-grained": "github" + "_pat_" + BODY,
+    "GitLab": "gl" + "pat-" + BODY,
+    "Hugging Face": "h" + "f_" + BODY,
+    "npm": "np" + "m_" + BODY,
+    "Slack": "xo" + "xb-123456789012-" + BODY,
+    "JSON web token": "ey" + "J" + BODY + ".ey" + "J" + BODY + "." + BODY,
+    "private key": "-----BEGIN RSA {0}-----\n{1}\n{1}\n-----END RSA {0}-----".format("PRIVATE KEY", BODY),
+    "private key without an end": "-----BEGIN OPENSSH " + "PRIVATE KEY-----\\n" + BODY,
+}
+SECRET = "s3" + "cret-" + BODY
+BEHIND_A_NAME = [
+    f"Authorization: Bearer {SECRET}",
+    f"authorization: basic {SECRET}==",
+    f"export API_KEY={SECRET}",
+    f'"aws_secret_access_key": "{SECRET}"',
+    f"password = '{SECRET}'",
+    f"--access-token={SECRET} --verbose",
+    f"https://user:{SECRET}@example.org/repo.git",
+    f"https://hooks.example.org/services/T{BODY}/{SECRET}",
+    f'{{\\"client_secret\\": \\"{SECRET}\\"}}',
+]
+INNOCENT = [
+    "total_tokens=123456789, max_tokens: 4096, token: 12345678",
+    "password=$PASSWORD api_key=<your key> secret: null, token=[redacted]",
+    "https://example.org/a:b@c is a page; http://localhost:8080/path",
+    "sk-learn, the task-list, risk-averse, desk-lamp-with-a-very-long-name",
+    "a bearer of bad news; the basic assumption",
+    "the tokenizer: sentencepiece; keyboard: qwertyuiop",
+    "eyJust a word",
+]
+
+
+@pytest.mark.parametrize("secret", CANARIES.values(), ids=CANARIES)
+@pytest.mark.parametrize(
+    "around", ["{}", "key {} here", "x={}", "“{}”", "\x1b[31m{}\x1b[0m", "a\n{}\nb", "a\\n{}", '"{}",']
+)
+def test_every_usual_shape_is_taken_out_wherever_it_stands(secret: str, around: str) -> None:
+    redaction = Redaction()
+    shown = redaction.text(around.format(secret))
+    assert BODY not in shown
+    assert "ABCDEFGHIJKLMNOP" not in shown
+    assert redaction.count == 1
+
+
+@pytest.mark.parametrize("text", BEHIND_A_NAME)
+def test_what_a_name_says_is_secret_is_taken_out_and_the_name_stays(text: str) -> None:
+    redaction = Redaction()
+    shown = redaction.text(text)
+    assert SECRET not in shown
+    assert redaction.count == 1
+    assert shown[:3] == text[:3]
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+def test_what_is_no_secret_stays(text: str) -> None:
+    redaction = Redaction()
+    assert redaction.text(text) == text
+    assert redaction.count == 0
+
+
+def test_two_secrets_stay_two_and_the_same_one_is_counted_once() -> None:
+    redaction = Redaction()
+    first, second = CANARIES["GitHub"], CANARIES["GitHub"] + "x"
+    shown = redaction.tree({first: 1, second: 2, "again": [first, (first, 3.0, None)]})
+    assert shown == {
+        "[GitHub token 1]": 1,
+        "[GitHub token 2]": 2,
+        "again": ["[GitHub token 1]", ("[GitHub token 1]", 3.0, None)],
+    }
+    assert (redaction.count, redaction.summary) == (2, "2 GitHub tokens")
+
+
+def test_a_redacted_text_is_left_alone_the_second_time() -> None:
+    once = [Redaction().text(text) for text in [*CANARIES.values(), *BEHIND_A_NAME]]
+    assert [Redaction().text(text) for text in once] == once
+
+
+@dataclass(frozen=True)
+class Holder:
+    text: str
+    findings: tuple[Finding, ...]
+
+
+def test_every_text_of_a_record_is_redacted() -> None:
+    canary = CANARIES["OpenAI"]
+    run = _planted(msgspec.to_builtins(next(sy.demo_runs())), canary)
+    redacted = Redaction().tree(msgspec.convert(run, Run))
+    assert canary in str(run)
+    assert BODY not in msgspec.json.encode(redacted).decode()
+    places = PlacesOnDemand(3, lambda numbers: (Place(where=f"{canary} {number}") for number in numbers))
+    held = Redaction().tree(Holder(canary, (Finding(code="c", message=canary, places=places),)))
+    assert BODY not in str((held.text, held.findings[0].message, [place.where for place in held.findings[0].places]))
+
+
+def _planted(value: Any, canary: str, name: str = "") -> Any:  # Any: JSON values
+    """The record with the canary in every text that may be any text."""
+    if isinstance(value, dict):
+        return {key: _planted(part, canary, key) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_planted(part, canary, name) for part in value]
+    fixed = ("tier", "tier_scheme", "outcome", "type", "usage", "at", "started_at", "ended_at")
+    return f"{value} {canary}" if isinstance(value, str) and name not in fixed else value
+
+
+def test_what_holds_no_secret_is_the_same_object() -> None:
+    run = next(sy.demo_runs())
+    assert Redaction().tree(run) is run
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(sign for shape in SHAPES for sign in shape.signs),
+        *CANARIES.values(),
+        "-----BEGIN PRIVATE KEY-----",
+        "password = ",
+        "sk-a",
+        "://a:",
+        "a://b:c",
+        "eyJaaaaaaaa.",
+        "bearer  ",
+        "-eyJaaaaaaaa",
+        "-SG.aaaaaaaaaaaaaaaa",
+        'token\\"',
+        "x",
+    ],
+)
+def test_twice_the_text_takes_about_twice_the_time(piece: str) -> None:
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece))
+        tries = []
+        for _ in range(2):
+            start = time.process_time()
+            Redaction().text(text)
+            tries.append(time.process_time() - start)
+        return min(tries)
+
+    short, long = seconds(20_000), seconds(160_000)  # 8 times the text; quadratic would be 64 times
+    assert long < 24 * short + 0.05
