@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         contradictions as contradictions,
     )
     from steelyard.formats._log_format import (
+        SQLITE as SQLITE,
         Head as Head,
         LogFormat as LogFormat,
         LogPlaces as LogPlaces,
@@ -92,9 +93,6 @@ if TYPE_CHECKING:
         LOG_SUFFIXES as LOG_SUFFIXES,
         trajectory_of as trajectory_of,
         usage_of as usage_of,
-    )
-    from steelyard.formats.opencode import (
-        SQLITE as SQLITE,
     )
     from steelyard.formats.timings.fceval import (
         FCEVAL as FCEVAL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from steelyard.errors import UnreadableFile
 from steelyard.files import HEAD_BYTES, Records, beginning_of, shape_of
 from steelyard.records import Finding, Rejected, Run
 
 Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"]
 Tells = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
 Precedence = Literal["first", "normal", "last"]
+SQLITE = b"SQLite format 3\0"
 
 
 class PlacedRun(msgspec.Struct, frozen=True):
@@ -84,6 +87,16 @@ class Head:
         """What the records say under `type`, where that is a word."""
         return frozenset(kind for record in self.records if isinstance(kind := record.get("type"), str))
 
+    @cached_property
+    def tables(self) -> Mapping[str, frozenset[str]]:
+        """The columns of each table of a SQLite file; none for any other file, or one that SQLite cannot read."""
+        if not self.start.startswith(SQLITE):
+            return {}
+        try:
+            return stored_tables(self.path)
+        except UnreadableFile:
+            return {}
+
     def has(self, *paths: str) -> bool:
         """Whether the first JSON value has all these paths."""
         return all(path in self.shape for path in paths)
@@ -137,6 +150,14 @@ class LogFormat:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", self.family or self.name)
+
+
+def stored_tables(path: Path) -> Mapping[str, frozenset[str]]:
+    """The columns of each table of a SQLite file."""
+    from steelyard.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
+
+    with closing(Store(path)) as store:
+        return store.tables
 
 
 def head_of(path: Path) -> Head:

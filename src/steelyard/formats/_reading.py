@@ -20,7 +20,7 @@ import msgspec
 from steelyard.errors import BadDeclaration, UnreadableFile
 from steelyard.files import archive_kind
 from steelyard.formats._catalog import each_log_format, log_format_named, log_formats
-from steelyard.formats._log_format import Head, LogFormat, PlacedRun, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import SQLITE, Head, LogFormat, PlacedRun, ReadItem, RunPart, head_of, stored_tables
 from steelyard.records import Finding, Refused, Rejected
 
 Kind = Literal["read", "archive", "own", "unknown"]
@@ -58,6 +58,8 @@ def read_file(job: ReadJob) -> FileResult:
     try:
         head = head_of(path)
         log_format = log_format_named(job.format) if job.format and job.named else recognized(head, named=job.named)
+        if log_format is None and job.named and head.start.startswith(SQLITE):
+            stored_tables(path)  # tells what is wrong with a store that nobody could look into
         if log_format is None or (job.format and log_format.name != job.format):
             return FileResult(job.number, "archive" if archive_kind(head.start) else "unknown")
         result.format = log_format.name

@@ -1,12 +1,12 @@
 """opencode: the events of `opencode run --format json`, its store, exported sessions, and the files it kept before.
 
-A cost of 0 for steps that used tokens means that no price was known.
+A cost of 0 for steps that used tokens means that no price was known. The call that asks a model for the session's title
+is in none of its logs, so tokens and cost are lower bounds.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, problem, records
-from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
-from steelyard.formats._token_counts import run_from, tokens_in
+from steelyard.formats._failures import failure_of
+from steelyard.formats._log_format import SQLITE, Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
+from steelyard.formats._token_counts import run_from
 from steelyard.records import (
     JSON_ERRORS,
     Amount,
@@ -32,9 +33,8 @@ from steelyard.records import (
 )
 
 NAME = "opencode"
-SQLITE = b"SQLite format 3\0"
-_TABLES = [re.compile(rb"CREATE TABLE\s+[`\"\[]?" + name + rb"\b", re.IGNORECASE) for name in (b"message", b"part")]
-"""What the first pages of the store declare."""
+KILO = "kilo"
+"""A tool made from opencode that writes the same; only where its files lie tells the two apart."""
 
 
 class Cache(msgspec.Struct):
@@ -103,29 +103,28 @@ class Place(msgspec.Struct):
     cwd: str | None = None
 
 
-class Message(msgspec.Struct, kw_only=True):
-    """A message as it is kept on disk; only the assistant's have tokens."""
+class StoredMessage(msgspec.Struct, kw_only=True):
+    """A message's content in the store, where ids stand in columns of their own; only the assistant's have tokens."""
+
+    role: str
+    time: Times | None = None
+    model: str | None = msgspec.field(name="modelID", default=None)
+    cost: Amount | None = None
+    tokens: Tokens | None = None
+    error: Any = None  # Any: the provider's own error object
+
+    @property
+    def when(self) -> Times:
+        """When it began and ended, as far as that is known."""
+        return self.time or Times()
+
+
+class Message(StoredMessage, kw_only=True):
+    """A message as it is kept on disk."""
 
     id: str
     session: str = msgspec.field(name="sessionID")
-    role: str
-    time: Times | None = None
-    model: str | None = msgspec.field(name="modelID", default=None)
     path: Place | None = None
-    cost: Amount | None = None
-    tokens: Tokens | None = None
-    error: Any = None  # Any: the provider's own error object
-
-
-class StoredMessage(msgspec.Struct):
-    """A message's content in the store, where ids stand in columns of their own."""
-
-    role: str
-    time: Times | None = None
-    model: str | None = msgspec.field(name="modelID", default=None)
-    cost: Amount | None = None
-    tokens: Tokens | None = None
-    error: Any = None  # Any: the provider's own error object
 
 
 class StoredPart(msgspec.Struct):
@@ -158,7 +157,7 @@ _STORED_PART = msgspec.json.Decoder(StoredPart)
 def recognizes(head: Head) -> bool:
     """Events with a `sessionID` and a part or an error, messages with their role and time, or the store."""
     if head.start.startswith(SQLITE):
-        return all(table.search(head.start) for table in _TABLES)
+        return all({"session_id", "data"} <= head.tables.get(name, frozenset()) for name in ("message", "part"))
     if head.has("sessionID", "role", "time", "id") or head.has("info", "messages[].info.sessionID"):
         return True
     return head.has("type", "sessionID") and ("part" in head.shape or "error" in head.shape)
@@ -172,9 +171,12 @@ def read(path: Path) -> Iterator[ReadItem]:
         return
     if "role" in head.shape or "info" in head.shape:
         kept = document(path, _EXPORT).messages if "info" in head.shape else [Exported(document(path, _MESSAGE))]
-        for message in kept:
-            if message.info.role == "assistant" and message.info.tokens is not None:
-                yield _message(message, message.info.tokens, str(path))
+        for exported in kept:
+            info, tools = exported.info, tuple(dict.fromkeys(part.call for part in exported.parts if part.call))
+            where = info.path.cwd if info.path else None
+            part = _session(info.session, [(info.id, info)], path, folder=where, tools=tools)
+            if part is not None:
+                yield part
         return
     runs: dict[str, list[Event]] = {}
     for item in records(path, _EVENT):
@@ -183,38 +185,54 @@ def read(path: Path) -> Iterator[ReadItem]:
         elif item[1].session:
             runs.setdefault(item[1].session, []).append(item[1])
     for session, events in runs.items():
-        yield _part(session, events, str(path))
+        yield _part(session, events, path)
 
 
 def _stored(path: Path) -> Iterator[ReadItem]:
     """The sessions of the store; a message that cannot be read is set aside, the others go on."""
-    from steelyard.formats._opencode_store import Store  # sqlite3: only those who have a store need it
+    from steelyard.formats._sqlite_stores import Store  # sqlite3: only those who have a store need it
 
+    def texts(table: str, *columns: str, order: Sequence[str]) -> Iterator[tuple[bytes, ...]]:
+        for row in store.rows(table, columns, order=order):
+            if all(cell is None or isinstance(cell, bytes) for cell in row):
+                yield tuple(cell if isinstance(cell, bytes) else b"" for cell in row)
+
+    in_order = ("session_id", "time_created", "id")
     with closing(Store(path)) as store:
-        homes = {id_: (parent, folder) for id_, parent, folder in store.sessions()}
+        homes = {id_: home for id_, *home in texts("session", "id", "parent_id", "directory", order=("id",))}
         tools: dict[bytes, dict[str, None]] = {}
-        for _, session, content in store.parts():
+        for session, content in texts("part", "session_id", "data", order=in_order):
             try:
                 part = _STORED_PART.decode(content)
             except JSON_ERRORS:
                 continue  # no number hangs on a part's text
             if part.type == "tool" and part.call:
                 tools.setdefault(session, {})[part.call] = None
-        for session, rows in groupby(store.messages(), key=lambda row: row[1]):
+        rows_in_order = texts("message", "session_id", "id", "data", order=in_order)
+        for session, rows in groupby(rows_in_order, key=lambda row: row[0]):
             messages: list[tuple[str, StoredMessage]] = []
-            for id_, _, content in rows:
+            for _, id_, content in rows:
                 name = id_.decode("utf-8", "replace")
                 try:
                     messages.append((name, _STORED_MESSAGE.decode(content)))
                 except JSON_ERRORS as error:
                     yield Rejected(path=str(path), reason=f"message {name[:200]!r}: {problem(error)}")
-            session_part = _session(session, messages, path, homes.get(session, (None, None)))
-            if session_part is not None:
-                yield msgspec.structs.replace(session_part, tool_ids=tuple(tools.get(session, ())))
+            parent, folder = (text.decode("utf-8", "replace") for text in homes.get(session, (b"", b"")))
+            own_tools = tuple(tools.get(session, ()))
+            name = session.decode("utf-8", "replace")
+            told = _session(name, messages, path, folder=folder, tools=own_tools, parent=parent)
+            if told is not None:
+                yield told
 
 
 def _session(
-    id_: bytes, messages: list[tuple[str, StoredMessage]], path: Path, home: tuple[bytes | None, bytes | None]
+    id_: str,
+    messages: Sequence[tuple[str, StoredMessage]],
+    path: Path,
+    *,
+    folder: str | None,
+    tools: tuple[str, ...],
+    parent: str | None = None,
 ) -> RunPart | None:
     answers = [
         (name, stored, stored.tokens)
@@ -223,68 +241,37 @@ def _session(
     ]
     if not answers:
         return None
-    times = [stored.time or Times() for _, stored, _ in answers]
-    starts = sorted(started for period in times if (started := moment(period.created)) is not None)
-    ends = sorted(ended for period in times if (ended := moment(period.completed)) is not None)
+    starts = sorted(at for _, stored, _ in answers if (at := moment(stored.when.created)) is not None)
+    ends = sorted(at for _, stored, _ in answers if (at := moment(stored.when.completed)) is not None)
     trouble = answers[-1][1].error
     cost, sure = _cost([StepPart(cost=stored.cost, tokens=tokens) for _, stored, tokens in answers])
-    name, parent, folder = (value and value.decode("utf-8", "replace") for value in (id_, *home))
     run = run_from(
         format=NAME,
         path=str(path),
-        how={"usage": "reported", "cost_usd": sure},
-        id=label(name),
-        task=label(name),
+        how={"usage": "lower_bound", "cost_usd": sure},
+        id=label(id_),
+        task=label(id_),
         experiment=label(folder.replace("\\", "/").rstrip("/").rpartition("/")[2]) if folder else None,
-        agent=NAME,
+        agent=_agent(path),
         started_at=starts[0] if starts else None,
         ended_at=ends[-1] if ends and (not starts or ends[-1] >= starts[0]) else None,
         outcome="errored" if trouble else "not_scored",
-        failure=Failure(cause=_cause(trouble), message=_words(trouble)) if trouble else None,
+        failure=_failure(trouble),
         calls=tuple(
-            Call(
-                id=label(message),
-                model=label(stored.model),
-                at=moment(stored.time.created) if stored.time else None,
-                usage=tokens.disjoint(),
-            )
-            for message, stored, tokens in answers
+            Call(id=label(name), model=label(stored.model), at=moment(stored.when.created), usage=tokens.disjoint())
+            for name, stored, tokens in answers
         ),
         cost_usd=cost,
         iterations=len(answers),
     )
-    return RunPart(run=run, path=str(path), role="session", parent=label(parent))
+    return RunPart(run=run, path=str(path), role="session", parent=label(parent), tool_ids=tools)
 
 
-def _message(exported: Exported, tokens: Tokens, path: str) -> RunPart:
-    message = exported.info
-    tools = tuple(dict.fromkeys(part.call for part in exported.parts if part.call))
-    cost, sure = _cost([StepPart(cost=message.cost, tokens=tokens)])
-    times = message.time or Times()
-    where = message.path.cwd if message.path else None
-    run = run_from(
-        format=NAME,
-        path=path,
-        how={"usage": "reported", "cost_usd": sure},
-        id=label(message.session),
-        task=label(message.session),
-        experiment=label(where.replace("\\", "/").rpartition("/")[2]) if where else None,
-        agent=NAME,
-        started_at=moment(times.created),
-        ended_at=moment(times.completed),
-        outcome="errored" if message.error else "not_scored",
-        failure=Failure(cause=_cause(message.error), message=_words(message.error)) if message.error else None,
-        calls=(
-            Call(id=label(message.id), model=label(message.model), at=moment(times.created), usage=tokens.disjoint()),
-        ),
-        cost_usd=cost,
-        tool_calls=len(tools) if exported.parts else None,
-        iterations=1,
-    )
-    return RunPart(run=run, path=path, role="session", tool_ids=tools)
+def _agent(path: Path) -> str:
+    return KILO if path.stem == KILO or KILO in path.parts else NAME
 
 
-def _part(session: str, events: list[Event], path: str) -> RunPart:
+def _part(session: str, events: list[Event], path: Path) -> RunPart:
     steps = {
         event.part.id or str(number): (event, event.part)
         for number, event in enumerate(events)
@@ -301,62 +288,52 @@ def _part(session: str, events: list[Event], path: str) -> RunPart:
     usage = add_usage(call.usage for call in calls)
     run = run_from(
         format=NAME,
-        path=path,
-        how={"usage": "reported" if usage else "unknown", "cost_usd": sure, "tool_calls": "counted"},
+        path=str(path),
+        how={"usage": "lower_bound" if usage else "unknown", "cost_usd": sure, "tool_calls": "counted"},
         id=label(session),
         task=label(session),
-        agent=NAME,
+        agent=_agent(path),
         started_at=times[0] if times else None,
         ended_at=times[-1] if times and times[-1] > times[0] else None,
         outcome="errored" if trouble is not None else "not_scored",
-        failure=None if trouble is None else Failure(cause=_cause(trouble), message=_words(trouble)),
+        failure=_failure(trouble),
         usage=usage,
         calls=calls,
         cost_usd=cost,
         tool_calls=len(tools),
         iterations=len(calls) or None,
     )
-    return RunPart(run=run, path=path, role="session", tool_ids=tuple(call for call in tools if call))
+    return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(call for call in tools if call))
 
 
 def _cost(steps: list[StepPart]) -> tuple[float | None, Provenance]:
-    """The steps' costs together: a lower bound beside steps with tokens and no price, unknown when all lack one."""
+    """The steps' costs together, without the call for the session's title; unknown when no step has one."""
     stated = [step.cost for step in steps if step.cost]
-    unpriced = [step for step in steps if not step.cost and step.tokens and tokens_in(step.tokens.disjoint())]
-    if not stated:
-        return None, "unknown"
-    return sum_in_order(stated), "lower_bound" if unpriced else "reported"
+    return (sum_in_order(stated), "lower_bound") if stated else (None, "unknown")
 
 
-def _cause(trouble: Any) -> Any:  # Any: the provider's error object, and one of the causes
-    data = trouble.get("data") if isinstance(trouble, dict) else None
-    status = data.get("statusCode") if isinstance(data, dict) else None
-    if isinstance(status, int) and (status == 429 or status >= 500):
-        return "infrastructure"
-    return "cancelled" if isinstance(trouble, dict) and "Abort" in str(trouble.get("name")) else "unknown"
-
-
-def _words(trouble: Any) -> str | None:  # Any: the provider's error object
-    if not isinstance(trouble, dict):
-        return str(trouble)[:500]
-    data = trouble.get("data")
-    said = data.get("message") if isinstance(data, dict) else None
-    return ": ".join(str(part)[:500] for part in (trouble.get("name"), said) if part) or None
+def _failure(trouble: Any) -> Failure | None:  # Any: the provider's error object
+    if not trouble:
+        return None
+    aborted = isinstance(trouble, dict) and "Abort" in str(trouble.get("name"))
+    return failure_of(trouble, otherwise="cancelled" if aborted else "unknown")
 
 
 def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
-    folder = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
-    return [folder / "storage" / "message", folder / "opencode.db"]
+    data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return [
+        place for tool in (NAME, KILO) for place in (data / tool / "storage" / "message", data / tool / f"{tool}.db")
+    ]
 
 
 FORMAT = LogFormat(
     name=NAME,
-    title="`opencode run --format json`, `opencode export`, its store (opencode.db), and messages kept on disk",
+    title="opencode and Kilo CLI: `run --format json`, `export`, store (opencode.db, kilo.db), messages on disk",
     tells="sessions",
     yields=("calls", "usage by kind", "cost_usd", "tool_calls", "iterations", "times"),
     recognizes=recognizes,
     read=read,
     precedence="first",
     shows_every_tool_call=True,
-    kept_by=LogPlaces("opencode", _places),
+    kept_by=LogPlaces("opencode and Kilo", _places),
 )
