@@ -93,9 +93,13 @@ def test_a_file_of_our_records_is_one_row_whatever_its_runs_came_from(tmp_path: 
     assert {name: (one["files"], one["runs"] > 0) for name, one in formats.items()} == {"runs-jsonl": (1, True)}
 
 
+GOOD = '{"task": "t"}'
+"""A file in which no record is good is not taken for one of run records."""
+
+
 def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     bad = ['{"task": "t", "usge": {}}', '{"task": "t", "cost_usd": -1}', '{"task": "t"', "[1]"]
-    (tmp_path / "runs.jsonl").write_text("".join(line + "\n" for line in bad), encoding="utf-8")
+    (tmp_path / "runs.jsonl").write_text("".join(line + "\n" for line in [*bad, GOOD]), encoding="utf-8")
     (tmp_path / "odd.bin").write_bytes(b"\x00\x01")
     done = steelyard("read", ".", cwd=tmp_path)
     assert "what to do" in done.stdout
@@ -109,19 +113,19 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
 
 def test_every_record_set_aside_is_in_the_table_however_many_they_are(tmp_path: Path) -> None:
     bad = ['{"task": "t", "cost_usd": -1}\n'] * 1500 + ['{"task": "t", "usge": {}}\n'] * 20
-    (tmp_path / "runs.jsonl").write_text("".join(bad), encoding="utf-8")
+    (tmp_path / "runs.jsonl").write_text("".join([GOOD, "\n", *bad]), encoding="utf-8")
     shown = [line.split()[0] for line in steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()]
     assert shown[-2:] == ["1,500", "20"]
     (tmp_path / "good.jsonl").write_text('{"task": "t", "passed": true}\n', encoding="utf-8")
     told = steelyard("measure", "runs.jsonl", "good.jsonl", cwd=tmp_path).stderr
     assert "    ... and 1,517 more; --json lists them" in told.splitlines()  # 1,500 and 20, of which 3 are shown
     aside = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)["set_aside"]
-    assert [one["where"] for one in aside] == [f"runs.jsonl:{line}" for line in range(1, 1521)]
+    assert [one["where"] for one in aside] == [f"runs.jsonl:{line}" for line in range(2, 1522)]
 
 
 def test_reasons_beyond_those_shown_are_counted(tmp_path: Path) -> None:
     bad = [f'{{"task": "t", "odd{number}": 1}}\n' for number in range(15)]
-    (tmp_path / "runs.jsonl").write_text("".join(bad), encoding="utf-8")
+    (tmp_path / "runs.jsonl").write_text("".join([*bad, GOOD]), encoding="utf-8")
     printed = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout
     assert printed.splitlines()[-1] == "... and 3 more for other reasons; --json lists them"
 

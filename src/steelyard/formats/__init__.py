@@ -63,6 +63,9 @@ if TYPE_CHECKING:
         read_files as read_files,
         recognized as recognized,
     )
+    from steelyard.formats._run_likeness import (
+        run_refusal as run_refusal,
+    )
     from steelyard.formats._table_rows import (
         ALIASES as ALIASES,
         column_problem as column_problem,

@@ -145,8 +145,8 @@ class LogFormat:
     priority: Literal["normal", "plugin", "last"] = "normal"
     """When the format is asked: `last` for our own run records, which many files resemble. Those of plug-ins come
     between, whatever they say here."""
-    needs_when_unnamed: str | None = None
-    """The path of a key that a file which the user did not name must show, for a format that many files resemble."""
+    holds_no_run: Callable[[Head], bool] | None = None
+    """Whether a file that no format recognizes is one of the tool's that tells of no run, such as its configuration."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", self.family or self.name)

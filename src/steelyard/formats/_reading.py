@@ -23,7 +23,7 @@ from steelyard.formats._catalog import each_log_format, log_format_named, log_fo
 from steelyard.formats._log_format import SQLITE, Head, LogFormat, PlacedRun, ReadItem, RunPart, head_of, stored_tables
 from steelyard.records import Finding, Refused, Rejected
 
-Kind = Literal["read", "archive", "own", "unknown"]
+Kind = Literal["read", "archive", "own", "no_run", "unknown"]
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):
@@ -36,7 +36,8 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FileResult(msgspec.Struct, array_like=True):
-    """What became of a file: read, packed, one of our own records' files (which are streamed), or not known."""
+    """What became of a file: read, packed, one of our own records' files (which are streamed), a tool's that holds no
+    run, or not known."""
 
     number: int
     kind: Kind
@@ -57,11 +58,11 @@ def read_file(job: ReadJob) -> FileResult:
     result = FileResult(job.number, "read")
     try:
         head = head_of(path)
-        log_format = log_format_named(job.format) if job.format and job.named else recognized(head, named=job.named)
+        log_format = log_format_named(job.format) if job.format and job.named else recognized(head)
         if log_format is None and job.named and head.start.startswith(SQLITE):
             stored_tables(path)  # tells what is wrong with a store that nobody could look into
         if log_format is None or (job.format and log_format.name != job.format):
-            return FileResult(job.number, "archive" if archive_kind(head.start) else "unknown")
+            return _not_read(job, head)
         result.format = log_format.name
         if log_format.priority == "last":
             result.kind = "own"
@@ -81,6 +82,16 @@ def read_file(job: ReadJob) -> FileResult:
     return result
 
 
+def _not_read(job: ReadJob, head: Head) -> FileResult:
+    """What is said of a file that no format, or not the one asked for, recognizes."""
+    if archive_kind(head.start):
+        return FileResult(job.number, "archive")
+    for log_format in each_log_format():
+        if log_format.holds_no_run is not None and log_format.holds_no_run(head):
+            return FileResult(job.number, "no_run", log_format.name)
+    return FileResult(job.number, "unknown")
+
+
 def _sort(item: ReadItem, result: FileResult, log_format: LogFormat) -> None:
     if isinstance(item, RunPart):
         if item.run.source is None or item.run.source.format != log_format.name:
@@ -96,19 +107,15 @@ def _sort(item: ReadItem, result: FileResult, log_format: LogFormat) -> None:
         result.findings.append(item)
 
 
-def recognized(head: Head, *, named: bool = True) -> LogFormat | None:
+def recognized(head: Head) -> LogFormat | None:
     """The format that recognizes the file by its content; None when none does.
 
-    Our formats are asked first, then those of plug-ins, then our own records. These are so general in shape that a file
-    which nobody named must also show a `task` to be taken for them.
+    Our formats are asked first, then those of plug-ins, then our own records.
     """
     if _latest and _latest[0].recognizes(head):
         return _latest[0]
     for log_format in each_log_format():
         if log_format.recognizes(head):
-            needed = log_format.needs_when_unnamed
-            if not named and needed is not None and needed not in head.shape:
-                return None
             if log_format.priority == "normal":
                 _latest[:] = [log_format]
             return log_format

@@ -204,6 +204,11 @@ def recognizes(head: Head) -> bool:
     return head.has("trial_name", "task_name", "config") or head.has("n_total_trials", "stats")
 
 
+def holds_no_run(head: Head) -> bool:
+    """The configuration of a trial or a job, which lies beside each result.json and repeats none of its results."""
+    return head.has("trials_dir", "task") or head.has("jobs_dir", "agents")
+
+
 def read(path: Path) -> Iterator[ReadItem]:
     """The trial, or what a job states of its trials."""
     job = "n_total_trials" in head_of(path).shape
@@ -338,4 +343,5 @@ FORMAT = LogFormat(
     yields=("passed", "outcome", "failure", "usage", "cost_usd", "times", "what the agent's own logs and reports add"),
     recognizes=recognizes,
     read=read,
+    holds_no_run=holds_no_run,
 )

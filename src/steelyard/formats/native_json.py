@@ -9,14 +9,21 @@ import msgspec
 
 from steelyard.files import unreadable, whole_file
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
+from steelyard.formats._run_likeness import any_is_run, first_elements, is_cut_run
 from steelyard.records import JSON_ERRORS, Refused, Rejected, decode_run
 
 _RECORDS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def recognizes(head: Head) -> bool:
-    """An array that opens with an object, or an empty one; asked last, since many tools write such files."""
-    return head.text[:1] == b"[" and head.text[1:].lstrip()[:1] in (b"{", b"]")
+    """An array in which one of the first whole elements is a run record, or an empty one."""
+    if head.text[:1] != b"[":
+        return False
+    inside = head.text[1:].lstrip()
+    if inside[:1] != b"{":
+        return inside[:1] == b"]"
+    elements = list(first_elements(inside))
+    return any_is_run(elements) if elements else is_cut_run(head.shape, within="[].")
 
 
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:
@@ -42,5 +49,4 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     priority="last",
-    needs_when_unnamed="[].task",
 )

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from steelyard.files import numbered_lines, too_long
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
+from steelyard.formats._run_likeness import any_is_run, is_cut_run
 from steelyard.records import Refused, Rejected, decode_run
 
 
 def recognizes(head: Head) -> bool:
-    """A line that opens an object; asked last, since many tools write such lines."""
-    return head.start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    """One of the first whole lines is a run record; a first line that goes past the beginning must look like one."""
+    if head.text[:1] != b"{":
+        return False
+    return any_is_run(head.records) if b"\n" in head.text or head.records else is_cut_run(head.shape)
 
 
 def read(path: Path) -> Iterator[PlacedRun | Rejected]:
@@ -40,5 +43,4 @@ FORMAT = LogFormat(
     recognizes=recognizes,
     read=read,
     priority="last",
-    needs_when_unnamed="task",
 )

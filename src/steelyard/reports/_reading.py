@@ -28,6 +28,10 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
     if summary.unknown:
         unknown = len(summary.unknown)
         yield "1 file was not recognized" if unknown == 1 else f"{unknown:,} files were not recognized"
+    if summary.without_runs:
+        skipped = sum(summary.without_runs.values())
+        names = ", ".join(f"{name} ({count:,})" for name, count in sorted(summary.without_runs.items()))
+        yield f"{skipped:,} {'file holds' if skipped == 1 else 'files hold'} no runs: {names}"
     if summary.archives:
         yield "1 archive was opened" if summary.archives == 1 else f"{summary.archives:,} archives were opened"
     if summary.rejected_count:

@@ -55,6 +55,8 @@ class ReadSummary(Result):
     archives: int
     unknown: tuple[str, ...]
     """Files of no known format."""
+    without_runs: Mapping[str, int]
+    """Files of known tools that hold no run: how many, by `tool: name of the file`."""
     looked_in: tuple[str, ...]
     """Where logs were looked for, when no path was given."""
     book: str
@@ -98,6 +100,7 @@ class ReadSummary(Result):
             "prices": self.book,
             "archives": self.archives,
             "not_recognized": list(self.unknown),
+            "without_runs": dict(self.without_runs),
             "looked_in": list(self.looked_in),
             "left_out_by_time": self.outside,
             "set_aside": [rejected.to_dict() for rejected in self.rejected],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,16 @@ import msgspec
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in, rejected_file
-from steelyard.formats import FileResult, PlacedRun, ReadJob, RunPart, log_format_named, read_files
+from steelyard.formats import (
+    FileResult,
+    PlacedRun,
+    ReadJob,
+    RunPart,
+    head_of,
+    log_format_named,
+    read_files,
+    run_refusal,
+)
 from steelyard.records import EMPTY_FILE, Finding, Origin, Rejected, Run, RunIds
 from steelyard.tables._joining import assemble
 
@@ -32,6 +42,8 @@ class GatheringCount:
     """Files by format."""
     unknown: list[str] = field(default_factory=list)
     """Files that no format recognizes."""
+    without_runs: dict[str, int] = field(default_factory=dict)
+    """Files of a known tool that hold no run, such as its configuration: how many, by `tool: name of the file`."""
     archives: int = 0
     bytes: int = 0
 
@@ -182,6 +194,9 @@ class _Round:
             self.tally.archives += not file.alone
         elif result.kind == "unknown":
             self.tally.unknown.append(file.shown)
+        elif result.kind == "no_run":
+            name = f"{result.format}: {file.path.name}"
+            self.tally.without_runs[name] = self.tally.without_runs.get(name, 0) + 1
         elif result.format:
             self.tally.files[result.format] = self.tally.files.get(result.format, 0) + 1
             self.tally.bytes += file.size
@@ -200,10 +215,20 @@ def _told(result: FileResult, file: Found, parts: list[RunPart]) -> Iterator[Gat
         yield _renamed_finding(finding, file) if renamed else finding
     if result.kind == "unknown" and file.named:
         if file.size:
-            reason, hint = "no known format recognizes this file", "steelyard formats lists the formats"
-            yield Rejected(path=file.shown, reason=reason, hint=hint, code="unreadable_file")
+            yield _not_recognized(file)
         else:
             yield Rejected(path=file.shown, reason="the file is empty", code=EMPTY_FILE)
+
+
+def _not_recognized(file: Found) -> Rejected:
+    """What is said of a file that the user named and no format recognizes."""
+    hint = f"`steelyard map {shlex.quote(file.shown)}` proposes a mapping; steelyard formats lists the formats"
+    reason, line = "not recognized as any known format", None
+    refused = run_refusal(head_of(file.path))
+    if refused is not None:
+        reason, line = f"not recognized; as a run record: {refused.reason}", 1
+        hint = f"{refused.hint}; or {hint}" if refused.hint else hint
+    return Rejected(path=file.shown, line=line, reason=reason, hint=hint, code="unreadable_file")
 
 
 def _renamed_part(part: RunPart, file: Found) -> RunPart:

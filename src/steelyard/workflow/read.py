@@ -103,6 +103,7 @@ class RunReading:
             formats={name: tally.count() for name, tally in sorted(self._formats.items())},
             archives=self._tally.archives,
             unknown=tuple(self._tally.unknown),
+            without_runs=self._tally.without_runs,
             looked_in=self._looked_in,
             book=self._prices,
             outside=self._chooser.outside,

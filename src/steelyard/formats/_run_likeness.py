@@ -1,0 +1,58 @@
+"""Whether JSON that many tools write resembles our own run records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from steelyard.formats._log_format import Head
+from steelyard.records import Refused, Run, convert_run
+
+LOOKED_AT = 40
+"""Elements of an array that are looked at: a broken one before a good one is set aside, not the whole file."""
+_DECODER = json.JSONDecoder()
+
+
+def any_is_run(values: Iterable[dict[str, Any]]) -> bool:  # Any: JSON values
+    """Whether one of them can be read as a run record."""
+    return any(_refusal(value) is None for value in values)
+
+
+def run_refusal(head: Head) -> Refused | None:
+    """Why the first record of a file that nobody recognizes is no run record; None where it has no task."""
+    first = next(iter(head.records if head.text[:1] == b"{" else first_elements(head.text[1:].lstrip())), {})
+    return _refusal(first) if "task" in first else None
+
+
+def _refusal(value: dict[str, Any]) -> Refused | None:  # Any: as above
+    try:
+        convert_run(value)
+    except Refused as refused:
+        return refused
+    return None
+
+
+def is_cut_run(shape: dict[str, Any], *, within: str = "") -> bool:  # Any: JSON scalars
+    """Whether what is there of a first record has a task and no key that a run record does not have."""
+    known = set(Run.__struct_encode_fields__)
+    keys = {key.removeprefix(within).partition(".")[0].removesuffix("[]") for key in shape}
+    return isinstance(shape.get(within + "task"), str) and all(key in known or key.startswith("x_") for key in keys)
+
+
+def first_elements(text: bytes) -> Iterator[dict[str, Any]]:  # Any: JSON values
+    """The first objects of an array whose bracket is gone, as far as they are whole."""
+    return islice(_elements(text.decode("utf-8", "replace")), LOOKED_AT)
+
+
+def _elements(text: str) -> Iterator[dict[str, Any]]:  # Any: as above
+    at = 0
+    while text[at : at + 1] == "{":
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield value
+        while text[at : at + 1] and text[at] in ", \t\r\n":
+            at += 1

@@ -1,0 +1,84 @@
+"""Which files that begin with a brace are taken for our own run records, and what is said of the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from steelyard.formats import PlacedRun, head_of, recognized
+from steelyard.records import Rejected
+from steelyard.tables import GatheringCount, gather
+
+TRIAL_CONFIG = {
+    "task": {"path": "fix-it", "git_url": None},
+    "trial_name": "fix-it__a",
+    "trials_dir": "jobs/first",
+    "agent": {"name": "some-agent", "model_name": "some-model"},
+}
+JOB_CONFIG = {"job_name": "first", "jobs_dir": "jobs", "n_attempts": 2, "agents": [{"name": "some-agent"}]}
+
+
+def write(path: Path, value: Any, *, indent: int | None = None) -> Path:  # Any: JSON
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=indent), encoding="utf-8")
+    return path
+
+
+def gathered(*paths: Path) -> tuple[list[Any], GatheringCount]:  # Any: what a gathering gives
+    tally = GatheringCount()
+    return list(gather(list(paths), tally=tally)), tally
+
+
+def test_a_document_of_another_tool_is_one_message_and_not_one_a_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "results.json", {"evalId": "e", "results": {"results": [{"id": 1}] * 50}}, indent=2)
+    items, _ = gathered(path)
+    (rejected,) = items
+    assert rejected.reason == "not recognized as any known format"
+    assert f"steelyard map {path}" in rejected.hint
+
+
+def test_a_record_with_a_wrong_key_is_named_though_the_file_is_not_recognized(tmp_path: Path) -> None:
+    (rejected,) = gathered(write(tmp_path / "runs.jsonl", {"task": "t", "cost": 1}))[0]
+    assert isinstance(rejected, Rejected)
+    assert rejected.where == f"{tmp_path / 'runs.jsonl'}:1"
+    assert "unknown key 'cost'" in rejected.reason
+    assert rejected.hint is not None
+    assert "cost_usd" in rejected.hint
+    assert "steelyard map" in rejected.hint
+
+
+def test_harness_configurations_are_counted_by_name_and_hold_no_run(tmp_path: Path) -> None:
+    write(tmp_path / "config.json", JOB_CONFIG, indent=4)
+    for name in ("a", "b"):
+        write(tmp_path / name / "config.json", TRIAL_CONFIG, indent=4)
+    items, tally = gathered(tmp_path)
+    assert items == []
+    assert tally.without_runs == {"harbor: config.json": 3}
+    assert tally.unknown == []
+
+
+def test_a_broken_first_line_does_not_hide_the_good_ones(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"task": "t", "cost": 1}\n{"task": "t"}\n', encoding="utf-8")
+    items, _ = gathered(path)
+    assert [type(item) for item in items] == [Rejected, PlacedRun]
+
+
+def test_a_record_longer_than_the_beginning_of_the_file_is_recognized(tmp_path: Path) -> None:
+    long_answer = {"task": "t", "x_note": 1, "output": {"text": "a" * 100_000}}
+    for value, name in ((long_answer, "runs-jsonl"), ([long_answer], "runs-json")):
+        log_format = recognized(head_of(write(tmp_path / "runs", value)))
+        assert log_format is not None
+        assert log_format.name == name
+
+
+def test_a_long_line_of_another_tool_is_not_taken_for_a_record(tmp_path: Path) -> None:
+    other = {"task": "t", "kind": "event", "text": "a" * 100_000}
+    assert recognized(head_of(write(tmp_path / "one", other))) is None
+    assert recognized(head_of(write(tmp_path / "list", [other]))) is None
+
+
+def test_a_single_indented_document_with_a_task_is_not_read_line_by_line(tmp_path: Path) -> None:
+    (rejected,) = gathered(write(tmp_path / "config.json", {"task": {"path": "x"}, "more": {}}, indent=2))[0]
+    assert rejected.reason == "not recognized as any known format"
