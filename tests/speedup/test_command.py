@@ -14,7 +14,6 @@ import pytest
 
 import commands
 from steelyard.errors import BadProfile, UnknownName, UnreadableFile, UsageError
-from steelyard.surfaces.cli import run
 from steelyard.workflow import TaskFiles
 from steelyard.workflow.read import RunReading
 from steelyard.workflow.speedup import agent_files, speedup
@@ -29,18 +28,6 @@ ONE_TASK = (
     "--agent",
     f"tool:m={ASV / 'agent.json'}",
 )
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., commands.Done]:
-    """The command in this process: a new one for each call would spend the time on imports."""
-
-    def call(*arguments: str) -> commands.Done:
-        status = run(["speedup", *arguments])
-        written = capsys.readouterr()
-        return commands.Done(status, written.out, written.err)
-
-    return call
 
 
 Command = Callable[..., commands.Done]

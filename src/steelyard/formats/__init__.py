@@ -72,7 +72,9 @@ if TYPE_CHECKING:
         run_of_row as run_of_row,
     )
     from steelyard.formats._test_reports import (
+        format_of_tests as format_of_tests,
         report_part as report_part,
+        tests_in as tests_in,
     )
     from steelyard.formats._timing_files import (
         open_timings as open_timings,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import parse_json, read_text
 from steelyard.formats._catalog import each_timing_format
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
+from steelyard.records import Finding, Rejected, Timing
 from steelyard.settings import shown_path
+
+_NOT_RESULTS = frozenset({"benchmarks.json", "machine.json"})
+"""What asv keeps beside its results."""
+_RESULT_ENDINGS = (".json", ".json.gz", ".jsonl", ".txt")
 
 
 def open_timings(path: Path) -> tuple[OpenedFile, TimingFormat]:
@@ -29,9 +35,33 @@ def open_timings(path: Path) -> tuple[OpenedFile, TimingFormat]:
 
 
 def read_timings(path: Path) -> TimingFile:
-    """The timings in one file of any known format."""
-    opened, declared = open_timings(path)
-    return declared.read(opened)
+    """The timings in one file of any known format, or in a folder that is one side."""
+    if not path.is_dir():
+        opened, declared = open_timings(path)
+        return declared.read(opened)
+    for declared in each_timing_format():
+        if declared.folder_pattern and (files := sorted(path.glob(declared.folder_pattern))):
+            return collected(path, declared.name, _each(files))
+    results = sorted(
+        file
+        for file in path.rglob("*")
+        if file.name.endswith(_RESULT_ENDINGS) and file.name not in _NOT_RESULTS and file.is_file()
+    )
+    if len(results) != 1:
+        raise UnreadableFile(str(path), f"the folder holds {len(results)} result files", hint="name one of them")
+    return read_timings(results[0])
+
+
+def _each(files: Iterable[Path]) -> Iterator[Timing | Rejected | Finding]:
+    for file in files:
+        try:
+            read = read_timings(file)
+        except UnreadableFile as error:
+            yield Rejected(path=error.where or str(file), reason=error.message, hint=error.hint, code=error.kind)
+        else:
+            yield from read.findings
+            yield from read.rejected
+            yield from read.timings
 
 
 def _recognized(opened: OpenedFile) -> TimingFormat | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
+from steelyard.files import number
 from steelyard.records import Finding, Rejected, Run, Snapshot, TestResults, Timing
 
 
@@ -51,6 +53,8 @@ class TimingFormat:
     """Whether the file is one of the format's; asked with the text alone first, then with its JSON; never raises."""
     read: Callable[[OpenedFile], TimingFile]
     """What the file says; raises UnreadableFile when it says nothing."""
+    folder_pattern: str | None = None
+    """The files in a folder that make one side together (`**/new/sample.json`); None when a side is one file."""
     tells: ClassVar[Literal["timings"]] = "timings"
 
     @property
@@ -60,18 +64,41 @@ class TimingFormat:
 
 
 def collected(
-    path: Path, name: str, entries: Iterable[Timing | Rejected], **known: Any
+    path: Path, name: str, entries: Iterable[Timing | Rejected | Finding], **known: Any
 ) -> TimingFile:  # Any: the other fields of TimingFile
     """A TimingFile of what a format finds; the second of two timings with one name and environment is set aside."""
     timings: dict[str, Timing] = {}
     rejected: list[Rejected] = []
+    findings: list[Finding] = []
     for entry in entries:
         if isinstance(entry, Rejected):
             rejected.append(entry)
+        elif isinstance(entry, Finding):
+            findings.append(entry)
         elif entry.name in timings:
             rejected.append(
                 Rejected(path=str(path), reason=f"benchmark {entry.name!r} is listed twice", hint="keep one")
             )
         else:
             timings[entry.name] = entry
-    return TimingFile(str(path), name, tuple(timings.values()), tuple(rejected), **known)
+    return TimingFile(
+        str(path), name, tuple(timings.values()), rejected=tuple(rejected), findings=tuple(findings), **known
+    )
+
+
+Entry = TypeVar("Entry")
+
+
+def each_timing(path: Path, entries: Iterable[Entry], read: Callable[[Entry], Timing]) -> Iterator[Timing | Rejected]:
+    """The timing of each entry; one for which `read` raises a ValueError is rejected with its number and the reason."""
+    for position, entry in enumerate(entries, 1):
+        try:
+            yield read(entry)
+        except ValueError as error:
+            yield Rejected(path=str(path), reason=f"benchmark {position}: {error}")
+
+
+def finite_numbers(values: Any) -> tuple[float, ...]:  # Any: JSON values
+    """The finite numbers of a list; none of anything else."""
+    numbers = [number(value) for value in values] if isinstance(values, list) else []
+    return tuple(value for value in numbers if value is not None and math.isfinite(value))

@@ -21,6 +21,7 @@ from steelyard.formats import (
     TrialAgent,
     contradiction,
     contradictions,
+    format_of_tests,
     is_baseline,
     is_log,
     log_block,
@@ -28,13 +29,14 @@ from steelyard.formats import (
     read_timings,
     read_trials,
     snapshot_of,
+    tests_in,
     tests_of,
     trajectory_of,
     usage_of,
 )
 from steelyard.prices import PriceBook, cost_of, open_book
 from steelyard.records import Finding, Missing, Rejected, Run, Snapshot, TestResults, set_aside_findings
-from steelyard.settings import shown_path
+from steelyard.settings import is_stdin, shown_path
 from steelyard.speedups._benchmark_table import NO_COST, NO_TRAJECTORY, Attempt, CostOrigin
 from steelyard.speedups._sides import side_of
 from steelyard.speedups._task_files import TaskFiles
@@ -45,7 +47,6 @@ _OWN_FIELDS = {
     "RUN": ("cost_usd", "trajectory_length"),
 }
 """By which fields a file is seen to speak of one agent instead of being keyed by agent."""
-_NOT_RESULTS = frozenset({"benchmarks.json", "machine.json"})
 _EXPERT = "oracle"
 """The expert's key in files that speak of agents."""
 
@@ -77,7 +78,7 @@ class TimingReading:
 
     def timings(self, path: Path) -> TimingFile:
         """What a timing file says, with all that is odd about it noted."""
-        file = read_timings(one_file(path))
+        file = read_timings(path)
         self.note(file.rejected)
         # the files of one folder share what lies beside them
         self.findings += [finding for finding in file.findings if finding not in self.findings]
@@ -162,16 +163,6 @@ def attempt_of(key: str) -> tuple[str, int]:
     return (match[1], int(match[2])) if match else (key, 1)
 
 
-def one_file(path: Path) -> Path:
-    """The file itself, or the one result file in a folder."""
-    if not path.is_dir():
-        return path
-    result_files = sorted(file for file in path.rglob("*.json") if file.name not in _NOT_RESULTS)
-    if len(result_files) != 1:
-        raise UnreadableFile(str(path), f"the folder holds {len(result_files)} result files", hint="name one of them")
-    return result_files[0]
-
-
 def _merged(about: _About, file: TimingFile | None) -> _About:
     """What separate files say wins over what stands beside the times."""
     if file is None:
@@ -225,26 +216,53 @@ _ORIGINS: dict[str, CostOrigin] = {"priced": "priced", "lower_bound": "lower_bou
 def _about(files: TaskFiles, reading: TimingReading) -> dict[str, _About]:
     """What the separate files say of each agent and of the expert."""
     keys = set(files.agents)
-    tests = _keyed(files.tests, "TESTS", keys, reading)
+    tests = _tests(files, keys, reading)
     snapshots = _keyed(files.snapshot, "SNAPSHOT", keys, reading)
     runs = _keyed(files.runs, "RUN", keys, reading)
-    for key in sorted(tests.keys() & (keys | {_EXPERT})):
-        if tests_of(tests[key]) is None:
-            reason = f"the entry of {key!r} holds no test results"
-            reading.note([Rejected(path=str(files.tests), reason=reason, hint="passed, failed and errors")])
     for key in sorted(runs.keys() & keys):
         if not isinstance(runs[key], dict) or not runs[key].keys() & {*_OWN_FIELDS["RUN"]}:
             reason = f"the entry of {key!r} states neither cost nor turns"
             reading.note([Rejected(path=str(files.runs), reason=reason, hint="cost_usd and trajectory_length")])
     return {
         key: _About(
-            tests=tests_of(tests.get(key)),
+            tests=tests.get(key),
             snapshot=snapshot_of(snapshots.get(key)),
             cost_usd=amount(_stated(files.runs, runs, key, "cost_usd", amount, reading)),
             trajectory_length=count(_stated(files.runs, runs, key, "trajectory_length", count, reading)),
         )
         for key in sorted(keys | {_EXPERT})
     }
+
+
+def _tests(files: TaskFiles, keys: set[str], reading: TimingReading) -> dict[str, TestResults | None]:
+    """Test results by agent and of the expert, from reports of one of them each and from a file of ours by key."""
+    reports = {_EXPERT if is_baseline(key, _EXPERT) else key: path for key, path in files.test_reports.items()}
+    _check_keys(reports.keys() - {_EXPERT}, keys, None, reading)
+    by_key = files.tests
+    if by_key is not None and not is_stdin(by_key) and format_of_tests(by_key) is not None:
+        reports.setdefault(_only_agent(keys, by_key, "give each with --tests agent:model=FILE"), by_key)
+        by_key = None
+    entries = {key: (str(by_key), tests_of(entry)) for key, entry in _keyed(by_key, "TESTS", keys, reading).items()}
+    entries |= {key: (str(path), tests_in(path)) for key, path in reports.items()}
+    tests = {key: entries[key][1] for key in sorted(entries.keys() & (keys | {_EXPERT}))}
+    reading.note(
+        [
+            Rejected(
+                path=entries[key][0],
+                reason=f"the entry of {key!r} holds no test results",
+                hint="passed, failed and errors",
+            )
+            for key, results in tests.items()
+            if results is None
+        ]
+    )
+    return tests
+
+
+def _only_agent(keys: set[str], path: Path, hint: str) -> str:
+    if len(keys) != 1:
+        raise UnreadableFile(str(path), f"it speaks of one agent, but {len(keys)} are given", hint=hint)
+    return next(iter(keys))
 
 
 def _stated(
@@ -283,11 +301,7 @@ def _keyed(path: Path | None, block: str, keys: set[str], reading: TimingReading
     if not isinstance(values, dict):
         raise UnreadableFile(str(path), "it must be one JSON object, by agent:model")
     if any(name in values for name in _OWN_FIELDS[block]):
-        if len(keys) != 1:
-            raise UnreadableFile(
-                str(path), f"it speaks of one agent, but {len(keys)} are given", hint="key it by agent:model"
-            )
-        return {next(iter(keys)): values}
+        return {_only_agent(keys, path, "key it by agent:model"): values}
     named = {_EXPERT if is_baseline(key, _EXPERT) else key: value for key, value in values.items()}
     _check_keys({key for key in named if key != _EXPERT and not is_baseline(key, "nop")}, keys, str(path), reading)
     return named

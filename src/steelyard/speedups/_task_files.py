@@ -23,7 +23,9 @@ class TaskFiles:
     nop_again: Path | None = None
     """A second measurement of the unchanged code, for the noise floor."""
     tests: Path | None = None
-    """Test results by `agent:model` and `oracle`."""
+    """Test results by `agent:model` and `oracle` (JSON); or one agent's test report (JUnit XML and others)."""
+    test_reports: Mapping[str, Path] = field(default_factory=dict)
+    """Test reports by `agent:model` and `oracle`."""
     snapshot: Path | None = None
     """Snapshot results by `agent:model` and `oracle`."""
     runs: Path | None = None
@@ -38,10 +40,14 @@ class TaskFiles:
         for name in ("nop", "oracle", "nop_again", "tests", "snapshot", "runs"):
             if isinstance(given := getattr(self, name), str):
                 object.__setattr__(self, name, named_path(given))
-        object.__setattr__(self, "agents", {key: named_path(path) for key, path in self.agents.items()})
+        for name in ("agents", "test_reports"):
+            object.__setattr__(self, name, {key: named_path(path) for key, path in getattr(self, name).items()})
         object.__setattr__(
             self, "logs", {key: [named_path(path) for path in paths] for key, paths in self.logs.items()}
         )
-        given = (self.nop, self.oracle, *self.agents.values(), self.nop_again, self.tests, self.snapshot, self.runs)
+        given = (
+            *(self.nop, self.oracle, self.nop_again, self.tests, self.snapshot, self.runs),
+            *(*self.agents.values(), *self.test_reports.values()),
+        )
         if sum(path is not None and is_stdin(path) for path in given) > 1:
             raise UsageError("what is piped in can be one of the files only", hint="write the others to files")

@@ -3,12 +3,14 @@
 The layout of a folder of tasks:
 
     TASKS/<task>/nop.json                      timings of the unchanged code, in any format that is read; also
-                                               nop.json.gz, or a folder `nop` that holds one result file
+                                               nop.json.gz, nop.jsonl, nop.txt, or a folder `nop` that holds one
+                                               result file or what Criterion keeps in target/criterion
     TASKS/<task>/nop-again.json                the same measured a second time (optional)
     TASKS/<task>/oracle.json                   timings of the expert's change (optional)
     TASKS/<task>/agents/<agent>/<model>.json   timings under an agent's change; the key is `agent:model`, a model may
                                                hold slashes (one folder each); `<model>#2.json` is its second attempt
     TASKS/<task>/tests.json                    test results by key, and of `oracle` (optional)
+    TASKS/<task>/tests/<agent>/<model>.xml     or a test report (JUnit XML and others) of each, and tests/oracle.xml
     TASKS/<task>/snapshot.json                 snapshot results by key, and of `oracle` (optional)
     TASKS/<task>/runs.json                     cost_usd and trajectory_length by key (optional)
     TASKS/<task>/logs/<agent>/<model>/         JSON logs and .cast recordings (optional)
@@ -25,7 +27,8 @@ from steelyard.formats import LOG_SUFFIXES
 from steelyard.speedups._reading_timings import TimingReading, read_task, read_trial_file
 from steelyard.speedups._task_files import TaskFiles
 
-_ENDINGS = (".json.gz", ".json")
+_ENDINGS = (".json.gz", ".json", ".jsonl", ".txt")
+_REPORT_ENDINGS = (".json", ".xml")
 
 
 def read_folder(folder: Path, reading: TimingReading) -> None:
@@ -46,7 +49,7 @@ def task_files(folder: Path) -> TaskFiles:
     nop = _named(folder, "nop")
     if nop is None:
         raise UnreadableFile(str(folder), "the task has no nop.json", hint="docs/speedup.md shows the layout")
-    agents = {_key(path, folder / "agents"): path for path in _results(folder / "agents")}
+    agents = _by_key(folder / "agents", _ENDINGS)
     if not agents:
         raise UnreadableFile(str(folder), "the task has no agents/<agent>/<model>.json")
     return TaskFiles(
@@ -55,30 +58,29 @@ def task_files(folder: Path) -> TaskFiles:
         oracle=_named(folder, "oracle"),
         agents=agents,
         nop_again=_named(folder, "nop-again"),
-        tests=_named(folder, "tests"),
+        tests=_named(folder, "tests", folders=False),
+        test_reports=_by_key(folder / "tests", _REPORT_ENDINGS, expert=True),
         snapshot=_named(folder, "snapshot"),
         runs=_named(folder, "runs"),
         logs=_logs(folder / "logs"),
     )
 
 
-def _named(folder: Path, name: str) -> Path | None:
-    candidates = [folder / (name + ending) for ending in _ENDINGS] + [folder / name]
-    return next((path for path in candidates if path.exists()), None)
+def _named(folder: Path, name: str, *, folders: bool = True) -> Path | None:
+    candidates = [folder / (name + ending) for ending in (*_ENDINGS, *_REPORT_ENDINGS)] + [folder / name]
+    return next((path for path in candidates if path.exists() and (folders or path.is_file())), None)
 
 
-def _results(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.endswith(_ENDINGS))
-
-
-def _key(path: Path, root: Path) -> str:
-    """`agent:model`, from agents/<agent>/<model>.json; a second attempt keeps its #2."""
-    agent, *model = path.relative_to(root).parts
-    if not model:
-        raise UnreadableFile(str(path), "the file must stand in agents/<agent>/<model>.json")
-    name = "/".join(model)
-    ending = next(ending for ending in _ENDINGS if name.endswith(ending))
-    return f"{agent}:{name.removesuffix(ending)}"
+def _by_key(root: Path, endings: tuple[str, ...], *, expert: bool = False) -> dict[str, Path]:
+    """Files by `agent:model`, from <agent>/<model>.json; a second attempt keeps its #2, the expert stands alone."""
+    files: dict[str, Path] = {}
+    for path in sorted(path for path in root.rglob("*") if path.is_file() and path.name.endswith(endings)):
+        name = path.relative_to(root).as_posix()
+        agent, slash, model = name.removesuffix(next(end for end in endings if name.endswith(end))).partition("/")
+        if not slash and not (expert and agent == "oracle"):
+            raise UnreadableFile(str(path), f"the file must stand in {root.name}/<agent>/<model>.json")
+        files[f"{agent}:{model}" if slash else agent] = path
+    return files
 
 
 def _logs(root: Path) -> dict[str, list[Path]]:

@@ -101,3 +101,24 @@ def agent_files(pairs: Sequence[str]) -> dict[str, Path]:
             raise UsageError(f"agent {key!r} is given twice")
         files[key] = Path(path)
     return files
+
+
+def files_of_tests(given: Sequence[str]) -> tuple[Path | None, dict[str, Path]]:
+    """The file of test results by key, and test reports by the key that is named before them.
+
+    >>> files_of_tests(["oracle=expert.xml", "a:m=agent.xml"])
+    (None, {'oracle': PosixPath('expert.xml'), 'a:m': PosixPath('agent.xml')})
+    """
+    plain: list[Path] = []
+    reports: dict[str, Path] = {}
+    for text in given:
+        key, sign, path = text.partition("=")
+        if not sign or (":" not in key and key != "oracle") or Path(text).exists():
+            plain.append(Path(text))
+        elif key in reports:
+            raise UsageError(f"the test report of {key!r} is given twice")
+        else:
+            reports[key] = Path(path)
+    if len(plain) > 1:
+        raise UsageError("two files of test results are given", hint="say whose each is: --tests NAME:MODEL=FILE")
+    return plain[0] if plain else None, reports

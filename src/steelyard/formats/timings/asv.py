@@ -17,7 +17,7 @@ from typing import Any
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import count, number, parse_json, read_text, text_or_none
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, finite_numbers
 from steelyard.records import SECONDS, BenchmarkPlace, Finding, Rejected, Timing, TimingStatus, TimingSummary, place_of
 
 MAX_COMBINATIONS = 1_000_000
@@ -47,7 +47,8 @@ def _read(opened: OpenedFile) -> TimingFile:
     known, findings = _benchmarks_of(path)
     environment = _environment(values)
 
-    def read_timings() -> Iterator[Timing | Rejected]:
+    def read_timings() -> Iterator[Timing | Rejected | Finding]:
+        yield from findings
         for name in sorted(values["results"]):
             row = values["results"][name]
             cells = _row_of_2(row, columns) if version == 2 else _row_of_1(row, name, values)
@@ -57,7 +58,7 @@ def _read(opened: OpenedFile) -> TimingFile:
             except ValueError as error:
                 yield Rejected(path=str(path), reason=f"benchmark {name!r}: {error}")
 
-    return collected(path, "asv", read_timings(), findings=findings)
+    return collected(path, "asv", read_timings())
 
 
 def _row_of_2(row: Any, columns: list[str]) -> dict[str, Any]:  # Any: JSON values
@@ -112,7 +113,6 @@ def _timings(
     unit = text_or_none(about.get("unit")) or _unit(place.function or name)
     for index, params in enumerate(combinations):
         result = number(results[index])
-        values = _samples(samples[index])
         yield Timing(
             name=f"{name}({', '.join(params)})" if params else name,
             module=place.module,
@@ -121,7 +121,7 @@ def _timings(
             params=params,
             unit=unit,
             status=_status(results[index]),
-            samples=values,
+            samples=finite_numbers(samples[index]) or None,
             summary=_summary(result, {key: column[index] for key, column in stats.items()}),
             code_version=text_or_none(cells.get("version")),
             environment=environment,
@@ -146,13 +146,6 @@ def _spread(cell: Any, size: int, what: str) -> list[Any]:  # Any: JSON values
     if len(cell) != size:
         raise ValueError(f"its {what} has {len(cell)} values for {size} combinations of parameters")
     return cell
-
-
-def _samples(cell: Any) -> tuple[float, ...] | None:  # Any: JSON values
-    if not isinstance(cell, list):
-        return None
-    values = [number(value) for value in cell]
-    return tuple(value for value in values if value is not None and math.isfinite(value)) or None
 
 
 def _status(result: Any) -> TimingStatus:  # Any: JSON values

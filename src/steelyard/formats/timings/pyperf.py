@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from typing import Any
 
-from steelyard.files import number, text_or_none
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
-from steelyard.records import SECONDS, Rejected, Timing, place_of
+from steelyard.files import text_or_none
+from steelyard.formats._timing_format import (
+    OpenedFile,
+    TimingFile,
+    TimingFormat,
+    collected,
+    each_timing,
+    finite_numbers,
+)
+from steelyard.records import SECONDS, Timing, place_of
 
 _UNITS = {"second": SECONDS, "byte": "bytes", "integer": "unit"}
 _ENVIRONMENT = ("hostname", "python_implementation", "python_version", "cpu_model_name")
@@ -27,15 +32,8 @@ def _recognizes(opened: OpenedFile) -> bool:
 def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
     common = _table(values.get("metadata"))
-
-    def read_timings() -> Iterator[Timing | Rejected]:
-        for position, benchmark in enumerate(values["benchmarks"]):
-            try:
-                yield _timing(benchmark, common)
-            except ValueError as error:
-                yield Rejected(path=str(path), reason=f"benchmark {position + 1}: {error}")
-
-    return collected(path, "pyperf", read_timings())
+    timings = each_timing(path, values["benchmarks"], lambda benchmark: _timing(benchmark, common))
+    return collected(path, "pyperf", timings)
 
 
 def _timing(benchmark: dict[str, Any], common: dict[str, Any]) -> Timing:  # Any: JSON values
@@ -68,11 +66,9 @@ def _run_metadata(runs: list[Any]) -> dict[str, Any]:  # Any: JSON values
     return _table(runs[0].get("metadata")) if runs and isinstance(runs[0], dict) else {}
 
 
-def _values(run: Any) -> list[float]:  # Any: JSON values
+def _values(run: Any) -> tuple[float, ...]:  # Any: JSON values
     """Measured values of one process; a calibration run has none."""
-    values = run.get("values") if isinstance(run, dict) else None
-    numbers = [number(value) for value in values] if isinstance(values, list) else []
-    return [value for value in numbers if value is not None and math.isfinite(value)]
+    return finite_numbers(run.get("values")) if isinstance(run, dict) else ()
 
 
 def _environment(metadata: dict[str, Any]) -> str | None:  # Any: JSON values

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from typing import Any
 
 from steelyard.files import count, number, text_or_none
-from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected
-from steelyard.records import BenchmarkPlace, Rejected, Timing, TimingSummary
+from steelyard.formats._timing_format import (
+    OpenedFile,
+    TimingFile,
+    TimingFormat,
+    collected,
+    each_timing,
+    finite_numbers,
+)
+from steelyard.records import BenchmarkPlace, Timing, TimingSummary
 
 _ENVIRONMENT = ("node", "python_implementation", "python_version", "machine")
 
@@ -22,15 +27,8 @@ def _read(opened: OpenedFile) -> TimingFile:
     values, path = opened.values, opened.path
     machine = values.get("machine_info")
     environment = _environment(machine if isinstance(machine, dict) else {})
-
-    def read_timings() -> Iterator[Timing | Rejected]:
-        for position, benchmark in enumerate(values["benchmarks"]):
-            try:
-                yield _timing(benchmark, environment)
-            except ValueError as error:
-                yield Rejected(path=str(path), reason=f"benchmark {position + 1}: {error}")
-
-    return collected(path, "pytest_benchmark", read_timings())
+    timings = each_timing(path, values["benchmarks"], lambda benchmark: _timing(benchmark, environment))
+    return collected(path, "pytest_benchmark", timings)
 
 
 def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON values
@@ -40,9 +38,7 @@ def _timing(benchmark: Any, environment: str | None) -> Timing:  # Any: JSON val
     stats = benchmark.get("stats")
     stats = stats if isinstance(stats, dict) else {}
     suite, place, params = _place(name)
-    values = stats.get("data")
-    numbers = [number(value) for value in values] if isinstance(values, list) else []
-    samples = tuple(value for value in numbers if value is not None and math.isfinite(value)) or None
+    samples = finite_numbers(stats.get("data")) or None
     median = number(stats.get("median"))
     return Timing(
         name=name,

@@ -11,7 +11,7 @@ from steelyard.surfaces.cli._output import OUTPUT, Output
 from steelyard.surfaces.cli._print import console, print_findings
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import SpeedupOptions, TaskFiles
-from steelyard.workflow.speedup import agent_files, speedup as weigh
+from steelyard.workflow.speedup import agent_files, files_of_tests, speedup as weigh
 
 if TYPE_CHECKING:
     from steelyard.results import SpeedupResult
@@ -32,8 +32,9 @@ class OneTask:
     """Timings of an agent's change, as NAME:MODEL=FILE; may be repeated."""
     nop_again: OnePath | None = None
     """The unchanged code measured again, for the noise floor."""
-    tests: OnePath | None = None
-    """Test results by agent (JSON), and of oracle."""
+    tests: list[str] | None = None
+    """Test results by agent and of oracle (JSON), or a test report such as JUnit XML: of the one agent as FILE, of
+    several as NAME:MODEL=FILE and oracle=FILE; may be repeated."""
     snapshot: OnePath | None = None
     """Snapshot results by agent (JSON), and of oracle."""
     runs: OnePath | None = None
@@ -54,13 +55,15 @@ class OneTask:
         """The files of the library."""
         if self.nop is None or not self.agent:
             raise UsageError("one task needs --nop and --agent", hint="or give a folder of tasks")
+        tests, reports = files_of_tests(self.tests or [])
         return TaskFiles(
             task=self.task or "task",
             nop=self.nop,
             oracle=self.oracle,
             agents=agent_files(self.agent),
             nop_again=self.nop_again,
-            tests=self.tests,
+            tests=tests,
+            test_reports=reports,
             snapshot=self.snapshot,
             runs=self.runs,
             logs={key: [path] for key, path in agent_files(self.log or []).items()},

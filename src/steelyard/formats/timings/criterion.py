@@ -1,0 +1,77 @@
+"""Criterion.rs: `new/sample.json` below `target/criterion`, one file a benchmark; the folder is one side.
+
+`times` are the totals of growing numbers of iterations, in nanoseconds. `benchmark.json` beside it says the name. What
+lies in `base/` is the run before, which nobody chose as a baseline, so it is not read.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import number, parse_json, read_text, text_or_none
+from steelyard.formats._timing_format import OpenedFile, TimingFile, TimingFormat, collected, each_timing
+from steelyard.records import Finding, Timing
+
+_PER_SECOND = 10**9
+
+
+def _recognizes(opened: OpenedFile) -> bool:
+    values = opened.values
+    return isinstance(values, dict) and isinstance(values.get("iters"), list) and isinstance(values.get("times"), list)
+
+
+def _read(opened: OpenedFile) -> TimingFile:
+    about, findings = _about(opened.path)
+    timings = each_timing(opened.path, [opened.values], lambda values: _timing(values, about, opened.path))
+    return collected(opened.path, "criterion", (*findings, *timings))
+
+
+def _timing(values: dict[str, Any], about: dict[str, Any], path: Path) -> Timing:  # Any: JSON values
+    group, function = text_or_none(about.get("group_id")), text_or_none(about.get("function_id"))
+    value = text_or_none(about.get("value_str"))
+    return Timing(
+        name=text_or_none(about.get("full_id")) or path.resolve().parent.parent.name,
+        module=group if function else None,
+        function=function or group,
+        params=(value,) if value else (),
+        samples=tuple(_times(values["iters"], values["times"])),
+    )
+
+
+def _times(iterations: list[Any], times: list[Any]) -> list[float]:  # Any: JSON values
+    """Seconds of one iteration, for each sample."""
+    if not times or len(iterations) != len(times):
+        raise ValueError(f"it has {len(times)} times for {len(iterations)} numbers of iterations")
+    seconds = []
+    for made, total in zip(iterations, times, strict=True):
+        many, nanoseconds = number(made), number(total)
+        if many is None or nanoseconds is None or not many > 0 or not math.isfinite(nanoseconds / many):
+            raise ValueError(f"{total!r} over {made!r} iterations is not a time")
+        seconds.append(nanoseconds / many / _PER_SECOND)
+    return seconds
+
+
+def _about(path: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:  # Any: JSON values
+    """What Criterion says of the benchmark, and a finding where that cannot be read."""
+    beside = path.parent / "benchmark.json"
+    if not beside.is_file():
+        return {}, ()
+    try:
+        values = parse_json(read_text(beside), beside)
+    except UnreadableFile as error:
+        message = f"the benchmark is named by its folder: {error.message}"
+        return {}, (Finding(code="unreadable_benchmark_list", message=message, where=error.where),)
+    return values if isinstance(values, dict) else {}, ()
+
+
+FORMAT = TimingFormat(
+    name="criterion",
+    title="Criterion.rs, the folder target/criterion",
+    yields=("benchmarks",),
+    recognizes=_recognizes,
+    read=_read,
+    folder_pattern="**/new/sample.json",
+)
