@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.coverage import differences, figures, judges_and_ranks
+from benchmarks.coverage import bands, differences, figures, judges
 from benchmarks.coverage._scenario import PROMISES, Row, Scenario
 
 __all__ = ["PROMISES", "SCENARIOS", "Row", "Scenario", "run"]
 
 SEED = 7
+EQUAL = (0.0,) * 10
+TWO_SORTS = (0.0,) * 5 + (2.0,) * 5
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
@@ -75,24 +77,22 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario("pass@2", "interval", "40 tasks or more, 5 attempts", figures.pass_at_two(all_of_them=False), 20_000),
     Scenario("pass^2", "interval", "40 tasks or more, 5 attempts", figures.pass_at_two(all_of_them=True), 20_000),
-    Scenario("krippendorff-interval", "interval", "60 units, 3 judges", judges_and_ranks.alpha_units, 20_000),
+    Scenario("krippendorff-interval", "interval", "60 units, 3 judges", judges.alpha_units, 20_000),
+    Scenario("krippendorff-interval", "interval", "40 tasks, 3 units each, 3 judges", judges.alpha_tasks, 20_000),
+    Scenario("krippendorff-nominal", "interval", "60 units, 3 judges", judges.alpha_votes, 4_000),
+    Scenario("severity", "interval", "30 tasks, 2 units each, 3 judges", judges.severe_judge, 10_000),
     Scenario(
-        "krippendorff-interval", "interval", "40 tasks, 3 units each, 3 judges", judges_and_ranks.alpha_tasks, 20_000
-    ),
-    Scenario("krippendorff-nominal", "interval", "60 units, 3 judges", judges_and_ranks.alpha_votes, 4_000),
-    Scenario("severity", "interval", "30 tasks, 2 units each, 3 judges", judges_and_ranks.severe_judge, 10_000),
-    Scenario(
-        "rank intervals",
+        "bands of strengths",
         "cautious interval",
         "5 agents, 60 tasks, all places together",
-        judges_and_ranks.strength_places,
-        1_000,
+        bands.strengths(bands.normal((0.0, 0.4, 0.8, 1.2, 1.2), 60), (0.0, 0.4, 0.8, 1.2, 1.2)),
+        2_000,
     ),
     Scenario(
-        "rank bands",
+        "bands of means",
         "cautious interval",
         "4 agents, 40 tasks, all places together",
-        judges_and_ranks.band_places,
+        bands.places(bands.normal((0.0, 0.3, 0.6, 0.6), 40), (0.0, 0.3, 0.6, 0.6)),
         4_000,
     ),
     Scenario("paired-t", "test", "30 tasks or more, 3 against 5 attempts", differences.student_test, 20_000),
@@ -109,6 +109,48 @@ SCENARIOS: tuple[Scenario, ...] = (
         "6 comparisons of 20 tasks, any false finding",
         differences.holm_family,
         10_000,
+    ),
+    Scenario(
+        "bands of strengths",
+        "cautious interval",
+        "10 equal agents, 10 tasks, 5 attempts, pass rate 0.5",
+        bands.strengths(bands.passes(10, 10, 5, share=0.5), EQUAL),
+        4_000,
+    ),
+    Scenario(
+        "bands of strengths",
+        "cautious interval",
+        "10 equal agents, 30 tasks, 5 attempts, pass rate 0.5",
+        bands.strengths(bands.passes(10, 30, 5, share=0.5), EQUAL),
+        4_000,
+    ),
+    Scenario(
+        "bands of means",
+        "cautious interval",
+        "10 equal agents, 10 tasks, 5 attempts, pass rate 0.5",
+        bands.places(bands.passes(10, 10, 5, share=0.5), EQUAL),
+        4_000,
+    ),
+    Scenario(
+        "bands of means",
+        "cautious interval",
+        "10 equal agents, 30 tasks, 5 attempts, pass rate 0.98",
+        bands.places(bands.passes(10, 30, 5, share=0.98), EQUAL),
+        4_000,
+    ),
+    Scenario(
+        "bands of means",
+        "cautious interval",
+        "10 equal agents, 30 tasks, costs of spread 1.5",
+        bands.places(bands.costs(EQUAL, 30, spread=1.5), EQUAL),
+        4_000,
+    ),
+    Scenario(
+        "bands of means",
+        "cautious interval",
+        "10 agents of two sorts, 30 tasks, costs of spread 1.5",
+        bands.places(bands.costs(TWO_SORTS, 30, spread=1.5), TWO_SORTS),
+        4_000,
     ),
 )
 """Every row; its place is part of its seed, so a new one comes last."""

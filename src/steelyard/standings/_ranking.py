@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
 
 from steelyard.errors import UsageError
 from steelyard.metrics import catalog
@@ -19,16 +18,15 @@ from steelyard.statistics import (
     Floats,
     Interval,
     Ints,
-    bradley_terry,
     front_shares,
     holm,
     mean_of,
     on_front,
     passes_over_tasks,
     rank_bands,
-    rank_intervals,
     ranked_pairs,
-    sign_flip_many,
+    strengths_by_task,
+    surely_better,
     swap_ratios,
     total_wins,
 )
@@ -44,9 +42,6 @@ MOST_TRIES = 10
 
 MOST_SWAPS = 1_000_000_000
 """Swaps of a pair's results on a task that are drawn in all: some ten seconds of work."""
-
-PAIRS_BY_SIGNS = 200
-"""Up to so many pairs are tested by flipping signs; above, random signs cannot reach the small p-values needed."""
 
 
 def common_tasks(means: Sequence[TaskMeans]) -> Mask:
@@ -67,7 +62,7 @@ def bands(
     `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `halves` holds
     what stands above and below.
     """
-    tasks, agents = scores.shape
+    agents = scores.shape[1]
     if agents == 1:
         return np.zeros(1), np.ones(1, dtype=np.int64), np.ones(1, dtype=np.int64), "none"
     if agents > MOST_RANKED[order]:
@@ -78,41 +73,36 @@ def bands(
         best, worst = ranked_pairs(total_wins(scores))
         return -(best + worst).astype(float), best, worst, "none: the places that the majorities leave open"
     if order == "bradley-terry":
-        if tasks * agents**2 > MOST_CELLS:
-            raise UsageError(f"{agents:,} on {tasks:,} tasks are too many for bradley-terry", hint="--order mean")
-        strengths = bradley_terry(total_wins(scores), prior=1.0).values
-        assert strengths is not None  # a tied game a pair connects all
-        best, worst = rank_intervals(scores, level=options.level, seed=options.seed)
-        return np.round(strengths, 9), best, worst, "bootstrap of strengths, Bonferroni"
-    sure, test = _surely_better(scores, options, halves)
+        by_task = strengths_by_task(scores)
+        sure, test = _sure_of_means(by_task, options)
+        figures = np.round([mean_of(column) for column in by_task.T], 9)
+    elif halves is None:
+        sure, test = _sure_of_means(scores, options)
+    else:
+        sure, test = _sure_of_ratios(scores, halves, options)
     best, worst = rank_bands(sure)
     return figures, best, worst, test
 
 
-def _surely_better(
-    scores: Floats, options: StatisticsOptions, halves: tuple[Floats, Floats] | None
-) -> tuple[Mask, str]:
-    """Entry (i, j): i is better than j, and it is shown at the level after Holm over all pairs."""
-    agents = scores.shape[1]
-    pairs = list(itertools.combinations(range(agents), 2))
-    sure = np.zeros((agents, agents), dtype=bool)
-    if not pairs or len(scores) < 2:
-        return sure, "none"
+def _sure_of_means(scores: Floats, options: StatisticsOptions) -> tuple[Mask, str]:
+    """Entry (i, j): i is shown to be better than j, all pairs together at the level; and the test."""
+    sure = surely_better(scores, level=options.level, resamples=options.resamples, seed=options.seed)
+    return sure, "sign-flip max-t, step-down"
+
+
+def _sure_of_ratios(scores: Floats, halves: tuple[Floats, Floats], options: StatisticsOptions) -> tuple[Mask, str]:
+    """The same of ratios of means, by swaps with Holm's correction; too many pairs for that are tested as means."""
+    pairs = list(itertools.combinations(range(scores.shape[1]), 2))
     draws = max(options.resamples, 50 * len(pairs))
-    slow = halves is not None and len(pairs) * draws * len(scores) > MOST_SWAPS
-    if len(pairs) > PAIRS_BY_SIGNS or slow:
-        gaps, p_values = _t_tests(scores)
-        return (gaps > 0) & (_holm_square(p_values) <= 1 - options.level), "paired-t"
-    columns = np.column_stack([scores[:, first] - scores[:, other] for first, other in pairs])
-    if halves is None:
-        test, p_values = "sign-flip", sign_flip_many(columns, resamples=draws, seed=options.seed)[0]
-    else:
-        test, p_values = "swap", _swap_tests(halves, pairs, draws=draws, seed=options.seed)
-    shown = holm(p_values) <= 1 - options.level
-    for (first, other), total, yes in zip(pairs, columns.sum(axis=0), shown, strict=True):
-        if yes and total != 0:
-            sure[(first, other) if total > 0 else (other, first)] = True
-    return sure, test
+    if len(pairs) * draws * len(scores) > MOST_SWAPS:
+        return _sure_of_means(scores, options)
+    shown = holm(_swap_tests(halves, pairs, draws=draws, seed=options.seed)) <= 1 - options.level
+    means = [mean_of(column) for column in scores.T]
+    sure = np.zeros((len(means), len(means)), dtype=bool)
+    for (first, other), yes in zip(pairs, shown, strict=True):
+        if yes and means[first] != means[other]:
+            sure[(first, other) if means[first] > means[other] else (other, first)] = True
+    return sure, "swap, Holm"
 
 
 def _swap_tests(halves: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], *, draws: int, seed: int) -> Floats:
@@ -121,29 +111,6 @@ def _swap_tests(halves: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]],
     sides = [(above[:, place], below[:, place]) for place in range(above.shape[1])]
     tested = [swap_ratios(sides[first], sides[other], resamples=draws, seed=seed) for first, other in pairs]
     return np.array([1.0 if p_value is None else p_value for p_value in tested])
-
-
-def _t_tests(scores: Floats) -> tuple[Floats, Floats]:
-    """Mean differences and p-values of paired t tests of all pairs, from the covariances alone."""
-    n = len(scores)
-    mean = np.array([mean_of(column) for column in scores.T])
-    gaps = mean[:, None] - mean[None, :]
-    spread = np.cov(scores, rowvar=False)
-    own = np.diag(spread)
-    variance = own[:, None] + own[None, :] - 2 * spread
-    flat = variance <= 1e-12 * (own[:, None] + own[None, :])
-    statistic = np.abs(gaps) / np.sqrt(np.where(flat, 1.0, variance) / n)
-    # the same difference on every task: what a test of signs would say
-    constant = np.where(gaps == 0, 1.0, 2.0 ** (1 - n))
-    return gaps, np.asarray(np.where(flat, constant, 2 * special.stdtr(n - 1, -statistic)), dtype=float)
-
-
-def _holm_square(p_values: Floats) -> Floats:
-    """Holm over the pairs of a symmetric table."""
-    upper = np.triu_indices(len(p_values), 1)
-    adjusted = np.ones_like(p_values)
-    adjusted[upper] = holm(p_values[upper])
-    return np.minimum(adjusted, adjusted.T)
 
 
 def competition_ranks(order_by: Floats) -> Ints:

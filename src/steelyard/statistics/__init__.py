@@ -83,8 +83,8 @@ if TYPE_CHECKING:
     from steelyard.statistics._pairwise import (
         bradley_terry as bradley_terry,
         rank_bands as rank_bands,
-        rank_intervals as rank_intervals,
         ranked_pairs as ranked_pairs,
+        strengths_by_task as strengths_by_task,
         total_wins as total_wins,
     )
     from steelyard.statistics._pareto import (
@@ -119,6 +119,9 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._sorted_groups import (
         SortedGroups as SortedGroups,
+    )
+    from steelyard.statistics._step_down import (
+        surely_better as surely_better,
     )
     from steelyard.statistics._weighted_means import (
         evenly_tried as evenly_tried,

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import special, stats
 
-from steelyard.statistics._bootstrap import draws
-from steelyard.statistics._interval import LEVEL, SEED, Floats, Ints, check_level
+from steelyard.statistics._interval import Floats, Ints
 
 ROUNDS = 10_000
 CLOSE_ENOUGH = 1e-12
-FEWEST_TASKS = 10
-"""With fewer tasks draws of them say too little, and every place stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +24,8 @@ class Strengths:
     """Why there are none."""
 
 
-def task_wins(scores: Floats) -> Floats:
-    """For each task, who beats whom: entry (t, i, j) is 1 where i scores more than j, 1/2 for a tie; NaN loses nothing.
-
-    A competitor without a score on a task has no result there.
-    """
-    mine, other = scores[:, :, None], scores[:, None, :]
-    won = (mine > other) + 0.5 * (mine == other)
-    won[:, np.arange(scores.shape[1]), np.arange(scores.shape[1])] = 0.0
-    return np.asarray(won, dtype=float)
-
-
 def total_wins(scores: Floats) -> Floats:
-    """Who beat whom how often over all tasks, a tie as half: the sum of `task_wins` without holding every task's."""
+    """Who beat whom how often over all tasks, a tie as half."""
     wins = np.stack(
         [
             np.count_nonzero(mine[:, None] > scores, axis=0) + 0.5 * np.count_nonzero(mine[:, None] == scores, axis=0)
@@ -61,7 +47,7 @@ def bradley_terry(wins: Floats, *, prior: float = 0.0) -> Strengths:
         return Strengths(None, "two competitors or more are needed")
     if not _connected(table > 0):
         return Strengths(None, "some never lost a point to the others, so their strength has no upper limit")
-    return Strengths(_strengths(table[None])[0])
+    return Strengths(_strengths(table))
 
 
 def _connected(beats: npt.NDArray[np.bool_]) -> bool:
@@ -71,50 +57,37 @@ def _connected(beats: npt.NDArray[np.bool_]) -> bool:
     return bool(reach.all())
 
 
-def _strengths(tables: Floats) -> Floats:
-    """Log strengths of many tables of wins at once, mean 0 in each."""
-    size = tables.shape[1]
-    power = np.ones(tables.shape[:2])
+def _strengths(table: Floats) -> Floats:
+    """Log strengths of a table of wins, mean 0."""
+    power = np.ones(len(table))
     for _ in range(ROUNDS):
-        together = power[:, :, None] + power[:, None, :]
-        gained = np.einsum("bij,bj->bi", tables / together, power)
-        lost = np.einsum("bji,bj->bi", tables / together, np.ones_like(power))
+        shares = table / (power[:, None] + power[None, :])
+        gained, lost = shares @ power, shares.sum(axis=0)
         # halfway: two alone would swap their strengths for ever
         updated = np.sqrt(power * gained / np.where(lost > 0, lost, 1.0))
-        updated /= np.exp(np.mean(np.log(updated), axis=1, keepdims=True))
+        updated /= np.exp(np.mean(np.log(updated)))
         moved = np.max(np.abs(np.log(updated / power)))
         power = updated
-        if moved < CLOSE_ENOUGH * size:
+        if moved < CLOSE_ENOUGH * len(table):
             break
     return np.asarray(np.log(power), dtype=float)
 
 
-def rank_intervals(
-    scores: Floats, *, level: float = LEVEL, resamples: int = 1_000, seed: int = SEED, prior: float = 1.0
-) -> tuple[Ints, Ints]:
-    """Best and worst place of each by strength; with at least the chance of the level, all of them hold together.
+def strengths_by_task(scores: Floats, *, prior: float = 1.0) -> Floats:
+    """What each task adds to the strengths: a row a task, a column a competitor, the mean of a column its strength.
 
-    Strengths are estimated again in draws of tasks. One competitor is placed above another only if their difference
-    is beyond what the draws leave open, at a limit that accounts for the number of pairs (Bonferroni). One tied game a
-    pair is added, so that strengths exist in every draw.
+    How much a task moves the strengths is taken from the equations they solve, to first order. `prior` tied games a
+    pair are added, so that strengths always exist.
     """
-    tasks, agents = scores.shape
-    if tasks < FEWEST_TASKS:
-        return rank_bands(np.zeros((agents, agents), dtype=bool))
-    won = task_wins(scores).reshape(tasks, agents * agents)
-    even = prior / 2 * (1 - np.eye(agents))
-    drawn = np.concatenate(
-        [
-            _strengths((counts @ won).reshape(-1, agents, agents) + even)
-            for counts in draws(tasks, resamples=resamples, seed=seed)
-        ]
-    )
-    strengths = _strengths(won.sum(axis=0).reshape(1, agents, agents) + even)[0]
-    pairs = agents * (agents - 1) / 2
-    critical = float(special.ndtri(1 - (1 - check_level(level)) / 2 / max(pairs, 1)))
-    gaps = strengths[:, None] - strengths[None, :]
-    spread = np.std(drawn[:, :, None] - drawn[:, None, :], axis=0)
-    return rank_bands(gaps > critical * spread + CLOSE_ENOUGH)
+    tasks, size = scores.shape
+    strengths = bradley_terry(total_wins(scores), prior=prior).values
+    assert strengths is not None  # a tied game a pair connects all
+    chance = special.expit(strengths[:, None] - strengths[None, :]) * (1 - np.eye(size))
+    # points of a task: who has less counts 1, a tie 1/2
+    surplus = stats.rankdata(scores, axis=1) - 1 - chance.sum(axis=1)
+    weight = (tasks + prior) * chance * chance.T
+    moved = tasks * surplus @ np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight, hermitian=True)
+    return np.asarray(strengths + moved - moved.mean(axis=0), dtype=float)
 
 
 def ranked_pairs(wins: Floats) -> tuple[Ints, Ints]:

@@ -1,13 +1,11 @@
-"""Agreement of judges, and the places of agents."""
+"""Agreement of judges."""
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
-from benchmarks.coverage._scenario import fresh_seed, holds_truth, share_of
-from steelyard.statistics import holm, krippendorff_alpha, rank_bands, rank_intervals, severity, sign_flip_many
+from benchmarks.coverage._scenario import holds_truth, share_of
+from steelyard.statistics import krippendorff_alpha, severity
 
 
 def alpha_units(random: np.random.Generator, trials: int) -> float:
@@ -46,35 +44,5 @@ def severe_judge(random: np.random.Generator, trials: int) -> float:
         leaning = np.array([0.0, 0.3, -0.3])
         scores = random.normal(0, 1, (60, 1)) + leaning + bias + random.normal(0, 0.3, (60, 3))
         return holds_truth(severity(scores, labels)[1], 0.45)
-
-    return share_of(trials, once)
-
-
-def strength_places(random: np.random.Generator, trials: int) -> float:
-    strengths = np.array([0.0, 0.4, 0.8, 1.2, 1.2])  # two are equal: places 1 to 2 for both
-
-    def once() -> bool:
-        scores = random.normal(0, 1, (60, 1)) + strengths + random.normal(0, 1, (60, 5))
-        best, worst = rank_intervals(scores, resamples=200, seed=fresh_seed(random))
-        first, last = np.array([5, 4, 3, 1, 1]), np.array([5, 4, 3, 2, 2])
-        return bool(np.all(best <= first) and np.all(worst >= last))
-
-    return share_of(trials, once)
-
-
-def band_places(random: np.random.Generator, trials: int) -> float:
-    strengths = np.array([0.0, 0.3, 0.6, 0.6])
-
-    def once() -> bool:
-        scores = random.normal(0, 1, (40, 1)) + strengths + random.normal(0, 1, (40, 4))
-        pairs = list(itertools.combinations(range(4), 2))
-        gaps = np.column_stack([scores[:, j] - scores[:, i] for i, j in pairs])
-        adjusted = holm(sign_flip_many(gaps, resamples=499, seed=fresh_seed(random))[0])
-        sure = np.zeros((4, 4), dtype=bool)
-        for (i, j), gap, p_value in zip(pairs, gaps.mean(axis=0), adjusted, strict=True):
-            if p_value <= 0.05:
-                sure[(j, i) if gap > 0 else (i, j)] = True
-        best, worst = rank_bands(sure)
-        return bool(np.all(best <= [4, 3, 1, 1]) and np.all(worst >= [4, 3, 2, 2]))
 
     return share_of(trials, once)
