@@ -36,8 +36,7 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FileResult(msgspec.Struct, array_like=True):
-    """What became of a file: read, packed, one of our own records' files (which are streamed), a tool's that holds no
-    run, or not known."""
+    """What a file turned out to be: read, packed, our own records (streamed later), without a run, or unknown."""
 
     number: int
     kind: Kind
