@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,7 +101,7 @@ def dots(
 
 def _row(each: Estimate, rows: Rows, index: int, scale: Scale) -> Mark:
     y, title = rows.middle(index), _title(each, scale.axis)
-    if each.value is None or each.value != each.value:
+    if each.value is None or math.isnan(each.value):
         reason = f"unknown: {each.note}" if each.note else "unknown"
         return words(rows.left, y + 4, reason, room=rows.right - rows.left, look="quiet")
     parts: list[Mark] = []

@@ -73,8 +73,8 @@ class Rows:
 def rows_of(labels: Sequence[str], values: Sequence[str], *, top: float, width: int, step: float = 24) -> Rows:
     """Room for labels at the left and values at the right, each as wide as it must be and no wider than it may."""
     value_room = max((text_width(value) for value in values), default=0.0)
-    value_room = min(value_room, width * 0.3)
     above = width < NARROW
+    value_room = min(value_room, width * (0.45 if above else 0.3))
     longest = max((text_width(label) for label in labels), default=0.0)
     label_room = width - 2 * EDGE - value_room - 8 if above else min(longest, width * 0.34)
     left = EDGE + 6 if above else EDGE + label_room + 14

@@ -138,7 +138,7 @@ def cut(text: str, room: float, *, size: float = 12, bold: bool = False) -> str:
     """The text as it is shown, shortened in the middle until it fits: names often differ at their ends.
 
     >>> cut("a-rather-long-name-of-an-agent", 90)
-    'a-rathe…-agent'
+    'a-rath…agent'
     """
     shown = clean(text[:LONGEST_TITLE])
     most = max(int(room / size * 4), 1)  # no name has more characters than narrow letters fit, whatever it stacks

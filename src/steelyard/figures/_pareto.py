@@ -8,18 +8,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from steelyard.figures._figure import Figure
-from steelyard.figures._layout import (
-    EDGE,
-    WIDTH,
-    arrow,
-    axis_title,
-    checked_width,
-    heading,
-    nothing,
-    tick_labels,
-)
+from steelyard.figures._layout import EDGE, WIDTH, arrow, checked_width, heading, nothing
 from steelyard.figures._markup import HATCHED, Mark, brief, dot, group, line, path, px, text_width, words
-from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, value_text
+from steelyard.figures._plots import Plot, plot_frame, plot_of
+from steelyard.figures._scales import Axis, is_drawn, value_text
 
 STRIP = 118.0
 """How wide the strip for unknown costs is."""
@@ -45,17 +37,18 @@ class PricedEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plot:
-    across: Scale
-    up: Scale
+class _Board:
+    """The plot and, right of it, the strip for unknown costs."""
+
+    plot: Plot
     strip: float | None
-    """The middle of the strip for unknown costs; None where every cost is known."""
-    right: float
-    """How far labels may go."""
+    """The middle of the strip; None where every cost is known."""
+    width: int
 
     def place(self, each: PricedEstimate) -> tuple[float, float]:
-        x = self.strip if self.strip is not None and not _is_priced(each) else self.across.at(each.cost or 0.0)
-        return x, self.up.at(each.value or 0.0)
+        x = self.plot.across.at(each.cost) if is_drawn(each.cost) else self.strip
+        assert x is not None, "who has no cost stands in the strip"
+        return x, self.plot.up.at(each.value or 0.0)
 
 
 def pareto(
@@ -73,24 +66,25 @@ def pareto(
     head, top = heading(title, note, width)
     shown = [each for each in points if is_drawn(each.value)]
     unpriced = [each for each in shown if not _is_priced(each)]
-    body: tuple[Mark, ...]
     if not shown:
-        body, height = (nothing(top, width, "Nothing to show: there are no values."),), int(top + 42)
+        body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
+        height = top + 42
     else:
-        plot_height = min(max(width * 0.5, 220), 380)
-        plot = _plot(
-            shown, quality, cost, top=top + 24, bottom=top + 24 + plot_height, width=width, strip=bool(unpriced)
-        )
-        height = int(top + 24 + plot_height + 42)
+        values = [end for each in shown for end in (each.value, each.low, each.high)]
+        costs = [end for each in shown if _is_priced(each) for end in (each.cost, each.cost_low, each.cost_high)]
+        room = min(STRIP, width * 0.26) if unpriced else 0.0
+        plot = plot_of((cost, costs), (quality, values), top=top, width=width, beside=room + 8 if room else 0.0)
+        board = _Board(plot, width - EDGE - room + 14 if room else None, width)
+        height = plot.bottom
         front = [each for each in shown if each.on_front and _is_priced(each)]
-        body = (*_frame(plot, width), *_strip(plot, len(unpriced)), *_frontier(front, plot))
-        body += (*(_point(each, plot) for each in shown), *_labels(shown, plot))
+        body = (plot_frame(plot, width), *_strip(board, len(unpriced)), *_frontier(front, board))
+        body += (*(_point(each, board) for each in shown), *_labels(shown, board))
     return Figure(
         name="pareto",
         title=title,
         description=description or _description(shown, quality, cost),
         width=width,
-        height=height,
+        height=int(height),
         marks=(*head, *body),
     )
 
@@ -99,88 +93,66 @@ def _is_priced(each: PricedEstimate) -> bool:
     return is_drawn(each.cost)
 
 
-def _plot(
-    shown: Sequence[PricedEstimate], quality: Axis, cost: Axis, *, top: float, bottom: float, width: int, strip: bool
-) -> _Plot:
-    up = scale_of(quality, [end for each in shown for end in (each.value, each.low, each.high)], bottom, top)
-    left = EDGE + max(text_width(up.tick_text(tick), size=11) for tick in up.ticks) + 12
-    strip_room = STRIP if strip else 0.0
-    right = width - EDGE - 10 - (strip_room + 10 if strip else 0)
-    costs = [end for each in shown if _is_priced(each) for end in (each.cost, each.cost_low, each.cost_high)]
-    across = scale_of(cost, costs, left + 8, right - 8)
-    return _Plot(across, up, width - EDGE - strip_room + 14 if strip else None, right + 8 if not strip else right)
-
-
-def _frame(plot: _Plot, width: int) -> tuple[Mark, ...]:
-    across, up = plot.across, plot.up
-    left, right = across.start - 8, across.end + 8
-    marks: list[Mark] = [axis_title(up, EDGE, up.end - 12, width - 2 * EDGE)]
-    for tick in up.ticks:
-        marks.append(line(left, up.at(tick), right, up.at(tick), look="grid"))
-        marks.append(words(left - 8, up.at(tick) + 4, up.tick_text(tick), room=left - EDGE, look="tick", anchor="end"))
-    marks += [line(across.at(tick), up.start, across.at(tick), up.start + 4, look="axis") for tick in across.ticks]
-    marks += [line(left, up.start, right, up.start, look="axis"), *tick_labels(across, up.start + 17, width)]
-    marks.append(axis_title(across, left, up.start + 34, width - left - EDGE))
-    return (group(tuple(marks), place=' class="sy-frame"'),)
-
-
-def _strip(plot: _Plot, count: int) -> tuple[Mark, ...]:
-    if plot.strip is None:
+def _strip(board: _Board, count: int) -> tuple[Mark, ...]:
+    if board.strip is None:
         return ()
-    x, top, bottom = plot.strip - 14, plot.up.end, plot.up.start
-    text = f"cost unknown: {count:,}"
+    x, up = board.strip - 14, board.plot.up
+    texts = (f"cost unknown: {count:,}", f"unknown: {count:,}", f"? {count:,}")
+    room = board.width - EDGE - x
+    text = next((text for text in texts if text_width(text, size=11) <= room), texts[-1])
+    place = f'{HATCHED} x="{px(x)}" y="{px(up.end)}"'
     return (
-        Mark("rect", "", f'{HATCHED} x="{px(x)}" y="{px(top)}" width="10" height="{px(bottom - top)}"', text),
-        words(x, bottom + 17, text, room=STRIP, look="tick"),
+        Mark("rect", "", f'{place} width="10" height="{px(up.start - up.end)}"', text),
+        words(x, up.start + 17, text, room=room, look="tick"),
     )
 
 
-def _frontier(front: Sequence[PricedEstimate], plot: _Plot) -> tuple[Mark, ...]:
-    places = sorted(plot.place(each) for each in front)
+def _frontier(front: Sequence[PricedEstimate], board: _Board) -> tuple[Mark, ...]:
+    places = sorted(board.place(each) for each in front)
     if not places:
         return ()
     steps = f"M{px(places[0][0])} {px(places[0][1])}"
-    steps += "".join(f"H{px(x)}V{px(y)}" for x, y in places[1:]) + f"H{px(plot.across.end + 8)}"
+    steps += "".join(f"H{px(x)}V{px(y)}" for x, y in places[1:]) + f"H{px(board.plot.right)}"
     names = ", ".join(brief(each.label) for each in front[:8])
     return (path(steps, look="thin", title=f"frontier: nobody is better for less. {names}"),)
 
 
-def _point(each: PricedEstimate, plot: _Plot) -> Mark:
-    x, y = plot.place(each)
-    title = _title(each, plot)
+def _point(each: PricedEstimate, board: _Board) -> Mark:
+    x, y = board.place(each)
+    title = _title(each, board)
     parts: list[Mark] = []
     if each.low is not None and each.high is not None:
-        parts.append(line(x, plot.up.at(each.low), x, plot.up.at(each.high), look="whisker"))
+        parts.append(line(x, board.plot.up.at(each.low), x, board.plot.up.at(each.high), look="whisker"))
     if each.cost_low is not None and each.cost_high is not None and _is_priced(each):
-        low, high = plot.across.at(each.cost_low), plot.across.at(each.cost_high)
+        low, high = board.plot.across.at(each.cost_low), board.plot.across.at(each.cost_high)
         parts.append(line(low, y, high, y, look="whisker"))
-        if not plot.across.holds(each.cost_high):
+        if not board.plot.across.holds(each.cost_high):
             parts.append(arrow(high, y, right=True, title=title))
     parts.append(dot(x, y, 5, look="mark" if each.on_front else "hollow"))
     return group(tuple(parts), title=title)
 
 
-def _labels(shown: Sequence[PricedEstimate], plot: _Plot) -> list[Mark]:
+def _labels(shown: Sequence[PricedEstimate], board: _Board) -> list[Mark]:
     """A name beside each point, wherever it touches nothing, cut if need be; else in the tooltip only."""
-    taken = [area for each in shown for area in _areas(each, plot)]
+    taken = [area for each in shown for area in _areas(each, board)]
     marks: list[Mark] = []
     for each in sorted(shown, key=lambda each: not each.on_front):
         look = "label" if each.on_front else "quiet"
-        for left, base, width in _spots(each, plot):
+        for left, base, width in _spots(each, board):
             area = (left, base - 10, left + width, base + 3)
-            if _is_inside(area, each, plot) and not any(_touch(area, other) for other in taken):
+            if _is_inside(area, each, board) and not any(_touch(area, other) for other in taken):
                 taken.append(area)
                 marks.append(words(left, base, each.label, room=width + 0.5, look=look))
                 break
     return marks
 
 
-def _spots(each: PricedEstimate, plot: _Plot) -> Iterator[tuple[float, float, float]]:
+def _spots(each: PricedEstimate, board: _Board) -> Iterator[tuple[float, float, float]]:
     """Where a name could stand, the best first: its left end, its baseline, its width."""
-    x, y = plot.place(each)
+    x, y = board.place(each)
     whole = text_width(each.label)
-    if plot.strip is not None and not _is_priced(each):
-        yield x + 10, y + 4, min(whole, STRIP - 36)
+    if board.strip is not None and not _is_priced(each):
+        yield x + 10, y + 4, min(whole, board.width - EDGE - x - 10)
         return
     for most in (150.0, 70.0):
         width = min(whole, most)
@@ -189,24 +161,24 @@ def _spots(each: PricedEstimate, plot: _Plot) -> Iterator[tuple[float, float, fl
             yield x - 10 - width, base, width
 
 
-def _is_inside(area: Area, each: PricedEstimate, plot: _Plot) -> bool:
-    right = plot.right if plot.strip is None or _is_priced(each) else math.inf
+def _is_inside(area: Area, each: PricedEstimate, board: _Board) -> bool:
+    right = board.plot.right if board.strip is None or _is_priced(each) else math.inf
     return (
-        plot.across.start - 6 <= area[0]
+        board.plot.across.start - 6 <= area[0]
         and area[2] <= right
-        and plot.up.end - 10 <= area[1]
-        and area[3] <= plot.up.start
+        and board.plot.up.end - 10 <= area[1]
+        and area[3] <= board.plot.up.start
     )
 
 
-def _areas(each: PricedEstimate, plot: _Plot) -> list[Area]:
+def _areas(each: PricedEstimate, board: _Board) -> list[Area]:
     """What a point and its whiskers cover."""
-    x, y = plot.place(each)
+    x, y = board.place(each)
     areas = [(x - 7, y - 7, x + 7, y + 7)]
     if each.low is not None and each.high is not None:
-        areas.append((x - 2, plot.up.at(each.high), x + 2, plot.up.at(each.low)))
+        areas.append((x - 2, board.plot.up.at(each.high), x + 2, board.plot.up.at(each.low)))
     if each.cost_low is not None and each.cost_high is not None and _is_priced(each):
-        areas.append((plot.across.at(each.cost_low), y - 2, plot.across.at(each.cost_high), y + 2))
+        areas.append((board.plot.across.at(each.cost_low), y - 2, board.plot.across.at(each.cost_high), y + 2))
     return areas
 
 
@@ -214,8 +186,8 @@ def _touch(a: Area, b: Area) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def _title(each: PricedEstimate, plot: _Plot) -> str:
-    unit, money = plot.up.axis.unit, plot.across.axis.unit
+def _title(each: PricedEstimate, board: _Board) -> str:
+    unit, money = board.plot.up.axis.unit, board.plot.across.axis.unit
     text = f"{brief(each.label)}: {value_text(each.value, unit)}"
     if each.low is not None and each.high is not None:
         text += f" ({value_text(each.low, unit)} to {value_text(each.high, unit)})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from typing import TypeGuard
 
 HUGE, TINY = 1e300, 1e-300
@@ -17,7 +18,8 @@ class Axis:
 
     title: str
     unit: str = ""
-    """`share` (shown in percent), `points` (a difference of shares), `USD`, `s`, `tokens` or another."""
+    """`share` (shown in percent), `points` (a difference of shares), `USD`, `s`, `tokens`, `count`, `day` (counted from
+    the first of year 1) or another."""
     low: float | None = None
     """The metric's lowest value, where it has one: the axis begins there."""
     high: float | None = None
@@ -52,6 +54,8 @@ class Scale:
         """Round numbers along the axis, as many as have room for their text."""
         room = abs(self.end - self.start)
         most = max(int(room / 54), 2)
+        if self.axis.unit == "day":
+            return _day_ticks(self.low, self.high, max(int(room / 90), 2))
         return _log_ticks(self.low, self.high, most) if self.log else _linear_ticks(self.low, self.high, most)
 
     def tick_text(self, value: float) -> str:
@@ -85,6 +89,8 @@ def _ends(axis: Axis, known: list[float]) -> tuple[float, float]:
         margin = abs(low) / 2 or 1.0
         low, high = (low if low == axis.low else low - margin), (high if high == axis.high else high + margin)
     if low == axis.low and high == axis.high:
+        return low, high
+    if axis.unit == "day":
         return low, high
     step = _step(high - low, 5)
     lower = low if low == axis.low else max(math.floor(low / step) * step, -2 * HUGE)
@@ -132,6 +138,13 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return inside if len(inside) > 1 else [low, high]
 
 
+def _day_ticks(low: float, high: float, most: int) -> list[float]:
+    step = next(
+        (days for days in (1, 2, 7, 14, 28, 91, 182, 365, 1826, 36_525) if (high - low) / days <= most), 365_250
+    )
+    return [float(day) for day in range(math.ceil(low), math.floor(high) + 1, step)] or [low]
+
+
 def value_text(value: float | None, unit: str) -> str:
     """A number as a label has it.
 
@@ -142,18 +155,24 @@ def value_text(value: float | None, unit: str) -> str:
         return "unknown"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    if unit == "day":
+        return _day_text(value)
     if unit == "share":
         return f"{_significant(100 * value, places=1)} %"
     if unit == "points":
         return f"{_signed(_significant(100 * value, places=1), value)} points"
     if unit == "USD":
         return f"{'-' if value < 0 else ''}${_significant(abs(value))}"
-    number = f"{value:,.0f}" if unit == "tokens" and abs(value) < 1e15 else _significant(value)
+    number = f"{value:,.0f}" if unit in ("tokens", "count") and abs(value) < 1e15 else _significant(value)
     return f"{number} {unit}" if unit == "s" else number
 
 
 def short_text(value: float, unit: str) -> str:
     """A number on an axis: thousands as k, M and G."""
+    if unit == "day":
+        return _day_text(value)
+    if unit == "times":  # of a scale in doublings
+        return f"{_trimmed(2.0**value)} x"
     if unit == "share":
         return f"{_trimmed(100 * value)} %"
     if unit == "points":
@@ -168,6 +187,10 @@ def short_text(value: float, unit: str) -> str:
         letter = ""
     number = f"{_trimmed(size)}{letter}"
     return f"{sign}${number}" if unit == "USD" else f"{sign}{number} s" if unit == "s" else f"{sign}{number}"
+
+
+def _day_text(value: float) -> str:
+    return date.fromordinal(min(max(int(value), 1), date.max.toordinal())).isoformat()
 
 
 def _signed(text: str, value: float) -> str:

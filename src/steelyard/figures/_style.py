@@ -36,6 +36,7 @@ LOOKS: dict[str, dict[str, str]] = {
     "mark": {"fill": "hue"},
     "soft": {"fill": "hue", "fill-opacity": ".28"},
     "faint": {"fill": "hue", "fill-opacity": ".1"},
+    "ink": {"fill": "ink"},
     "grey": {"fill": "quiet", "fill-opacity": ".45"},
     "hollow": {"fill": "ground", "stroke": "hue", "stroke-width": "2"},
     "whisker": {"stroke": "hue", "stroke-width": "2", "stroke-opacity": ".55", "fill": "none"},

@@ -1,0 +1,216 @@
+"""Tasks by agents: which tasks divide the agents, which nobody solves, what was not run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from steelyard.figures._figure import Figure
+from steelyard.figures._layout import EDGE, WIDTH, checked_width, heading, left_out, nothing
+from steelyard.figures._markup import HATCHED, Mark, cut, dot, group, px, text_width, words
+
+MOST_CELLS = 3000
+"""Cells that are drawn one by one; more are grouped by category, or by how many runs solve a task."""
+SLANTED = 74.0
+"""Room above the columns, and right of the last one, for names at 45 degrees."""
+_RANGES = ((0.0, "no run"), (0.25, "up to 25 %"), (0.5, "25 to 50 %"), (0.75, "50 to 75 %"), (0.999, "75 to 99 %"))
+_ALL = "every run"
+
+
+class Tried(NamedTuple):
+    """What became of an agent's runs of a task."""
+
+    passed: int
+    runs: int
+    """Runs with a verdict."""
+    errored: int = 0
+    """Runs that ended in an error."""
+
+
+class _Grid(NamedTuple):
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Tried | None, ...], ...]
+    left: float
+    top: float
+    cell: tuple[float, float]
+    """Width and height of a cell, the gap to the next one included."""
+
+
+def heatmap(
+    tasks: Sequence[str],
+    agents: Sequence[str],
+    cells: Sequence[Sequence[Tried | None]],
+    *,
+    title: str,
+    note: str = "",
+    categories: Sequence[str] = (),
+    description: str = "",
+    width: int = WIDTH,
+) -> Figure:
+    """A cell for each task and agent, as dark as the share of runs that passed; hatched: not run; ring: errored.
+
+    Past `MOST_CELLS` tasks are put together: by the category of each, or by the share of runs that pass.
+    """
+    width = checked_width(width)
+    rows, drawn = (tuple(tasks), tuple(tuple(row) for row in cells))
+    if len(tasks) * len(agents) > MOST_CELLS:
+        rows, drawn = _grouped(tasks, drawn, categories)
+        note = f"{note}; " if note else ""
+        note += f"{len(tasks):,} tasks by {'category' if categories else 'share of runs that pass'}"
+    head, top = heading(title, note, width)
+    grid = _grid(rows, agents, drawn, top=top, width=width)
+    if not grid.cells or not grid.columns:
+        body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no runs."),)
+        bottom = top + 30
+    else:
+        body = (*_names(grid, width), *_cells(grid), *_key(grid, width))
+        bottom = grid.top + grid.cell[1] * len(grid.rows) + 26
+    unseen = (len(rows) - len(grid.rows), len(agents) - len(grid.columns))
+    rest = left_out(unseen[1], bottom, width, "agents") or left_out(unseen[0], bottom, width, "tasks")
+    return Figure(
+        name="heatmap",
+        title=title,
+        description=description or _description(tasks, agents, cells),
+        width=width,
+        height=int(bottom + (30 if rest else 6)),
+        marks=(*head, *body, *rest),
+    )
+
+
+def _grid(
+    rows: tuple[str, ...], agents: Sequence[str], cells: tuple[tuple[Tried | None, ...], ...], *, top: float, width: int
+) -> _Grid:
+    label = min(max((text_width(row) for row in rows[:200]), default=0.0), width * 0.32)
+    left = EDGE + label + 10
+    room = width - EDGE - left - SLANTED * 0.75
+    columns = tuple(agents[: max(int(room / 8), 1)])
+    rows = rows[: MOST_CELLS // max(len(columns), 1)]
+    wide = min(room / max(len(columns), 1), 46.0)
+    high = 22.0 if len(rows) <= 40 else 14.0 if len(rows) <= 120 else 6.0
+    shown = tuple(row[: len(columns)] for row in cells[: len(rows)])
+    return _Grid(rows, columns, shown, left, top + SLANTED + 6, (wide, high))
+
+
+def _grouped(
+    tasks: Sequence[str], cells: tuple[tuple[Tried | None, ...], ...], categories: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[tuple[Tried | None, ...], ...]]:
+    """The tasks of a category, or of one range of solved runs, added up, each row with how many tasks it holds."""
+    kinds = list(categories) if len(categories) == len(tasks) else [_range(row) for row in cells]
+    order = [name for _, name in _RANGES] + [_ALL] if kinds != list(categories) else []
+    members: dict[str, list[tuple[Tried | None, ...]]] = {name: [] for name in order}
+    for kind, row in zip(kinds, cells, strict=True):
+        members.setdefault(kind, []).append(row)
+    kept = {kind: group for kind, group in members.items() if group}
+    names = tuple(f"{kind} ({len(group):,})" for kind, group in kept.items())
+    return names, tuple(tuple(_added(column) for column in zip(*group, strict=True)) for group in kept.values())
+
+
+def _range(row: Iterable[Tried | None]) -> str:
+    runs = [cell for cell in row if cell is not None]
+    total = sum(cell.runs for cell in runs)
+    share = sum(cell.passed for cell in runs) / total if total else 0.0
+    return next((name for end, name in _RANGES if share <= end), _ALL)
+
+
+def _added(column: Iterable[Tried | None]) -> Tried | None:
+    known = [cell for cell in column if cell is not None]
+    return Tried(*(sum(cell[part] for cell in known) for part in range(3))) if known else None
+
+
+def _names(grid: _Grid, width: int) -> list[Mark]:
+    wide, high = grid.cell
+    every = math.ceil(11 / high)
+    label_x, label_room = grid.left - 8, grid.left - 8 - EDGE
+    marks = [
+        words(label_x, grid.top + high * (row + 0.5) + 4, name, room=label_room, look="tick", anchor="end")
+        for row, name in enumerate(grid.rows)
+        if row % every == 0
+    ]
+    skip = math.ceil(12 / wide)
+    for column, name in enumerate(grid.columns):
+        if column % skip:
+            continue
+        x, y = grid.left + wide * (column + 0.5), grid.top - 6
+        room = min(SLANTED * 1.3, (width - EDGE - x) * 1.3)
+        label = words(x, y, name, room=room, look="tick")
+        marks.append(label._replace(place=f'{label.place} transform="rotate(-45 {px(x)} {px(y)})"'))
+    return marks
+
+
+def _cells(grid: _Grid) -> list[Mark]:
+    """One group of cells, so that none repeats its look: 3,000 cells are to stay small."""
+    wide, high = grid.cell
+    box_wide, box_high = max(wide - 1, 1), max(high - 1, 1)
+    cells: list[Mark] = []
+    over: list[Mark] = []
+    is_counted = wide >= 30 and high >= 14
+    columns = [cut(name, 100) for name in grid.columns]
+    for row, (name, tried) in enumerate(zip(grid.rows, grid.cells, strict=True)):
+        y, task = grid.top + high * row, cut(name, 120)
+        for column, cell in enumerate(tried):
+            x = grid.left + wide * column
+            place = f' d="M{px(x)} {px(y)}h{px(box_wide)}v{px(box_high)}h-{px(box_wide)}z"'
+            title = f"{task}, {columns[column]}: {_said(cell)}"
+            cells.append(Mark("path", "", place + (HATCHED if cell is None else _shade(cell)), title))
+            if cell is not None and cell.errored:
+                radius = min(box_wide, box_high) / 2 - 1
+                over.append(dot(x + box_wide / 2, y + box_high / 2, max(radius, 1), look="ring", title=title))
+            elif cell is not None and cell.runs and is_counted:
+                text = f"{cell.passed}/{cell.runs}"
+                look = "count-over" if cell.passed / cell.runs > 0.6 else "count"
+                if text_width(text, size=10) <= box_wide - 2:
+                    over.append(
+                        words(x + box_wide / 2, y + high / 2 + 3, text, room=box_wide, look=look, anchor="middle")
+                    )
+    return [group(tuple(cells), look="cell"), *over]
+
+
+def _shade(cell: Tried) -> str:
+    share = cell.passed / cell.runs if cell.runs else 0.0
+    text = f"{0.08 + 0.92 * share:.2f}".removeprefix("0").rstrip("0").rstrip(".")
+    return f' opacity="{text}"'
+
+
+def _said(cell: Tried | None) -> str:
+    if cell is None:
+        return "not run"
+    errored = f", {cell.errored} errored" if cell.errored else ""
+    return f"{cell.passed}/{cell.runs}{errored}"
+
+
+def _key(grid: _Grid, width: int) -> list[Mark]:
+    """What shades, hatch and ring mean, below the cells."""
+    y = grid.top + grid.cell[1] * len(grid.rows) + 10
+    marks: list[Mark] = []
+    x = float(EDGE)
+    steps = ((f"M{px(x + 14 * step)} {px(y)}h14v10h-14z", _shade(Tried(step, 4))) for step in range(5))
+    ramp = tuple(Mark("path", "", f' d="{square}"{shade}') for square, shade in steps)
+    marks.append(group(ramp, look="cell", title="share of runs that passed, from none to all"))
+    x += 14 * 5 + 6
+    for text, mark in (
+        ("none to all passed", None),
+        ("not run", Mark("path", "", f'{HATCHED} d="M{{x}} {px(y)}h14v10h-14z"', "hatched: not run")),
+        ("errored", Mark("circle", "ring", f' cx="{{x}}" cy="{px(y + 5)}" r="4"', "ring: errored")),
+    ):
+        room = text_width(text, size=11)
+        if x + room + 20 > width - EDGE:
+            break
+        if mark is not None:
+            shift = 4 if mark.tag == "circle" else 0
+            marks.append(mark._replace(place=mark.place.replace("{x}", px(x + shift))))
+            x += 20 if mark.tag == "path" else 14
+        marks.append(words(x, y + 9, text, room=room + 1, look="tick"))
+        x += room + 16
+    return marks
+
+
+def _description(tasks: Sequence[str], agents: Sequence[str], cells: Sequence[Sequence[Tried | None]]) -> str:
+    every = [cell for row in cells for cell in row]
+    known = [cell for cell in every if cell is not None]
+    return (
+        f"{len(tasks):,} tasks by {len(agents):,} agents: {sum(cell.passed for cell in known):,} of "
+        f"{sum(cell.runs for cell in known):,} runs passed, {len(every) - len(known):,} cells not run, "
+        f"{sum(cell.errored > 0 for cell in known):,} with errors."
+    )

@@ -1,0 +1,120 @@
+"""Scores over time: who took the lead when, and when the rules changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from steelyard.figures._figure import Figure
+from steelyard.figures._layout import WIDTH, checked_width, heading, nothing
+from steelyard.figures._markup import Mark, brief, dot, line, path, px, text_width, words
+from steelyard.figures._plots import Plot, plot_frame, plot_of
+from steelyard.figures._scales import Axis, is_drawn, value_text
+
+MOST_DOTS = 2000
+
+
+class TrendPoint(NamedTuple):
+    """A score and its moment."""
+
+    at: datetime
+    score: float | None
+    label: str
+    best: float | None = None
+    """The best score up to then."""
+
+
+class TrendMark(NamedTuple):
+    """A moment at which something changed: the baseline, the profile."""
+
+    at: datetime
+    text: str
+
+
+def trend(
+    points: Sequence[TrendPoint],
+    *,
+    title: str,
+    axis: Axis,
+    marks: Sequence[TrendMark] = (),
+    note: str = "",
+    description: str = "",
+    width: int = WIDTH,
+) -> Figure:
+    """A dot for each score, the best so far as steps, an upright line wherever baseline or profile changed."""
+    width = checked_width(width)
+    ordered = sorted(points, key=lambda each: each.at)
+    known = [each for each in ordered if is_drawn(each.score)]
+    shown = known[-MOST_DOTS:]
+    unseen = len(known) - len(shown)
+    said = "; ".join(part for part in (note, f"{unseen:,} earlier ones not drawn" if unseen else "") if part)
+    head, top = heading(title, said, width)
+    body: list[Mark] = [nothing(top, width, "Nothing to show: there are no scores.")]
+    bottom = top + 42
+    if shown:
+        first, last = _day(shown[0].at), _day(shown[-1].at)
+        when = Axis(title="Time (UTC)", unit="day")
+        ends: list[float | None] = [first, last] if last > first else [first - 0.5, first + 0.5]
+        scores = [score for each in shown for score in (each.score, each.best)]
+        plot = plot_of((when, ends), (axis, scores), top=top + 14, width=width, share=0.42)
+        inside = [mark for mark in marks if plot.across.holds(_day(mark.at))]
+        body = [plot_frame(plot, width), *_changes(plot, inside), *_best(plot, shown)]
+        body += [_dot(plot, each) for each in shown]
+        bottom = plot.bottom
+    best = max((each.score for each in known if each.score is not None), default=None)
+    changed = f"; {len(marks):,} changes of baseline or profile" if marks else ""
+    return Figure(
+        name="trend",
+        title=title,
+        description=description or f"{axis.title} of {len(known):,}, {value_text(best, axis.unit)} at best{changed}.",
+        width=width,
+        height=int(bottom),
+        marks=(*head, *body),
+    )
+
+
+def _day(moment: datetime) -> float:
+    seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
+    return moment.toordinal() + seconds / 86_400
+
+
+def _dot(plot: Plot, each: TrendPoint) -> Mark:
+    when = each.at.isoformat(sep=" ", timespec="minutes")
+    title = f"{brief(each.label)}: {value_text(each.score, plot.up.axis.unit)}, {when}"
+    is_best = each.best is not None and each.score == each.best
+    return dot(
+        plot.across.at(_day(each.at)),
+        plot.up.at(each.score or 0.0),
+        4 if is_best else 3,
+        look="mark" if is_best else "soft",
+        title=title,
+    )
+
+
+def _best(plot: Plot, shown: Sequence[TrendPoint]) -> tuple[Mark, ...]:
+    known = [(plot.across.at(_day(each.at)), each.best) for each in shown if is_drawn(each.best)]
+    if not known:
+        return ()
+    steps, height = f"M{px(known[0][0])} {px(plot.up.at(known[0][1]))}", known[0][1]
+    for x, best in known[1:]:
+        if best != height:
+            steps, height = f"{steps}H{px(x)}V{px(plot.up.at(best))}", best
+    steps += f"H{px(known[-1][0])}"
+    return (path(steps, look="line", title=f"best so far: {value_text(known[-1][1], plot.up.axis.unit)} at last"),)
+
+
+def _changes(plot: Plot, marks: Sequence[TrendMark]) -> list[Mark]:
+    """Upright dashed lines; their words stand above the plot where they do not touch."""
+    shown: list[Mark] = []
+    taken = 0.0
+    for mark in sorted(marks, key=lambda each: each.at):
+        x = plot.across.at(_day(mark.at))
+        when = mark.at.isoformat(sep=" ", timespec="minutes")
+        shown.append(line(x, plot.up.end - 24, x, plot.up.start, look="dashed", title=f"{mark.text}, {when}"))
+        room = min(text_width(mark.text, size=11), 160.0)
+        left = min(x, plot.right - room)
+        if left > taken:
+            shown.append(words(left, plot.up.end - 27, mark.text, room=room + 1, look="tick"))
+            taken = left + room + 10
+    return shown

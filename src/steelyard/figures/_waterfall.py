@@ -1,0 +1,152 @@
+"""What got faster, what got slower: one bar a benchmark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from steelyard.figures._figure import Figure
+from steelyard.figures._layout import (
+    EDGE,
+    WIDTH,
+    checked_width,
+    heading,
+    nothing,
+    row_label,
+    row_value,
+    rows_of,
+    tick_labels,
+)
+from steelyard.figures._markup import HATCHED, Mark, box, brief, group, line, px, words
+from steelyard.figures._scales import Axis, Scale
+
+MOST_NAMED = 40
+"""Benchmarks that have a row with their name; more are thin bars."""
+TALLEST = 900.0
+"""How high thin bars may stack."""
+FARTHEST = 20.0
+"""Doublings that are drawn; what is faster or slower still stands at the end."""
+
+
+class BenchmarkRatio(NamedTuple):
+    """A benchmark's speedup."""
+
+    name: str
+    speedup: float | None
+    """Above 1 is faster; None where it failed or was not measured."""
+    expert: float | None = None
+    """The expert's speedup."""
+    is_noise: bool = False
+    """Whether the difference may be noise."""
+    note: str = ""
+
+
+def waterfall(
+    benchmarks: Sequence[BenchmarkRatio],
+    *,
+    title: str,
+    note: str = "",
+    noise: float | None = None,
+    description: str = "",
+    width: int = WIDTH,
+) -> Figure:
+    """Bars from no change to each speedup in doublings, the fastest first, grey inside noise, a tick for the expert.
+
+    Those without a speedup stand apart below, hatched. `noise`: the ratio up to which timings vary by themselves.
+    """
+    width = checked_width(width)
+    known = sorted((each for each in benchmarks if _doublings(each.speedup) is not None), key=_place, reverse=True)
+    failed = [each for each in benchmarks if _doublings(each.speedup) is None]
+    counts = f"{len(known):,} compared" + (f", {len(failed):,} failed or not measured" if failed else "")
+    head, top = heading(title, "; ".join(part for part in (note, counts) if part), width)
+    is_named = len(known) + len(failed) <= MOST_NAMED
+    names = [each.name for each in known + failed] if is_named else []
+    texts = [_times(each.speedup) for each in known + failed] if is_named else []
+    rows = rows_of(names, texts, top=top + 46, width=width)
+    scale = _scale(known, rows.left, rows.right)
+    step = rows.step if is_named else max(min(TALLEST / max(len(known), 1), 8.0), 1.0)
+    bottom = rows.top + step * len(known)
+    marks: list[Mark] = []
+    for index, each in enumerate(known):
+        y = rows.middle(index) if is_named else rows.top + step * (index + 0.5)
+        marks.append(_bar(each, scale, y, 12 if is_named else max(step - 1, 0.8)))
+        marks += [row_label(rows, index, each.name), row_value(rows, index, _times(each.speedup))] if is_named else []
+    if failed and is_named:
+        for index, each in enumerate(failed, len(known)):
+            marks += [_failed(each, scale, rows.middle(index)), row_label(rows, index, each.name)]
+        bottom = rows.bottom(len(known) + len(failed))
+    elif failed:
+        marks.append(nothing(bottom - 8, width, f"{len(failed):,} failed or not measured"))
+        bottom += 22
+    frame = _frame(scale, noise, top, bottom, width)
+    if not benchmarks:
+        frame, marks, bottom = [nothing(top, width, "Nothing to show: there are no benchmarks.")], [], top + 30
+    faster = sum(_place(each) > 0 and not each.is_noise for each in known)
+    slower = sum(_place(each) < 0 and not each.is_noise for each in known)
+    return Figure(
+        name="waterfall",
+        title=title,
+        description=description or f"{counts}: {faster:,} faster, {slower:,} slower.",
+        width=width,
+        height=int(bottom + 12),
+        marks=(*head, *frame, *marks),
+    )
+
+
+def _doublings(speedup: float | None) -> float | None:
+    if speedup is None or not speedup > 0:
+        return None
+    return min(max(math.log2(speedup), -FARTHEST), FARTHEST) if math.isfinite(speedup) else FARTHEST
+
+
+def _place(each: BenchmarkRatio) -> float:
+    return _doublings(each.speedup) or 0.0
+
+
+def _scale(known: Sequence[BenchmarkRatio], start: float, end: float) -> Scale:
+    sides = [_doublings(side) for each in known for side in (each.speedup, each.expert)]
+    ends = [place for place in sides if place is not None]
+    low = min(math.floor(min([*ends, 0.0])), -1)
+    high = max(math.ceil(max([*ends, 0.0])), 1)
+    return Scale(Axis(title="Speedup", unit="times"), low, high, start, end, log=False)
+
+
+def _times(speedup: float | None) -> str:
+    if speedup is None:
+        return "failed"
+    if math.isinf(speedup):
+        return "∞ x"
+    return f"{speedup:.3g} x"
+
+
+def _frame(scale: Scale, noise: float | None, top: float, bottom: float, width: int) -> list[Mark]:
+    title = "Speedup, log scale; tick: the expert"
+    marks: list[Mark] = [words(scale.start, top + 10, title, room=width - scale.start - EDGE, look="tick")]
+    marks += tick_labels(scale, top + 28, width)
+    marks += [line(scale.at(tick), top + 34, scale.at(tick), bottom, look="grid") for tick in scale.ticks]
+    marks.append(line(scale.at(0), top + 34, scale.at(0), bottom, look="axis"))
+    frame = [group(tuple(marks), place=' class="sy-frame"')]
+    if noise is not None and noise > 1 and math.isfinite(noise):
+        low, high = scale.at(-math.log2(noise)), scale.at(math.log2(noise))
+        title = f"timings vary up to {noise:.3g} x by themselves"
+        frame.append(box(low, top + 34, high - low, bottom - top - 34, look="faint", title=title))
+    return frame
+
+
+def _bar(each: BenchmarkRatio, scale: Scale, y: float, high: float) -> Mark:
+    start, end = sorted((scale.at(0), scale.at(_place(each))))
+    parts = [box(start, y - high / 2, max(end - start, 1), high, look="grey" if each.is_noise else "mark")]
+    title = f"{brief(each.name)}: {_times(each.speedup)}"
+    expert = _doublings(each.expert)
+    if expert is not None:
+        parts.append(box(scale.at(expert) - 1, y - high / 2 - 1.5, 2, high + 3, look="ink"))
+        title += f", expert {_times(each.expert)}"
+    title += "; may be noise" if each.is_noise else ""
+    return group(tuple(parts), title=f"{title}; {each.note}" if each.note else title)
+
+
+def _failed(each: BenchmarkRatio, scale: Scale, y: float) -> Mark:
+    x = scale.at(0)
+    title = f"{brief(each.name)}: no speedup" + (f"; {each.note}" if each.note else "")
+    return Mark("rect", "", f'{HATCHED} x="{px(x - 20)}" y="{px(y - 6)}" width="40" height="12"', title)
