@@ -26,6 +26,7 @@ VERBS: dict[str, type[Any]] = {
     "rank": sy.RankOptions,
     "gate": sy.GateOptions,
     "judges": sy.JudgesOptions,
+    "report": sy.ReportOptions,
     "explain": sy.ExplainOptions,
     "repeat": sy.RepeatOptions,
     "speedup": sy.SpeedupOptions,

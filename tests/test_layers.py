@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "arena.views": {"arena.scoring", "arena.intake", "arena.notifying"},
     "store": {"records"},
     "sandbox": set(),
-    "reports": {"records", "results", "metrics"},
+    "reports": {"records", "results", "metrics", "figures"},
     "demo": {"records"},
     "workflow": {
         "records",

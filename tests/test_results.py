@@ -85,6 +85,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "Gate": lambda _: sy.gate(sy.demo_runs(), baseline=sy.demo_runs(), rule=["pass_rate >= -0.02", "cost_usd <= +10%"]),
     "Ranking": lambda _: sy.rank(sy.demo_runs(), by=["tier"]),
     "Judges": lambda _: sy.judges(sy.demo_runs()),
+    "Report": lambda _: sy.report(sy.demo_runs(), with_outputs=True),
     "SpeedupResult": lambda _: sy.speedup(SAMPLES / "speedup" / "fceval-results.json"),
     "SpeedupResult of one task": one_task,
     "DoctorReport": lambda _: examine(),

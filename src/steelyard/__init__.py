@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
         RepeatOptions as RepeatOptions,
+        ReportOptions as ReportOptions,
         SpeedupOptions as SpeedupOptions,
         TaskFiles as TaskFiles,
         init_arena as init_arena,
@@ -73,6 +74,9 @@ if TYPE_CHECKING:
     )
     from steelyard.workflow.repeat import (
         repeat as repeat,
+    )
+    from steelyard.workflow.report import (
+        report as report,
     )
     from steelyard.workflow.speedup import (
         speedup as speedup,

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
         Repaired as Repaired,
         repair as repair,
     )
+    from steelyard.repeatability._skyt_files import (
+        looks_like_experiment as looks_like_experiment,
+    )
     from steelyard.repeatability._workbench import (
         Compared as Compared,
         Workbench as Workbench,

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
         gate_markdown as gate_markdown,
         gate_table as gate_table,
     )
-    from steelyard.reports._html import (
-        result_html as result_html,
-    )
     from steelyard.reports._judges import (
         judge_lines as judge_lines,
         judge_tables as judge_tables,
@@ -74,6 +71,12 @@ if TYPE_CHECKING:
         MOST_BARS as MOST_BARS,
         distance_bars as distance_bars,
         repeatability_table as repeatability_table,
+    )
+    from steelyard.reports._report_files import (
+        report_lead as report_lead,
+        result_document as result_document,
+        result_html as result_html,
+        result_markdown as result_markdown,
     )
     from steelyard.reports._result_files import (
         RESULT_ENDINGS as RESULT_ENDINGS,

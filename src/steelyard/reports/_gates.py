@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from rich.table import Table
 
 from steelyard.metrics import catalog
-from steelyard.plain_text import clean
 from steelyard.records import Finding
 from steelyard.reports._comparisons import range_text
 from steelyard.reports._measurement_tables import DASH, weighting
+from steelyard.reports._plain_text import markdown_text
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
 
@@ -49,20 +47,20 @@ def gate_markdown(result: Gate) -> str:
     lines = [f"## {MARKS[result.result]} Steelyard gate: {result.result}", ""]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     for check in result.checks:
-        cells = [_escaped(cell) for cell in _cells(check)]
+        cells = [markdown_text(cell) for cell in _cells(check)]
         cells[-1] = f"{MARKS[check.result]} {cells[-1]}"
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
-    lines += [f"- {_escaped(check.sentence)}" for check in result.checks]
+    lines += [f"- {markdown_text(check.sentence)}" for check in result.checks]
     warnings = [finding for finding in result.findings if finding.severity != "info"]
     if warnings:
         lines += ["", f"<details><summary>{len(warnings)} findings</summary>", ""]
-        lines += [f"- {_escaped(_counted(finding))}" for finding in warnings[:50]]
+        lines += [f"- {markdown_text(_counted(finding))}" for finding in warnings[:50]]
         lines += ["", "</details>"]
     level = f"{result.level * 100:g} %"
     lines += [
         "",
-        f"Intervals at {level}, profile {_escaped(result.profile)}, {weighting(result)}, seed {result.seed}.",
+        f"Intervals at {level}, profile {markdown_text(result.profile)}, {weighting(result)}, seed {result.seed}.",
         "",
     ]
     return "\n".join(lines)
@@ -70,9 +68,3 @@ def gate_markdown(result: Gate) -> str:
 
 def _counted(finding: Finding) -> str:
     return finding.message if finding.count == 1 else f"{finding.message}; {finding.count - 1:,} more like it"
-
-
-def _escaped(text: str) -> str:
-    """Text that Markdown and HTML leave alone."""
-    plain = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_|\[\]#!~@])", r"\\\1", plain)

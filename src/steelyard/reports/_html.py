@@ -1,48 +1,221 @@
-"""Results as HTML tables, for notebooks."""
+"""Pages as HTML: one file with one style and one script, which asks nobody for anything.
+
+`text()` is the only way for a text into a page. Markup is ours, texts are foreign.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import json
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
 
-from steelyard.reports._measurement_tables import DASH, heading, number_text, overview_of
-from steelyard.results import Measurement, Result
+from steelyard.figures import STYLE, Figure
+from steelyard.plain_text import clean
+from steelyard.reports.pages import DASH, Column, Facts, LongText, Page, PageTable
 
-ROWS_SHOWN = 100
-
-
-def result_html(result: Result) -> str:
-    """The result as a table: a measurement's overview, else its rows. Every text is escaped: names come from logs."""
-    return _overview(result) if isinstance(result, Measurement) else _rows(result)
-
-
-def _rows(result: Result) -> str:
-    rows = result.to_dicts()
-    cells = [[_cell(value) for value in row.values()] for row in rows[:ROWS_SHOWN]]
-    more = len(rows) - len(cells)
-    caption = repr(result) + (f"; {more:,} more rows" if more else "")
-    return _table(caption, list(rows[0]) if rows else [], cells)
+PLAIN_ROWS = 100
+"""Rows that stand in the page itself, for readers without JavaScript; tables up to this size hold no more."""
+LONGEST_CELL = 300
+"""Characters of a text in a table, a fact or a heading: what is longer is cut in its middle."""
+ASSETS = Path(__file__).parent / "assets"
 
 
-def _cell(value: object) -> str:
-    return DASH if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+def text(value: str, *, longest: int = LONGEST_CELL) -> str:
+    r"""The text as a page may hold it, in an element or between the quotes of an attribute.
+
+    Terminal escapes are gone, invisible characters are shown, markup is escaped, and what is long is cut in its middle.
+
+    >>> text('<b onload="x">\x1b[31m\u202e')
+    '&lt;b onload=&quot;x&quot;&gt;\\u202e'
+    """
+    shown = clean(value if len(value) <= 4 * longest else value[: 2 * longest] + value[-2 * longest :])
+    if len(shown) > longest:
+        shown = f"{shown[: longest * 2 // 3]} … {shown[-(longest // 4) :]}"
+    return escape(shown)
 
 
-def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str = "", facts: Facts = ()) -> str:
+    """The pages as one HTML file, the answer first; `facts` hold of all of them."""
+    style, script = _style(), _asset("steel-table.js")
+    links = "".join(f'<li><a href="#{page.name}">{text(page.title)}</a></li>' for page in pages)
+    body = "".join(page_html(page) for page in pages)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
+        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"<header>\n<h1>{text(title)}</h1>\n"
+        + (f'<p class="lead">{text(lead, longest=600)}</p>\n' if lead else "")
+        + (f'<p class="counts">{text(counts)}</p>\n' if counts else "")
+        + (f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' if len(pages) > 1 else "")
+        + f"</header>\n<main>\n{body}</main>\n"
+        + (f"<footer>\n<h2>What this report rests on</h2>\n{_facts(facts)}</footer>\n" if facts else "")
+        + f"<script>{script}</script>\n</body>\n</html>\n"
+    )
 
 
-def _overview(result: Measurement) -> str:
-    shown = overview_of(result)
-    titles = [*result.by, "runs", *(heading(declared.name, declared.figure) for declared in shown), "grade"]
-    rows = []
-    for group in result.groups:
-        cells = [DASH if value is None else str(value) for value in group.key.values()]
-        cells.append(f"{group.n:,}")
-        figures = [(getattr(group.metrics[declared.name], declared.figure), declared.unit) for declared in shown]
-        cells += [number_text(figure, unit) for figure, unit in figures]
-        cells.append(group.grade or DASH)
-        rows.append(cells)
-    return _table(f"{result.n:,} runs, profile {result.profile}, prices {result.prices}", titles, rows)
+def page_html(page: Page) -> str:
+    """One page as a section."""
+    notes = "".join(f"<li>{text(note, longest=600)}</li>" for note in page.notes)
+    return (
+        f'<section id="{page.name}" aria-labelledby="{page.name}-title">\n'
+        f'<h2 id="{page.name}-title">{text(page.title)}</h2>\n'
+        f'<p class="answer">{text(page.answer, longest=600)}</p>\n'
+        + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
+        + _figures(page.figures, "wide" if page.narrow_figures else "")
+        + _figures(page.narrow_figures, "narrow")
+        + (table_html(page.table, name=f"{page.name}-table") if page.table is not None else "")
+        + "".join(_folded(long_text) for long_text in page.texts)
+        + _facts(page.facts)
+        + "</section>\n"
+    )
+
+
+def table_html(table: PageTable, *, name: str) -> str:
+    """The table as an element that sorts and filters itself; without JavaScript it shows its first rows."""
+    shown = min(table.rows, PLAIN_ROWS)
+    head = "".join(_heading(column) for column in table.columns)
+    body = "".join(_row(table.columns, row) for row in range(shown))
+    more = ""
+    if table.rows > shown:
+        more = f'<p class="more first">The first {shown:,} of {table.rows:,} rows; JavaScript shows all.</p>\n'
+    if table.left_out:
+        total = table.rows + table.left_out
+        more += f'<p class="more">{table.left_out:,} of {total:,} rows are not in this file.</p>\n'
+    packed = f'<script type="application/octet-stream">{_packed(table)}</script>\n' if table.rows > shown else ""
+    caption = text(table.caption)
+    return (
+        f'<steel-table id="{name}" label="{caption}">\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">\n<table><caption>{caption}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n{more}{packed}</steel-table>\n"
+    )
+
+
+def plain_table(table: PageTable | None, *, caption: str) -> str:
+    """The first rows as a bare table, for a notebook."""
+    columns = () if table is None else table.columns
+    rows = 0 if table is None else table.rows
+    shown = min(rows, PLAIN_ROWS)
+    caption += f"; {rows - shown:,} more rows" if rows > shown else ""
+    head = "".join(f"<th>{text(column.title)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{text(column.shown(row))}</td>" for column in columns) + "</tr>" for row in range(shown)
+    )
+    return f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _heading(column: Column) -> str:
+    number = ' class="n"' if column.is_number else ""
+    return f'<th scope="col"{number} data-name="{text(column.name)}">{text(column.title)}</th>'
+
+
+def _row(columns: Sequence[Column], row: int) -> str:
+    return "<tr>" + "".join(_cell(column, row) for column in columns) + "</tr>\n"
+
+
+def _cell(column: Column, row: int) -> str:
+    value = column.values[row]
+    classes = " ".join(
+        name for name, holds in (("n", column.is_number), ("missing", value is None or value == DASH)) if holds
+    )
+    known = f' data-v="{_number(value)}"' if column.is_number and isinstance(value, (int, float)) else ""
+    return f"<td{f' class={chr(34)}{classes}{chr(34)}' if classes else ''}{known}>{text(column.shown(row))}</td>"
+
+
+def _number(value: float) -> str:
+    """A number that both JSON and JavaScript read; infinity is one too large to be another."""
+    return repr(value).replace("inf", "1e999")
+
+
+def _packed(table: PageTable) -> str:
+    """All rows, column by column, compressed."""
+    columns = ",".join(_packed_column(column) for column in table.columns)
+    # without the time of day, so that the same rows are the same bytes
+    packed = gzip.compress(f'{{"count":{table.rows},"columns":[{columns}]}}'.encode(), 9, mtime=0)
+    return base64.b64encode(packed).decode()
+
+
+def _packed_column(column: Column) -> str:
+    parts = []
+    if column.is_number:
+        numbers = (
+            value if value is None or isinstance(value, str) else round(value, column.decimals)
+            for value in column.values
+        )
+        parts.append(f'"decimals":{column.decimals}')
+        parts.append(
+            f'"values":[{",".join("null" if number is None else _short(float(number)) for number in numbers)}]'
+        )
+    if not column.is_number or column.texts is not None:
+        places: dict[str, int] = {}
+        cells = column.values if column.texts is None else column.texts
+        rows = [-1 if cell is None else places.setdefault(str(cell), len(places)) for cell in cells]
+        words = [_plain(word) for word in places]
+        parts.append(
+            f'"words":{json.dumps(words, ensure_ascii=False)},"rows":{json.dumps(rows, separators=(",", ":"))}'
+        )
+    return "{" + ",".join(parts) + "}"
+
+
+def _short(number: float) -> str:
+    """Without the `.0` of a whole number."""
+    return _number(number).removesuffix(".0")
+
+
+def _plain(word: str) -> str:
+    """A text as `text()` shows it, not as markup: the script puts it into text nodes."""
+    from html import unescape
+
+    return unescape(text(word))
+
+
+def _figures(figures: Sequence[Figure], look: str) -> str:
+    if not figures:
+        return ""
+    drawn = "".join(f"<figure>{figure.inline}</figure>\n" for figure in figures)
+    return f'<div class="{" ".join(filter(None, ("figures", look)))}">\n{drawn}</div>\n'
+
+
+def _folded(long_text: LongText) -> str:
+    lines = "\n".join(escape(clean(line.expandtabs(4))) for line in long_text.text.splitlines())
+    heading = text(long_text.heading)
+    return f'<details><summary>{heading}</summary><pre tabindex="0" aria-label="{heading}">{lines}</pre></details>\n'
+
+
+def _facts(facts: Facts) -> str:
+    if not facts:
+        return ""
+    pairs = "".join(f"<dt>{text(label)}</dt><dd>{_fact(label, fact)}</dd>" for label, fact in facts)
+    return f'<dl class="facts">{pairs}</dl>\n'
+
+
+def _fact(label: str, fact: str) -> str:
+    shown = text(fact, longest=2_000)
+    return f"<code>{shown}</code>" if label == "command" else shown
+
+
+@cache
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def _style() -> str:
+    return _asset("steel.css") + STYLE
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

@@ -1,11 +1,14 @@
-"""Results as text: counts with their nouns, and strict JSON."""
+"""Results as text: counts with their nouns, Markdown, and strict JSON."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
+
+from steelyard.plain_text import clean
 
 
 def counted(count: int, noun: str) -> str:
@@ -15,6 +18,12 @@ def counted(count: int, noun: str) -> str:
     ('1 submission', '1,000 submissions')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown and HTML leave alone."""
+    plain = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_|\[\]#!~@])", r"\\\1", plain)
 
 
 def json_text(value: Any) -> str:  # Any: a JSON value

@@ -131,6 +131,12 @@ if TYPE_CHECKING:
         Repeatability as Repeatability,
         Versions as Versions,
     )
+    from steelyard.results._report import (
+        Report as Report,
+        ReportInput as ReportInput,
+        ReportOutput as ReportOutput,
+        RunRows as RunRows,
+    )
     from steelyard.results._speedup import (
         BenchmarkNode as BenchmarkNode,
         BenchmarkSpeedup as BenchmarkSpeedup,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from steelyard.speedups._task_folders import (
         read_folder as read_folder,
+        timings_in as timings_in,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -21,9 +21,10 @@ A folder that holds a results.json of FC-Eval is read from that file instead.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from steelyard.errors import BadInput, UnreadableFile
-from steelyard.formats import LOG_SUFFIXES
+from steelyard.formats import FCEVAL, LOG_SUFFIXES, open_timings
 from steelyard.speedups._reading_timings import TimingReading, read_task, read_trial_file
 from steelyard.speedups._task_files import TaskFiles
 
@@ -42,6 +43,22 @@ def read_folder(folder: Path, reading: TimingReading) -> None:
             read_task(task_files(task), reading)
         except BadInput as error:
             reading.refuse(error)
+
+
+def timings_in(path: Path) -> Literal["alone", "beside runs"] | None:
+    """Whether the input tells of timings, and whether it may tell of runs too; None where it is no such input."""
+    if path.is_dir() and not (path / "results.json").is_file():
+        return "alone" if any(_named(task, "nop") for task in path.iterdir() if task.is_dir()) else None
+    file = path / "results.json" if path.is_dir() else path
+    if file.suffix.lower() not in (".json", ".log"):
+        return None
+    try:
+        _, declared = open_timings(file)
+    except BadInput:
+        return None
+    if declared is not FCEVAL:
+        return None
+    return "alone" if file.suffix.lower() == ".log" else "beside runs"
 
 
 def task_files(folder: Path) -> TaskFiles:

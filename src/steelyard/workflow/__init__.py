@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
         RepeatOptions as RepeatOptions,
+        ReportOptions as ReportOptions,
         SpeedupOptions as SpeedupOptions,
         Texts as Texts,
     )

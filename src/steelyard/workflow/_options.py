@@ -205,6 +205,28 @@ class RankOptions(PriceOptions, VerdictOptions, DrawOptions, RunOptions):
     """Leave out who tried a smaller share of the tasks."""
 
 
+SECTIONS = ("board", "compare", "judges", "repeat", "speedup", "findings", "runs", "outputs")
+"""What a report may hold, in its order."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ReportOptions(RankOptions):
+    """What `report` holds."""
+
+    by: Names = ()
+    """What to rank and compare, separated by commas; by default those of agent, model and tier that differ."""
+    metrics: Names = ()
+    """The metric to rank by; by default the score that most runs have."""
+    title: str | None = None
+    """The title of the report."""
+    sections: Names = ()
+    """Only these sections: board, compare, judges, repeat, speedup, findings, runs, outputs."""
+    with_outputs: bool = False
+    """Show what the agents wrote, up to 64,000 characters each."""
+    redact: bool = True
+    """Take keys and tokens out of every text."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GateOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions):
     """What `gate` checks."""

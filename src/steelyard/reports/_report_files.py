@@ -1,0 +1,91 @@
+"""Results as files for people: one HTML document, or Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.records import Redaction
+from steelyard.reports._html import document, plain_table
+from steelyard.reports._plain_text import counted, markdown_text
+from steelyard.reports.pages import Facts, Page, page_of, report_pages
+from steelyard.results import Report, Result
+
+MARKDOWN_ROWS = 20
+"""Rows of a table in Markdown: a pull request is read, not searched."""
+LONGEST_MARKDOWN_CELL = 120
+
+
+def result_html(result: Result) -> str:
+    """The result as a table, for notebooks."""
+    return plain_table(page_of(result).table, caption=repr(result))
+
+
+def result_document(result: Result) -> str:
+    """The result as one HTML file, without keys and tokens."""
+    if isinstance(result, Report):
+        shown, pages, facts = _shown(result)
+        return document(shown.title, pages, lead=report_lead(shown), counts=shown.runs.sentence, facts=facts)
+    page = page_of(Redaction().tree(result))
+    return document(page.title, [page])
+
+
+def result_markdown(result: Result) -> str:
+    """The result for a pull request: answers and the first rows of tables; every foreign text is escaped."""
+    if isinstance(result, Report):
+        shown, pages, facts = _shown(result)
+        lines = [f"# {markdown_text(shown.title)}", "", f"**{markdown_text(report_lead(shown))}**", ""]
+        lines += [f"{markdown_text(shown.runs.sentence)}", ""]
+        lines += [line for page in pages if page.name not in ("runs", "outputs") for line in _markdown(page)]
+        return "\n".join([*lines, *_folded("What this report rests on", facts)])
+    return "\n".join(_markdown(page_of(Redaction().tree(result))))
+
+
+def _shown(report: Report) -> tuple[Report, tuple[Page, ...], Facts]:
+    """The report as it may be shown, its pages, and what it rests on."""
+    redaction = Redaction()
+    shown = redaction.tree(report) if report.redact else report
+    pages = report_pages(shown)
+    taken_out = redaction.summary or "nothing"
+    facts = (
+        *(("input", f"{each.name}, sha256 {each.sha256 or 'unknown'}") for each in shown.inputs),
+        ("profile", shown.profile),
+        ("prices", shown.prices),
+        ("redacted", taken_out if report.redact else "no: keys and tokens were left as they are"),
+        *((f"no {name} section", reason) for name, reason in shown.omitted.items()),
+        ("made by", f"Steelyard {shown.version}"),
+        ("command", shown.commands["report"]),
+    )
+    return shown, pages, facts
+
+
+def report_lead(report: Report) -> str:
+    """The answer of the first section that has one, else what was read."""
+    parts = [report.results[name] for name in report.sections if name in report.results]
+    return page_of(parts[0]).answer if parts else report.runs.sentence
+
+
+def _markdown(page: Page) -> Iterator[str]:
+    yield from (f"## {markdown_text(page.title)}", "", markdown_text(page.answer), "")
+    if page.table is not None:
+        columns = page.table.columns
+        yield "| " + " | ".join(markdown_text(column.title) for column in columns) + " |"
+        yield "|" + "".join("--:|" if column.is_number else "---|" for column in columns)
+        for row in range(min(page.table.rows, MARKDOWN_ROWS)):
+            yield "| " + " | ".join(_cell(column.shown(row)) for column in columns) + " |"
+        more = page.table.rows - MARKDOWN_ROWS
+        yield from ("", f"... {counted(more, 'more row')}") if more > 0 else ()
+        yield ""
+    yield from (f"- {markdown_text(note)}" for note in page.notes)
+    yield from _folded("What these numbers rest on", page.facts)
+
+
+def _cell(text: str) -> str:
+    shown = text if len(text) <= LONGEST_MARKDOWN_CELL else f"{text[: LONGEST_MARKDOWN_CELL * 2 // 3]} … {text[-30:]}"
+    return markdown_text(shown)
+
+
+def _folded(heading: str, facts: Facts) -> Iterator[str]:
+    if facts:
+        yield from ("", f"<details><summary>{heading}</summary>", "")
+        yield from (f"- {markdown_text(label)}: {markdown_text(fact)}" for label, fact in facts)
+        yield from ("", "</details>", "")

@@ -1,0 +1,29 @@
+"""Pages: one function for each result, struct in, `Page` out. Reports, pull requests and servers show the same ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.reports.pages._any_result import (
+        page_of as page_of,
+    )
+    from steelyard.reports.pages._findings import (
+        findings_page as findings_page,
+    )
+    from steelyard.reports.pages._page import (
+        DASH as DASH,
+        Column as Column,
+        Facts as Facts,
+        LongText as LongText,
+        Page as Page,
+        PageTable as PageTable,
+        number_shown as number_shown,
+    )
+    from steelyard.reports.pages._report import (
+        report_pages as report_pages,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,0 +1,87 @@
+"""The page of any result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from steelyard.reports._measurement_tables import cell_text, overview_of
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._board import board_page
+from steelyard.reports.pages._cells import (
+    count_column,
+    counting_facts,
+    key_columns,
+    row_columns,
+    text_column,
+    with_figures,
+)
+from steelyard.reports.pages._compare import compare_page
+from steelyard.reports.pages._judges import judges_page
+from steelyard.reports.pages._page import Column, Page, PageTable
+from steelyard.reports.pages._repeat import repeat_page
+from steelyard.reports.pages._speedup import speedup_page
+from steelyard.results import (
+    Comparison,
+    GroupValue,
+    Judges,
+    Measurement,
+    Ranking,
+    Repeatability,
+    Result,
+    SpeedupResult,
+)
+
+
+def page_of(result: Result) -> Page:
+    """The result as a page; its rows where it has no page of its own."""
+    pages: dict[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
+        Comparison: compare_page,
+        Judges: judges_page,
+        Measurement: measure_page,
+        Ranking: board_page,
+        Repeatability: repeat_page,
+        SpeedupResult: speedup_page,
+    }
+    return pages.get(type(result), _rows_page)(result)
+
+
+def measure_page(result: Measurement) -> Page:
+    """What each group delivered and what it cost."""
+    groups = result.groups
+    columns = key_columns(result.by, [group.key for group in groups], result.tier_scheme)
+    columns += [text_column("group", "", ["all"] * len(groups))] if not result.by else []
+    columns.append(count_column("runs", "runs", [group.n for group in groups]))
+    for declared in overview_of(result):
+        values = [group.metrics[declared.name] for group in groups]
+        numbers = [
+            value.value if isinstance(value, GroupValue) else getattr(value, declared.figure) for value in values
+        ]
+        texts = [
+            cell_text(value, declared.figure, declared.unit, group.n).replace("\n", ", ")
+            for value, group in zip(values, groups, strict=True)
+        ]
+        unit = "" if declared.unit in ("share", "ratio") else f", {declared.unit}"
+        title = f"{declared.title.lower()}{unit}"
+        columns.append(Column(name=declared.name, title=title, values=numbers, decimals=6, texts=texts))
+    columns.append(text_column("grade", "grade", [group.grade for group in groups]))
+    runs = counted(result.n, "run")
+    page = Page(
+        name="measure",
+        title="What was delivered, and what did it cost?",
+        answer=f"{runs}" + (f" in {counted(len(groups), 'group')} by {', '.join(result.by)}." if result.by else "."),
+        table=PageTable(caption=f"{runs}, profile {result.profile}, prices {result.prices}", columns=tuple(columns)),
+        facts=(*counting_facts(result), ("prices", result.prices)),
+    )
+    return with_figures(page, result, ("scores",))
+
+
+def _rows_page(result: Result) -> Page:
+    rows = result.to_dicts()
+    about = repr(result)
+    return Page(
+        name="result",
+        title=type(result).__name__,
+        answer=about,
+        table=PageTable(caption=about, columns=tuple(row_columns(rows))) if rows else None,
+    )

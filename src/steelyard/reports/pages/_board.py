@@ -1,0 +1,91 @@
+"""Who is best, how surely, at what price: the places of `rank`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.metrics import catalog
+from steelyard.reports._comparisons import ranking_lines
+from steelyard.reports.pages._cells import (
+    count_column,
+    counting_facts,
+    drawn_facts,
+    interval_column,
+    key_columns,
+    level_column,
+    methods_of,
+    with_figures,
+)
+from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.results import Ranking, level_of, tasks_text
+
+
+def board_page(result: Ranking) -> Page:
+    """The places as bands, with scores, costs and their intervals."""
+    declared = catalog()[result.on]
+    answer, *notes = ranking_lines(result)
+    page = Page(
+        name="board",
+        title="Who is best, how surely, at what price?",
+        answer=answer,
+        notes=tuple(notes),
+        table=PageTable(
+            caption=f"{declared.title} on {tasks_text(result.tasks)}; {declared.better} is better",
+            columns=tuple(_columns(result)),
+        ),
+        facts=(
+            ("tasks", f"{result.tasks:,} that all tried, of {result.all_tasks:,}"),
+            ("order", f"{result.order} of {result.on}; places by {result.test}"),
+            ("interval method", methods_of([place.score for place in result.places])),
+            *drawn_facts(result),
+            *counting_facts(result),
+        ),
+    )
+    return with_figures(page, result, ("places", "pareto"))
+
+
+def _columns(result: Ranking) -> Iterator[Column]:
+    declared, places = catalog()[result.on], result.places
+    bands = [place.band for place in places]
+    yield Column(name="place", title="place", values=[place.rank for place in places], decimals=0, texts=bands)
+    yield from key_columns(result.by, [place.key for place in places], result.tier_scheme)
+    if result.order == "bradley-terry":
+        yield Column(name="strength", title="strength", values=[place.strength for place in places], decimals=2)
+    scores = [place.score for place in places]
+    yield level_column("score", declared.title.lower(), [score.estimate for score in scores], declared.unit)
+    yield interval_column("interval", f"{100 * result.level:g} % interval", scores, declared.unit)
+    costs = [place.cost_usd for place in places]
+    texts = [_cost_text(place.cost_usd, place.cost_runs, place.runs) for place in places]
+    yield Column(name="cost_usd", title="mean cost", values=costs, decimals=6, texts=texts)
+    yield level_column("cost_of_pass", "cost of pass", [place.cost_of_pass for place in places], "USD")
+    fronts = [_front_text(place.on_front, place.front_share) for place in places]
+    yield Column(
+        name="pareto", title="Pareto", values=[place.front_share for place in places], decimals=3, texts=fronts
+    )
+    yield from _passes(result)
+    yield count_column("runs", "runs", [place.runs for place in places])
+
+
+def _cost_text(cost: float | None, known: int, runs: int) -> str:
+    if cost is None:
+        return DASH
+    return level_of(cost, "USD") if known == runs else f"{level_of(cost, 'USD')} ({known:,} of {runs:,})"
+
+
+def _front_text(on_front: bool | None, share: float | None) -> str:
+    return DASH if on_front is None or share is None else f"{'* ' if on_front else ''}{share:.0%}"
+
+
+def _passes(result: Ranking) -> Iterator[Column]:
+    """Of pass@k and pass^k the largest k: where tasks were tried once, both are the pass rate."""
+    most = max((k for place in result.places for k in place.passes), default=1)
+    for which, name in enumerate(("pass@", "pass^")) if most > 1 else ():
+        values, texts = [], []
+        for place in result.places:
+            interval = place.passes[most][which] if most in place.passes else None
+            estimate = None if interval is None else interval.estimate
+            values.append(estimate)
+            of = "" if interval is None or interval.n == place.tasks else f" ({interval.n:,} of {place.tasks:,} tasks)"
+            texts.append(DASH if estimate is None else level_of(estimate, "share") + of)
+        title = f"{name}{most}"
+        yield Column(name=title, title=title, values=values, decimals=6, texts=texts)

@@ -1,0 +1,124 @@
+"""Columns of the kinds that several pages have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from steelyard.records import key_text, tier_text
+from steelyard.reports.pages._page import DASH, Column, Facts, Page
+from steelyard.results import amount, level_of
+
+if TYPE_CHECKING:
+    from steelyard.results import Result
+
+NARROW = 350
+"""How wide a figure may be on a phone."""
+
+
+class Limits(Protocol):
+    """An interval, as far as a table shows it."""
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+    @property
+    def method(self) -> str: ...
+
+
+def text_column(name: str, title: str, values: Sequence[str | None]) -> Column:
+    """A column of text."""
+    return Column(name=name, title=title, values=values)
+
+
+def count_column(name: str, title: str, values: Sequence[int | None]) -> Column:
+    """A column of whole numbers."""
+    return Column(name=name, title=title, values=values, decimals=0)
+
+
+def level_column(name: str, title: str, values: Sequence[float | None], unit: str) -> Column:
+    """A column of figures in a unit, as sentences write them."""
+    texts = [DASH if value is None else level_of(value, unit) for value in values]
+    return Column(name=name, title=title, values=values, decimals=6, texts=texts)
+
+
+def number_column(name: str, title: str, values: Sequence[float | None], *, places: int = 3, sign: str = "") -> Column:
+    """A column of bare numbers."""
+    texts = [DASH if value is None else f"{value:{sign},.{places}f}" for value in values]
+    return Column(name=name, title=title, values=values, decimals=6, texts=texts)
+
+
+def interval_column(name: str, title: str, intervals: Sequence[Limits], unit: str) -> Column:
+    """A column of intervals; their lower ends order it."""
+    texts = [interval_text(interval.low, interval.high, unit) for interval in intervals]
+    return Column(name=name, title=title, values=[each.low for each in intervals], decimals=6, texts=texts)
+
+
+def interval_text(low: float | None, high: float | None, unit: str) -> str:
+    """The limits of an interval, without the unit."""
+    if low is None or high is None:
+        return DASH
+    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}"
+
+
+def key_columns(
+    by: Sequence[str], keys: Sequence[Mapping[str, str | int | None]], tier_scheme: str | None
+) -> list[Column]:
+    """A column for each part of a group's key; a tier stands with its meaning."""
+    return [text_column(name, name, [_key_cell(key, name, tier_scheme) for key in keys]) for name in by]
+
+
+def _key_cell(key: Mapping[str, str | int | None], name: str, tier_scheme: str | None) -> str:
+    value = key[name]
+    if name != "tier" or value is None:
+        return key_text(value)
+    scheme = key.get("tier_scheme", tier_scheme)
+    return tier_text(str(value), None if scheme is None else str(scheme))
+
+
+def counting_facts(result: Any) -> Facts:  # Any: a ranking, a comparison or a measurement
+    """How runs were weighed and what those without a verdict count as."""
+    unscored = "counted as failed" if result.unscored == "fail" else "left out"
+    return (
+        ("profile", result.profile),
+        ("weighted by", result.weight_by),
+        ("runs without a verdict", unscored),
+    )
+
+
+def drawn_facts(result: Any) -> Facts:  # Any: a ranking or a comparison
+    """The random draws behind intervals."""
+    return (
+        ("confidence level", f"{100 * result.level:g} %"),
+        ("random draws", f"{result.resamples:,}, seed {result.seed}"),
+    )
+
+
+def methods_of(intervals: Sequence[Limits]) -> str:
+    """The methods of the intervals, each once."""
+    return ", ".join(sorted({each.method for each in intervals if each.low is not None})) or "none"
+
+
+def with_figures(page: Page, result: Result, names: Sequence[str]) -> Page:
+    """The page with those of the named figures that the result can draw."""
+    del result, names
+    return page
+
+
+def row_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:  # Any: cells of any type
+    """A column for each key of flat rows."""
+    columns = []
+    for key in rows[0] if rows else ():
+        cells = [row.get(key) for row in rows]
+        numbers = [cell for cell in cells if isinstance(cell, (int, float)) and not isinstance(cell, bool)]
+        if numbers and len(numbers) == sum(cell is not None for cell in cells):
+            texts = [
+                DASH if cell is None else f"{cell:.6g}" if isinstance(cell, float) else f"{cell}" for cell in cells
+            ]
+            columns.append(Column(name=key, title=key, values=cells, decimals=6, texts=texts))
+        else:
+            columns.append(text_column(key, key, [None if cell is None else str(cell) for cell in cells]))
+    return columns

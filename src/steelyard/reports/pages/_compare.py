@@ -1,0 +1,83 @@
+"""Is B better than A: what `compare` found, metric by metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.metrics import catalog
+from steelyard.reports._comparisons import coverage_text
+from steelyard.reports.pages._cells import (
+    count_column,
+    counting_facts,
+    drawn_facts,
+    interval_text,
+    methods_of,
+    number_column,
+    text_column,
+    with_figures,
+)
+from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.results import Comparison, Judged, amount, level_of
+
+FIRST = ("composite_score", "pass_rate", "impl_rate")
+"""The metrics that the answer is given for, the first that was compared."""
+
+
+def compare_page(result: Comparison) -> Page:
+    """The difference on each metric with its interval and verdict."""
+    judged = [(pair, each) for pair in result.pairs for each in pair.metrics]
+    by_name = {each.difference.metric: each for each in reversed(result.pairs[0].metrics)}
+    main = next((by_name[name] for name in FIRST if name in by_name), judged[0][1])
+    several = len(result.pairs) > 1
+    names = "the others" if several else result.pairs[0].b.label
+    page = Page(
+        name="compare",
+        title=f"Is {names} better than {result.a.label}? What changed?",
+        answer=main.sentence,
+        notes=tuple(each.sentence for _, each in judged if each is not main),
+        table=PageTable(
+            caption=f"{names} (B) against {result.a.label} (A)", columns=tuple(_columns(result, several=several))
+        ),
+        facts=(
+            *(("tasks", coverage_text(result.a.label, pair)) for pair in result.pairs),
+            ("interval method", methods_of([each.difference.interval for _, each in judged])),
+            ("correction", f"{result.correction}, {result.comparisons:,} comparisons"),
+            *drawn_facts(result),
+            *counting_facts(result),
+        ),
+    )
+    return with_figures(page, result, ("differences", "flips", "dumbbell"))
+
+
+def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
+    judged = [(pair, each) for pair in result.pairs for each in pair.metrics]
+    each_difference = [each.difference for _, each in judged]
+    units = [catalog()[difference.metric].unit for difference in each_difference]
+    if several:
+        yield text_column("b", "B", [pair.b.label for pair, _ in judged])
+    yield text_column("metric", "metric", [catalog()[difference.metric].title for difference in each_difference])
+    for name in ("a", "b"):
+        values = [getattr(difference, name) for difference in each_difference]
+        texts = [DASH if value is None else level_of(value, unit) for value, unit in zip(values, units, strict=True)]
+        yield Column(name=f"value_{name}", title=name.upper(), values=values, decimals=6, texts=texts)
+    values = [difference.value for difference in each_difference]
+    signed = [
+        DASH if value is None else amount(value, unit, signed=True) for value, unit in zip(values, units, strict=True)
+    ]
+    yield Column(name="difference", title="B - A", values=values, decimals=6, texts=signed)
+    ends = [difference.interval for difference in each_difference]
+    texts = [interval_text(end.low, end.high, unit) for end, unit in zip(ends, units, strict=True)]
+    title = f"{100 * result.level:g} % interval"
+    yield Column(name="interval", title=title, values=[end.low for end in ends], decimals=6, texts=texts)
+    yield from _verdicts(result, [each for _, each in judged])
+
+
+def _verdicts(result: Comparison, judged: list[Judged]) -> Iterator[Column]:
+    p_values = [each.adjusted_p for each in judged]
+    texts = [DASH if value is None else f"{value:.3g}" for value in p_values]
+    title = "p" if result.correction == "none" else f"p, {result.correction}"
+    yield Column(name="p", title=title, values=p_values, decimals=6, texts=texts)
+    deltas = [each.difference.cliffs_delta for each in judged]
+    yield number_column("cliffs_delta", "Cliff's δ", deltas, places=2, sign="+")
+    yield count_column("tasks", "tasks", [each.difference.tasks for each in judged])
+    yield text_column("verdict", "B is", [each.verdict for each in judged])

@@ -1,0 +1,41 @@
+"""What to know before trusting the numbers: what was odd, missing or rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.records import GRAVEST_FIRST, Finding, one_a_kind
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import count_column, text_column
+from steelyard.reports.pages._page import Page, PageTable
+
+PLACES_SHOWN = 3
+
+
+def findings_page(findings: Sequence[Finding], *, rejected: int) -> Page:
+    """One row a kind of finding, the gravest first."""
+    kinds = sorted(one_a_kind(findings), key=lambda finding: GRAVEST_FIRST.index(finding.severity))
+    counts = [(sum(finding.severity == severity for finding in kinds), severity) for severity in GRAVEST_FIRST]
+    listed = ", ".join(
+        counted(count, severity if severity != "info" else "note") for count, severity in counts if count
+    )
+    left_out = f" {counted(rejected, 'record')} could not be used." if rejected else ""
+    columns = (
+        text_column("severity", "severity", [finding.severity for finding in kinds]),
+        text_column("message", "finding", [finding.message for finding in kinds]),
+        count_column("count", "cases", [finding.count for finding in kinds]),
+        text_column("where", "where", [_where(finding) for finding in kinds]),
+        text_column("code", "code", [finding.code for finding in kinds]),
+    )
+    return Page(
+        name="findings",
+        title="What should I know before I trust these numbers?",
+        answer=(f"{listed}." if listed else "Nothing odd was found.") + left_out,
+        table=PageTable(caption="Findings", columns=columns) if kinds else None,
+    )
+
+
+def _where(finding: Finding) -> str | None:
+    places = [place.where for place in finding.places[:PLACES_SHOWN] if place.where]
+    more = len(finding.places) - len(places)
+    return None if not places else ", ".join(places) + (f" and {more:,} more" if more > 0 else "")

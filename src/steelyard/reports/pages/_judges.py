@@ -1,0 +1,49 @@
+"""Can I trust the judges: agreement, strictness and contradictions."""
+
+from __future__ import annotations
+
+from steelyard.reports._judges import judge_lines
+from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
+from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.results import Judges
+
+
+def judges_page(result: Judges) -> Page:
+    """Each judge's score beside the others', and how far they agree."""
+    answer, *notes = judge_lines(result)
+    severities = [record.severity for record in result.judges]
+    ends = [
+        DASH if each.low is None or each.high is None else f"{each.low:.3f} to {each.high:.3f}" for each in severities
+    ]
+    columns = (
+        text_column("judge", "judge", [record.judge for record in result.judges]),
+        count_column("runs", "runs", [record.runs for record in result.judges]),
+        number_column("mean_score", "mean score", [record.mean for record in result.judges]),
+        number_column("severity", "against the others", [each.estimate for each in severities], sign="+"),
+        Column(
+            name="interval",
+            title=f"{100 * result.level:g} % interval",
+            values=[each.low for each in severities],
+            decimals=6,
+            texts=ends,
+        ),
+        number_column("mean_error", "stated - recomputed", [record.mean_error for record in result.judges], sign="+"),
+        count_column("differing", "differing", [record.differing for record in result.judges]),
+        count_column("contradictions", "contradictions", [record.contradictions for record in result.judges]),
+    )
+    page = Page(
+        name="judges",
+        title="Can I trust the judges?",
+        answer=answer,
+        notes=tuple(notes),
+        table=PageTable(caption="Judges", columns=columns),
+        facts=(
+            ("agreement", "Krippendorff's alpha of the scores, interval scale"),
+            ("runs", f"{result.runs:,} judged, {result.overall.runs:,} by two judges or more"),
+            ("pass threshold", f"{result.threshold:g}"),
+            ("score tolerance", f"{result.tolerance:g}"),
+            ("confidence level", f"{100 * result.level:g} %"),
+            ("profile", result.profile),
+        ),
+    )
+    return with_figures(page, result, ("calibration", "strictness"))

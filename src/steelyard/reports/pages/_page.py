@@ -1,0 +1,96 @@
+"""What a page is made of, whoever shows it: a report, a server or a pull request."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steelyard.figures import Figure
+
+Facts = tuple[tuple[str, str], ...]
+"""What the numbers rest on, each fact with its label."""
+DASH = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a table: text, or numbers that sort as numbers."""
+
+    name: str
+    """How a link to the page names it."""
+    title: str
+    values: Sequence[str | float | None]
+    """None where a value is missing; it sorts last, whatever the direction."""
+    decimals: int | None = None
+    """How many decimals numbers are shown with; None for text."""
+    texts: Sequence[str] | None = None
+    """What is shown of each row where that is more than the value: an interval, a unit, a count."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return self.decimals is not None
+
+    def shown(self, row: int) -> str:
+        """What the cell shows."""
+        if self.texts is not None:
+            return self.texts[row]
+        value = self.values[row]
+        if value is None:
+            return DASH
+        return value if isinstance(value, str) else number_shown(value, self.decimals or 0)
+
+
+def number_shown(value: float, decimals: int) -> str:
+    """A number as the script of a page shows it too.
+
+    >>> number_shown(12345.678, 1), number_shown(float("inf"), 1)
+    ('12,345.7', '∞')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{value:,.{decimals}f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTable:
+    """A table that can be sorted and filtered."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    left_out: int = 0
+    """Rows beyond those that the page holds."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows the page holds."""
+        return len(self.columns[0].values) if self.columns else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongText:
+    """A text that is folded under its heading: an output."""
+
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One answer: the user's question, a sentence, what shows it, and what it rests on."""
+
+    name: str
+    """How a link names the page: the verb's own word."""
+    title: str
+    """The question."""
+    answer: str
+    """One plain sentence."""
+    notes: tuple[str, ...] = ()
+    """Further sentences."""
+    figures: tuple[Figure, ...] = ()
+    narrow_figures: tuple[Figure, ...] = ()
+    """The same figures for a phone."""
+    table: PageTable | None = None
+    texts: tuple[LongText, ...] = ()
+    facts: Facts = ()

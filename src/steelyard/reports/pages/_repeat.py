@@ -1,0 +1,61 @@
+"""Does it answer the same way twice: the outputs of each prompt compared."""
+
+from __future__ import annotations
+
+from steelyard.metrics import catalog
+from steelyard.reports._plain_text import counted
+from steelyard.reports._repeatability_tables import SHOWN
+from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
+from steelyard.reports.pages._page import Page, PageTable
+from steelyard.results import Repeatability
+
+
+def repeat_page(result: Repeatability) -> Page:
+    """One row a prompt: how often the same output came, and how near the others are."""
+    prompts = result.prompts
+    versions = sorted({tuple(sorted(prompt.versions.on_rows().items())) for prompt in prompts})
+    shown = [name for name in SHOWN if any(prompt.metrics.get(name) is not None for prompt in prompts)]
+    if all(prompt.canon is None for prompt in prompts):  # distances to nothing say nothing
+        shown = [name for name in shown if name in ("r_raw", "r_bytes")]
+    columns = (
+        text_column("prompt", "prompt", [prompt.prompt for prompt in prompts]),
+        count_column("n", "outputs", [prompt.n for prompt in prompts]),
+        count_column(
+            "unique_signatures", "different", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]
+        ),
+        *(number_column(name, name, [prompt.metrics.get(name) for prompt in prompts]) for name in shown),
+        text_column("canon", "canon", [prompt.canon.origin if prompt.canon else None for prompt in prompts]),
+    )
+    page = Page(
+        name="repeat",
+        title="Does it answer the same way twice?",
+        answer=_answer(result),
+        notes=tuple(f"{name}: {' '.join(catalog()[name].doc.split())}" for name in shown),
+        table=PageTable(caption="Prompts", columns=columns),
+        facts=(
+            ("profile", ", ".join(sorted({prompt.profile for prompt in prompts}))),
+            ("near", f"up to a distance of {', '.join(sorted({f'{prompt.tau:g}' for prompt in prompts}))}"),
+            *(("versions", ", ".join(version for _, version in each)) for each in versions),
+        ),
+    )
+    return with_figures(page, result, ("repair", "distances"))
+
+
+def _whole(metrics: dict[str, float | None], name: str) -> int | None:
+    value = metrics.get(name)
+    return None if value is None else int(value)
+
+
+def _answer(result: Repeatability) -> str:
+    tried = [prompt for prompt in result.prompts if prompt.n > 1 and prompt.metrics.get("r_raw") is not None]
+    if not tried:
+        return "No prompt was answered twice."
+    shares = sorted(share for prompt in tried if (share := prompt.metrics["r_raw"]) is not None)
+    same = sum(share == 1 for share in shares)
+    prompts = counted(len(tried), "prompt")
+    if len(tried) == 1:
+        return f"The most frequent output makes up {shares[0]:.0%} of {tried[0].n:,}."
+    middle = (
+        shares[len(shares) // 2] if len(shares) % 2 else (shares[len(shares) // 2 - 1] + shares[len(shares) // 2]) / 2
+    )
+    return f"{same:,} of {prompts} always got the same output; at the median the most frequent makes up {middle:.0%}."

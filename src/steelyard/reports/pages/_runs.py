@@ -1,0 +1,76 @@
+"""What ran: every run with its verdict, its score, its cost and its time; and what the agents wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from steelyard.metrics import catalog
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import text_column
+from steelyard.reports.pages._page import Column, Facts, LongText, Page, PageTable
+from steelyard.results import ReportOutput, RunRows
+
+DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "share": 3, "ratio": 3}
+DIGEST = re.compile(r"[0-9a-f]{40,}\Z")
+SHORTEST_ID = 12
+
+
+def runs_page(rows: RunRows, facts: Facts = ()) -> Page:
+    """One row a run."""
+    columns = [
+        _column(name, values) for name, values in rows.columns.items() if any(value is not None for value in values)
+    ]
+    return Page(
+        name="runs",
+        title="What ran, and what did each run cost?",
+        answer=rows.sentence,
+        table=PageTable(caption="Runs", columns=tuple(columns), left_out=rows.total - rows.count) if columns else None,
+        facts=facts,
+    )
+
+
+def _column(name: str, values: Sequence[str | float | None]) -> Column:
+    if name == "attempt":
+        return Column(name=name, title=name, values=values, decimals=0)
+    if name not in catalog():
+        shown = [value if value is None else str(value) for value in values]
+        return text_column(name, name.replace("_", " "), _short_ids(shown) if name == "run" else shown)
+    declared = catalog()[name]
+    unit = "" if declared.unit in ("share", "ratio") else f", {declared.unit}"
+    return Column(
+        name=name, title=declared.title.lower() + unit, values=values, decimals=DECIMALS.get(declared.unit, 3)
+    )
+
+
+def _short_ids(ids: Sequence[str | None]) -> list[str | None]:
+    """Ids made from a record's content are cut as far as all stay different; `explain --run` takes the beginning."""
+    digests = [id_ for id_ in ids if id_ is not None and DIGEST.match(id_)]
+    length = SHORTEST_ID
+    while length < 40 and len({id_[:length] for id_ in digests}) < len(set(digests)):
+        length += 4
+    return [id_[:length] if id_ is not None and DIGEST.match(id_) else id_ for id_ in ids]
+
+
+def outputs_page(outputs: Sequence[ReportOutput], *, left_out: int) -> Page:
+    """What each run wrote, folded."""
+    cut = sum(output.left_out > 0 for output in outputs)
+    told = [
+        f"{counted(left_out, 'output')} left out." if left_out else "",
+        f"{counted(cut, 'output')} cut." if cut else "",
+    ]
+    texts = tuple(LongText(heading=_heading(output), text=_text(output)) for output in outputs)
+    return Page(
+        name="outputs",
+        title="What did the agents write?",
+        answer=" ".join(filter(None, [f"{counted(len(outputs), 'output')}.", *told])),
+        texts=texts,
+    )
+
+
+def _heading(output: ReportOutput) -> str:
+    return ", ".join(filter(None, (output.task, output.agent, output.run)))
+
+
+def _text(output: ReportOutput) -> str:
+    return output.text if not output.left_out else f"{output.text}\n... {output.left_out:,} more characters"

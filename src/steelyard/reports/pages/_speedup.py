@@ -1,0 +1,87 @@
+"""What got faster, what got slower: agents against no change and against the expert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from steelyard.metrics import catalog
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import text_column, with_figures
+from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.results import SpeedupResult
+
+SUMMED = ("mean_speedup", "agent_advantage", "accuracy", "mean_cost_per_task", "mean_trajectory_length")
+
+
+def speedup_page(result: SpeedupResult) -> Page:
+    """One row an agent: how much faster, how sure, and at what cost."""
+    made = f"{counted(len(result.attempts), 'attempt')} at {counted(len(result.coverage), 'task')}"
+    unscored = "counted as failed" if result.unscored == "fail" else "left out"
+    page = Page(
+        name="speedup",
+        title="What got faster, what got slower?",
+        answer=_answer(result),
+        table=PageTable(caption=made, columns=tuple(_columns(result))),
+        facts=(
+            ("attempts", made),
+            ("interval", "of the mean log advantage, clustered by task"),
+            ("attempts without a verdict", unscored),
+            ("profile", result.profile),
+        ),
+    )
+    return with_figures(page, result, ("waterfall",))
+
+
+def _answer(result: SpeedupResult) -> str:
+    known = {
+        key: speedup
+        for key, summary in result.summaries.items()
+        if (speedup := summary.fields["mean_speedup"]) is not None
+    }
+    if not known:
+        return "No benchmark of any attempt could be compared."
+    best = max(known, key=lambda key: (known[key], key))
+    count = result.summaries[best].counts["mean_speedup"]
+    advantage = result.summaries[best].fields["agent_advantage"]
+    beside = ""
+    if advantage is not None:
+        beside = f", {abs(advantage):.3f} {'more' if advantage >= 0 else 'less'} than the expert's"
+    return (
+        f"{best} has the largest mean speedup: {known[best]:.3f} times as fast over {count['n']:,} of "
+        f"{counted(count['of'], 'task')}{beside}."
+    )
+
+
+def _columns(result: SpeedupResult) -> Iterator[Column]:
+    agents = list(result.summaries)
+    yield text_column("agent", "agent", agents)
+    for name in SUMMED[:2]:
+        yield _summed(result, name)
+    intervals = [result.overall[key]["log_advantage_interval"] for key in agents]
+    logs = [result.overall[key]["mean_log_advantage"] for key in agents]
+    yield Column(name="mean_log_advantage", title=_title("mean_log_advantage"), values=logs, decimals=3)
+    texts = [_ends(interval) for interval in intervals]
+    lows = [interval["low"] for interval in intervals]
+    yield Column(name="interval", title="95 % interval", values=lows, decimals=6, texts=texts)
+    for name in SUMMED[2:]:
+        yield _summed(result, name)
+
+
+def _title(name: str) -> str:
+    return catalog()[name].title.lower() if name in catalog() else name.replace("_", " ")
+
+
+def _ends(interval: Mapping[str, Any]) -> str:  # Any: numbers, text and nulls
+    return DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}"
+
+
+def _summed(result: SpeedupResult, name: str) -> Column:
+    """A figure of each agent with how many tasks it stands on, where that is not all of them."""
+    values, texts = [], []
+    for summary in result.summaries.values():
+        value, count = summary.fields[name], summary.counts[name]
+        values.append(value)
+        of = "" if count["n"] == count["of"] else f" ({count['n']:,} of {count['of']:,})"
+        texts.append(DASH if value is None else f"{value:,.3f}{of}")
+    return Column(name=name, title=_title(name), values=values, decimals=6, texts=texts)

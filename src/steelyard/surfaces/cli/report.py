@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from steelyard.reports import report_lead
+from steelyard.surfaces.cli._options import Files
+from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._print import print_findings, print_lines, progress_bar
+from steelyard.surfaces.cli._typed import Typed, typed
+from steelyard.workflow import ReportOptions
+from steelyard.workflow.report import report as make_report
+
+DEFAULTS = typed(ReportOptions)()
+DEFAULT_OUT = Path("report.html")
+
+
+def report(files: Files, /, *, options: Typed[ReportOptions] = DEFAULTS, output: Output = OUTPUT) -> int:
+    """Write one HTML file with every answer that the runs give: who is best, what changed, whether to trust the judges.
+
+    The file asks nothing of the network and can be mailed or attached. --out report.md is for pull requests; without
+    --out it is report.html. Besides runs it takes SKYT experiment files and timings, as repeat and speedup do.
+
+    Example: steelyard report runs.jsonl --by agent,model --out report.html
+    """
+    if not (output.json or output.csv or output.out):
+        output = replace(output, out=DEFAULT_OUT)
+    output.check()
+    with progress_bar(shown=not output.quiet, doing="report:", noun="runs") as progress:
+        result = make_report(files, options=options, progress=progress)
+    output.give(result, lambda: print_lines([report_lead(result), f"wrote {output.out}"]), always_show=True)
+    if not output.quiet:
+        print_findings(result.findings)
+    return output.status(result.rejected_count, useless=result.empty)

@@ -1,0 +1,75 @@
+"""The inputs of a report: which tell of runs, of repeated answers or of timings, and what they hold, as a digest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.formats import PlacedRun
+from steelyard.records import encode_run
+from steelyard.results import ReportInput
+from steelyard.settings import is_stdin, shown_path
+
+
+@dataclass(frozen=True, slots=True)
+class SortedInputs:
+    """The inputs by what they tell of; a file may tell of runs and of timings."""
+
+    runs: tuple[Path | PlacedRun, ...]
+    experiments: tuple[Path, ...]
+    """Experiment files with answers, canon and repairs."""
+    timings: tuple[Path, ...]
+
+
+def sort_inputs(given: Iterable[Path | PlacedRun]) -> SortedInputs:
+    """What each input tells of, by its content; what nothing recognizes is left to the reader of runs."""
+    from steelyard.repeatability import looks_like_experiment  # brings rapidfuzz
+    from steelyard.speedups import timings_in  # brings numpy and SciPy
+
+    runs: list[Path | PlacedRun] = []
+    experiments: list[Path] = []
+    timings: list[Path] = []
+    for each in given:
+        if isinstance(each, PlacedRun) or is_stdin(each) or not each.exists():
+            runs.append(each)
+        elif each.is_file() and looks_like_experiment(each):
+            experiments.append(each)
+        else:
+            told = timings_in(each)
+            timings += [each] if told else []
+            runs += [each] if told != "alone" else []
+    return SortedInputs(tuple(runs), tuple(experiments), tuple(timings))
+
+
+def described_inputs(given: Sequence[Path | PlacedRun]) -> tuple[ReportInput, ...]:
+    """Each path with its digest, and all records together."""
+    described = [
+        ReportInput(name=str(shown_path(path)), sha256=_path_digest(path)) for path in given if isinstance(path, Path)
+    ]
+    records = [each for each in given if not isinstance(each, Path)]
+    if records:
+        digest = hashlib.sha256(b"".join(encode_run(each.run) + b"\n" for each in records))
+        described.append(ReportInput(name=f"{len(records):,} records", sha256=digest.hexdigest()))
+    return tuple(described)
+
+
+def _path_digest(path: Path) -> str | None:
+    """Of a file's bytes; of a folder's files with their names, in the order of names."""
+    try:
+        if path.is_file():
+            return _file_digest(path)
+        if not path.is_dir():
+            return None
+        whole = hashlib.sha256()
+        for file in sorted(each for each in path.rglob("*") if each.is_file()):
+            whole.update(f"{_file_digest(file)}  {file.relative_to(path).as_posix()}\n".encode("utf-8", "replace"))
+        return whole.hexdigest()
+    except OSError:
+        return None  # the reader tells what is wrong with it
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,70 @@
+"""The runs as the rows of a page: who, at what, with which verdict, score, cost and time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from steelyard.profiles import Profile
+from steelyard.records import Missing, iso
+from steelyard.results import RunRows
+
+if TYPE_CHECKING:
+    from steelyard.tables import RunTable
+
+MOST_ROWS = 50_000
+KEYS = ("task", "agent", "model", "tier", "attempt")
+FIGURES = ("pass_rate", "impl_rate", "cost_usd", "total_tokens", "duration_seconds")
+VERDICTS = {1.0: "passed", 0.0: "failed"}
+
+
+def run_rows(table: RunTable, profile: Profile) -> RunRows:
+    """The runs in the order of their keys, whatever the order they were read in."""
+    import polars as pl  # heavy, like the engine
+
+    from steelyard.engines import LocalEngine
+
+    if not table.n:
+        return RunRows(columns={}, count=0, total=0, sentence="There are no runs.")
+    present = table.frame.collect_schema().names()
+    wanted = [name for name in ("id", *KEYS, "outcome", "start_time") if name in present]
+    frame = table.frame.select(wanted).collect()
+    for name, values in LocalEngine(table.frame, table.n, profile).values(FIGURES).items():
+        if not isinstance(values, Missing):
+            frame = frame.with_columns(pl.Series(name, values).fill_nan(None))
+    order = [name for name in (*KEYS, "id") if name in present]
+    frame = frame.sort(order, nulls_last=True, maintain_order=True)
+    columns = {
+        name: frame[name].head(MOST_ROWS).to_list() if name in frame.columns else [] for name in (*wanted, *FIGURES)
+    }
+    stated = frame["outcome"].to_list() if "outcome" in present else [None] * table.n
+    rates = frame["pass_rate"].to_list() if "pass_rate" in frame.columns else [None] * table.n
+    outcomes = [VERDICTS.get(rate, said) for rate, said in zip(rates, stated, strict=True)]
+    count = min(table.n, MOST_ROWS)
+    starts = [
+        None if start is None else iso(round(start * 1_000_000))[:19].replace("T", " ")
+        for start in columns.get("start_time", ())
+    ]
+    shown = {
+        "run": columns["id"],
+        **{name: columns[name] for name in KEYS if name in columns},
+        "outcome": outcomes[:count],
+        **{name: columns[name] for name in FIGURES[1:]},
+        "started": starts,
+    }
+    known = {name: values for name, values in shown.items() if any(value is not None for value in values)}
+    return RunRows(columns=known, count=count, total=table.n, sentence=_sentence(outcomes, frame["task"].n_unique()))
+
+
+def _sentence(outcomes: list[str | None], tasks: int) -> str:
+    counts = Counter(outcome or "without a verdict" for outcome in outcomes)
+    listed = ", ".join(
+        f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in sorted(counts.items(), key=_order)
+    )
+    runs = "1 run" if len(outcomes) == 1 else f"{len(outcomes):,} runs"
+    return f"{runs} at {tasks:,} task{'' if tasks == 1 else 's'}: {listed}."
+
+
+def _order(counted: tuple[str, int]) -> tuple[int, str]:
+    first = ("passed", "failed", "errored")
+    return (first.index(counted[0]) if counted[0] in first else len(first)), counted[0]
