@@ -164,7 +164,7 @@ class TestClaudeResults:
         path = tmp_path / "stream.jsonl"
         path.write_text("\n".join([*events, json.dumps(result)]), encoding="utf-8")
         run = only(path)
-        assert (run.model, [call.model for call in run.calls or ()]) == ("claude-sonnet-4-6", ["claude-sonnet-4-6"])
+        assert (run.model, {call.model for call in run.calls or ()}) == ("claude-sonnet-4-6", {"claude-sonnet-4-6"})
         assert run.usage is not None
         assert run.usage.output_tokens == result["usage"]["output_tokens"]
         assert run.failure is not None

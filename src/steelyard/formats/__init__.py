@@ -44,6 +44,9 @@ if TYPE_CHECKING:
         contradiction as contradiction,
         contradictions as contradictions,
     )
+    from steelyard.formats._failures import (
+        failure_of as failure_of,
+    )
     from steelyard.formats._log_format import (
         SQLITE as SQLITE,
         Head as Head,
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
     from steelyard.formats._token_counts import (
         busiest_model as busiest_model,
         disjoint_usage as disjoint_usage,
+        itemized as itemized,
         run_from as run_from,
         stated_cost as stated_cost,
         token_contradiction as token_contradiction,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from steelyard.files import label
-from steelyard.formats._token_counts import busiest_model, run_from
-from steelyard.records import Call, Count, Failure, Run, Usage, add_usage
+from steelyard.formats._failures import failure_of
+from steelyard.formats._token_counts import busiest_model, itemized, run_from, stated_cost, tokens_in
+from steelyard.records import Amount, Call, Count, Failure, Finding, Provenance, Run, Usage, add_usage, sum_in_order
 
 AGENT = "claude-code"
 SYNTHETIC = "<synthetic>"
@@ -31,12 +34,23 @@ class ClaudeUsage(msgspec.Struct):
     output_tokens: Count | None = None
     cache_creation: CacheCreation | None = None
 
+    @property
+    def unsplit(self) -> int:
+        """Cache writes that the split by how long they are kept leaves out, as behind a gateway that has none."""
+        split = self.cache_creation
+        if split is None or split.ephemeral_1h_input_tokens is None:
+            return 0
+        told = split.ephemeral_1h_input_tokens + (split.ephemeral_5m_input_tokens or 0)
+        return max(0, (self.cache_creation_input_tokens or 0) - told)
+
     def disjoint(self) -> Usage:
         """The same as disjoint kinds; a write without a kept-for is one of five minutes, as the provider defaults."""
         short, long = self.cache_creation_input_tokens, None
         if self.cache_creation is not None and self.cache_creation.ephemeral_1h_input_tokens is not None:
             long = self.cache_creation.ephemeral_1h_input_tokens
             short = self.cache_creation.ephemeral_5m_input_tokens
+            if (short or 0) + long != self.cache_creation_input_tokens and self.unsplit:
+                short = (short or 0) + self.unsplit
         return Usage(
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
@@ -46,6 +60,14 @@ class ClaudeUsage(msgspec.Struct):
         )
 
 
+def split_contradiction(where: str, unsplit: int) -> tuple[Finding, ...]:
+    """The finding for cache writes that a log states without saying how long they are kept, though it splits others."""
+    if not unsplit:
+        return ()
+    message = f"the log does not say how long {unsplit:,} tokens written to the cache are kept; taken as 5 minutes"
+    return (Finding(code="token_contradiction", message=message, where=where),)
+
+
 class ModelUsage(msgspec.Struct, rename="camel"):
     """What one model did in the whole run, helpers and subagents included."""
 
@@ -53,6 +75,47 @@ class ModelUsage(msgspec.Struct, rename="camel"):
     output_tokens: Count | None = None
     cache_read_input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
+
+    def disjoint(self, split: Usage | None = None) -> Usage:
+        """The same as disjoint kinds, with the cache writes of `split`, where those are known."""
+        return Usage(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cache_read_tokens=self.cache_read_input_tokens,
+            cache_write_5m_tokens=split.cache_write_5m_tokens if split else self.cache_creation_input_tokens,
+            cache_write_1h_tokens=split.cache_write_1h_tokens if split else None,
+        )
+
+
+class CostState(msgspec.Struct):
+    """What the session came to so far, helper models included; written when the client ends."""
+
+    session: str | None = msgspec.field(name="sessionId", default=None)
+    type: str | None = None
+    cost: Amount | None = msgspec.field(name="totalCostUSD", default=None)
+    models: dict[str, ModelUsage] = msgspec.field(name="modelUsage", default_factory=dict)
+    unknown_cost: bool = msgspec.field(name="hasUnknownModelCost", default=False)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of all models."""
+        return tokens_in(add_usage(used.disjoint() for used in self.models.values()))
+
+
+def account_of(states: Sequence[CostState]) -> tuple[list[Call], float | None, Provenance]:
+    """A session's totals by model and its cost, by the client's own account.
+
+    The counters go on where a session is resumed; one that falls has begun anew.
+    """
+    final = [state for state, after in pairwise([*states, CostState()]) if after.tokens < state.tokens]
+    totals = [
+        Call(model=label(model), usage=used.disjoint(), summed=True)
+        for state in final
+        for model, used in sorted(state.models.items())
+    ]
+    stated = sum_in_order(state.cost or 0.0 for state in final) if final else None
+    cost, sure = stated_cost(stated, add_usage(call.usage for call in totals))
+    return totals, cost, "lower_bound" if cost and any(state.unknown_cost for state in final) else sure
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -74,6 +137,11 @@ class Result(msgspec.Struct, kw_only=True):
     api_error_status: Any = None  # Any: a number or a word
     terminal_reason: Any = None  # Any: a word
 
+    @property
+    def duration_seconds(self) -> float | None:
+        """How long the run took."""
+        return None if self.duration_ms is None or self.duration_ms < 0 else self.duration_ms / 1000
+
 
 def result_fields(
     result: Result,
@@ -81,14 +149,16 @@ def result_fields(
     format: str,  # noqa: A002
     path: str,
     model: str | None = None,
+    seen: Sequence[Call] = (),
     **more: Any,
 ) -> Run:  # Any: fields of a Run
-    """The Run that a result object tells of; per-model totals stand as its calls.
+    """The Run that a result object tells of; per-model totals stand as its calls, beside those that were `seen`.
 
     `model` is the main one as the stream names it, for results that do not tell models apart.
     """
-    calls = tuple(_model_calls(result, model))
-    usage = add_usage(call.usage for call in calls) or (result.usage.disjoint() if result.usage else None)
+    totals = tuple(_model_calls(result, model))
+    calls = itemized(seen, totals) or totals if totals else ()
+    usage = add_usage(call.usage for call in totals) or (result.usage.disjoint() if result.usage else None)
     session = label(result.session_id)
     return run_from(
         format=format,
@@ -103,18 +173,18 @@ def result_fields(
             "id": session,
             "task": session or "claude",
             "agent": AGENT,
-            "model": busiest_model(calls),
+            "model": busiest_model(totals),
             "outcome": "errored" if result.is_error else "not_scored",
             "failure": _failure(result),
             "usage": usage,
             "calls": calls,
             "cost_usd": result.total_cost_usd,
+            "duration_seconds": result.duration_seconds,
             "iterations": result.num_turns or None,
             "success": None if result.is_error is None else not result.is_error,
             **more,
         },
         extra={
-            "duration_seconds": None if result.duration_ms is None else result.duration_ms / 1000,
             "api_duration_seconds": None if result.duration_api_ms is None else result.duration_api_ms / 1000,
         },
     )
@@ -126,20 +196,14 @@ def _model_calls(result: Result, main: str | None) -> list[Call]:
     stated = {model: used for model, used in (result.models or {}).items() if used != ModelUsage()}
     if not stated and main is not None and split is not None:
         return [Call(model=label(main), usage=split, summed=True)]
-    calls = []
-    for model, used in sorted(stated.items()):
-        short, long = used.cache_creation_input_tokens, None
-        if split is not None and written is not None and written == used.cache_creation_input_tokens:
-            short, long = split.cache_write_5m_tokens, split.cache_write_1h_tokens
-        usage = Usage(
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            cache_read_tokens=used.cache_read_input_tokens,
-            cache_write_5m_tokens=short,
-            cache_write_1h_tokens=long,
+    return [
+        Call(
+            model=label(model),
+            usage=used.disjoint(split if written is not None and written == used.cache_creation_input_tokens else None),
+            summed=True,
         )
-        calls.append(Call(model=label(model), usage=usage, summed=True))
-    return calls
+        for model, used in sorted(stated.items())
+    ]
 
 
 def _failure(result: Result) -> Failure | None:
@@ -152,6 +216,4 @@ def _failure(result: Result) -> Failure | None:
         return Failure(cause="agent", message=message)
     if str(result.terminal_reason).startswith("aborted"):
         return Failure(cause="cancelled", message=message)
-    if result.api_error_status is not None:
-        return Failure(cause="infrastructure", message=message)
-    return Failure(cause="unknown", message=message)
+    return failure_of(message, status=result.api_error_status)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.records import Call, Finding, Origin, Provenance, Run, Usage, convert_run
+from steelyard.records import Call, Finding, Origin, Provenance, Run, Usage, add_usage, convert_run
 
 
 def disjoint_usage(
@@ -61,6 +61,65 @@ def busiest_model(calls: Iterable[Call]) -> str | None:
         if call.model:
             totals[call.model] = totals.get(call.model, 0) + tokens_in(call.usage)
     return min(totals, key=lambda name: (-totals[name], name)) if totals else None
+
+
+_TOGETHER = (
+    ("input_tokens",),
+    ("output_tokens",),
+    ("cache_read_tokens",),
+    ("cache_write_5m_tokens", "cache_write_1h_tokens"),  # a total does not always say how long a write is kept
+    ("reasoning_tokens",),
+)
+
+
+def itemized(calls: Sequence[Call], totals: Sequence[Call]) -> tuple[Call, ...] | None:
+    """The calls, and a summed row for what each model's stated total has beyond them; None when they exceed it.
+
+    A total that names no model is of all of them.
+
+    >>> seen = [Call(id="a", model="m", usage=Usage(input_tokens=3, output_tokens=1))]
+    >>> rows = itemized(seen, [Call(model="m", usage=Usage(input_tokens=3, output_tokens=9), summed=True)])
+    >>> [(row.id, row.usage.output_tokens) for row in rows]
+    [('a', 1), (None, 8)]
+    """
+    if any(total.model is None for total in totals):
+        whole = add_usage(total.usage for total in totals)
+        totals = [Call(model=busiest_model(calls), usage=whole, summed=True)]
+        by_model = {_plain(totals[0].model): list(calls)}
+    else:
+        by_model = {}
+        for call in calls:
+            by_model.setdefault(_plain(call.model), []).append(call)
+    rows = list(calls)
+    names = {_plain(total.model) for total in totals}
+    if not by_model.keys() <= names:
+        return None
+    for name in sorted(names):
+        stated = [total for total in totals if _plain(total.model) == name]
+        parts = add_usage(call.usage for call in by_model.get(name, ()))
+        rest = _beyond(add_usage(total.usage for total in stated) or Usage(), parts or Usage())
+        if rest is None:
+            return None
+        if tokens_in(rest):
+            rows.append(Call(model=stated[0].model, usage=rest, summed=True))
+    return tuple(rows)
+
+
+def _plain(model: str | None) -> str:
+    """A model's name without the window that Claude Code writes behind it: `claude-opus-5[1m]`."""
+    return (model or "").partition("[")[0]
+
+
+def _beyond(total: Usage, parts: Usage) -> Usage | None:
+    rest: dict[str, int] = {}
+    for kinds in _TOGETHER:
+        stated = [count for kind in kinds if (count := getattr(total, kind)) is not None]
+        more = sum(stated) - sum(getattr(parts, kind) or 0 for kind in kinds)
+        if stated and more < 0:
+            return None
+        if stated:
+            rest[kinds[0]] = more
+    return Usage(**rest)
 
 
 def tokens_in(usage: Usage | None) -> int:

@@ -9,19 +9,36 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, records
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import busiest_model, run_from, stated_cost
-from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, Usage, add_usage, moment, sum_in_order
+from steelyard.records import (
+    Amount,
+    Call,
+    Count,
+    Failure,
+    Finding,
+    Refused,
+    Rejected,
+    Usage,
+    add_usage,
+    moment,
+    sum_in_order,
+)
 
 NAME = "aider"
+_COUNTS = (
+    "when aider streams, the log holds its own estimate of the tokens; the calls of its weak model are not in the log"
+)
 BROKEN_IN = b"run_test_real"
 """The benchmark's own function, named in the traceback of an exercise that broke off."""
 
 
 class Properties(msgspec.Struct):
-    """What an event says; only `message_send` has tokens."""
+    """What an event says; only `message_send` has tokens, and `message_send_exception` an exception."""
 
     main_model: str | None = None
+    exception: str | None = None
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cost: Amount | None = None
@@ -105,11 +122,11 @@ def _launches(path: Path) -> Iterator[ReadItem]:
 
 def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
     sends = [(event, event.properties) for event in events if event.event == "message_send" and event.properties]
-    if not sends:
-        return
+    if not sends and not any(event.event.startswith("message_send") for event in events):
+        return  # nothing was asked of a model
     calls = tuple(
         Call(
-            model=label(sent.main_model),
+            model=_model(sent.main_model),
             at=moment(event.time),
             usage=Usage(input_tokens=sent.prompt_tokens, output_tokens=sent.completion_tokens),
         )
@@ -118,29 +135,44 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
     stated = [sent.cost for _, sent in sends if sent.cost]
     usage = add_usage(call.usage for call in calls)
     times = sorted(t for t in (moment(event.time) for event in events) if t is not None)
+    trouble = None if sends else _unanswered(events)
     try:
         run = run_from(
             format=NAME,
             path=str(path),
             how={
-                "usage": "reported",
-                "cost_usd": "unknown" if not stated else "reported" if len(stated) == len(sends) else "lower_bound",
+                "usage": "lower_bound" if sends else "unknown",
+                "cost_usd": "lower_bound" if stated else "unknown",
             },
             task=f"session of {times[0]:%Y-%m-%dT%H:%M:%SZ}" if times else f"session at line {line}",
             agent=NAME,
             model=busiest_model(calls),
             started_at=times[0] if times else None,
             ended_at=times[-1] if times and times[-1] > times[0] else None,
-            outcome="not_scored",
+            outcome="errored" if trouble else "not_scored",
+            failure=trouble,
             usage=usage,
             calls=calls,
             cost_usd=sum_in_order(stated) if stated else None,
-            iterations=len(calls),
+            iterations=len(calls) or None,
         )
     except Refused as refused:
         yield Rejected(path=str(path), line=line, reason=refused.reason, hint=refused.hint)
         return
-    yield RunPart(run=run, path=str(path), line=line, role="session")
+    note = Finding(code="aider_counts", severity="info", message=_COUNTS, where=f"{path}:{line}")
+    yield RunPart(run=run, path=str(path), line=line, role="session", notes=(note,) if sends else ())
+
+
+def _model(name: str | None) -> str | None:
+    """The model's name; aider writes `None` and `provider/REDACTED` for one that it does not know."""
+    return None if name is None or name == "None" or name.endswith("REDACTED") else label(name)
+
+
+def _unanswered(events: list[Event]) -> Failure:
+    said = next(
+        (event.properties.exception for event in events if event.properties and event.properties.exception), None
+    )
+    return failure_of(said or "the model gave no answer; aider's log does not say why")
 
 
 def _exercise(result: Result, path: str) -> RunPart:
@@ -151,7 +183,7 @@ def _exercise(result: Result, path: str) -> RunPart:
     passed = result.tests_outcomes[-1] if result.tests_outcomes else None
     failure = None
     if result.exception is not None:
-        failure = Failure(cause="unknown", message=result.exception.strip().rpartition("\n")[2][:500] or None)
+        failure = failure_of(result.exception.strip().rpartition("\n")[2] or None)
     elif result.test_timeouts and not passed:
         failure = Failure(cause="agent", message="the tests timed out")
     experiment, task = _place(result, path)

@@ -14,20 +14,16 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.files import glued, label, numbered_lines, recovered, whole_file
-from steelyard.formats._claude import SYNTHETIC, ClaudeUsage
+from steelyard.files import glued, label, recovered
+from steelyard.formats._claude import SYNTHETIC, ClaudeUsage, CostState, account_of, split_contradiction
+from steelyard.formats._claude_lines import Lines
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
-from steelyard.formats._token_counts import busiest_model, run_from
-from steelyard.records import JSON_ERRORS, Call, Finding, Rejected, add_usage, moment
+from steelyard.formats._token_counts import busiest_model, itemized, run_from
+from steelyard.records import JSON_ERRORS, Call, Finding, Provenance, Rejected, add_usage, moment
 
 NAME = "claude-code"
 CHARACTERS_PER_TOKEN = 4
 WRITING = "Write"
-CREATED = b'"create"'
-WHOLE_BYTES = 64 << 20
-"""Files up to this size are searched as a whole."""
-OPENING_LINES = 4
-"""Lines at the beginning that are all read, for when and where the session began."""
 SHORTFALL = 0.5
 """An output count below this share of the text's own length in tokens cannot be the final one."""
 
@@ -90,6 +86,7 @@ class ResultLine(msgspec.Struct):
 
 
 _LINE = msgspec.json.Decoder(Line)
+_STATE = msgspec.json.Decoder(CostState)
 _RESULT = msgspec.json.Decoder(ResultLine)
 
 
@@ -102,6 +99,10 @@ class SessionSoFar:
     """The lines of each message, in order."""
     others: list[Line] = field(default_factory=list)
     created: dict[str, None] = field(default_factory=dict)
+    last_call: int = -1
+    """Where its last call stands in the file."""
+    states: list[tuple[int, CostState]] = field(default_factory=list)
+    """What it came to, with where that stands."""
 
 
 def _call(id_: str, lines: list[Line], tools: dict[str, None]) -> tuple[Call, bool]:
@@ -189,6 +190,8 @@ def read(path: Path) -> Iterator[ReadItem]:
                     _take(item if isinstance(item, Line) else item[1], lines, sessions, before)
     for line in lines.created:
         _note_created(line, sessions)
+    for place, line in lines.states:
+        _note_state(place, line, sessions)
     for key, session in sessions.items():
         yield _part(key, session, str(path))
 
@@ -199,71 +202,6 @@ def _several(line: bytes) -> list[Line]:
         return _LINE.decode_lines(line)
     except JSON_ERRORS:
         return []
-
-
-class Lines:
-    """The lines that say something of a run: the first, the last, and those with a model's message.
-
-    Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
-    noticed; nothing that is counted stands in it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.data = b""
-        self.start = 0
-        self.counted = 0
-        self.writing = False
-        """Whether a tool that may create a file has just been called."""
-        self.created: list[bytes] = []
-        """Lines in which a tool may report a file that it created."""
-
-    @property
-    def number(self) -> int:
-        """The number of the line that was given last; counted only when somebody asks."""
-        return self.counted or self.data.count(b"\n", 0, self.start) + 1
-
-    def __iter__(self) -> Iterator[bytes]:
-        if self.path.stat().st_size > WHOLE_BYTES:
-            for number, line in numbered_lines(self.path):
-                self.counted = number
-                if CREATED in line:
-                    self.created.append(line)
-                yield line
-            return
-        data = self.data = whole_file(self.path)
-        end = len(data)
-        while end and data[end - 1] in b" \t\r\n":
-            end -= 1
-        last = data.rfind(b"\n", 0, end) + 1
-        start = 0
-        opening = OPENING_LINES
-        find = data.find
-        while start <= last < end:
-            if opening:
-                opening -= 1
-            else:
-                hit = find(b'"assistant"', start, last)
-                following = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
-                if self.writing and following > start:  # what the tool gave back stands before the model's next message
-                    self._look_for_created(start, following)
-                    self.writing = False
-                start = following
-            stop = find(b"\n", start, end)
-            if stop < 0:
-                stop = end
-            if stop > start:
-                self.start = start
-                yield data[start:stop]
-            start = stop + 1
-
-    def _look_for_created(self, start: int, end: int) -> None:
-        at = self.data.find(CREATED, start, end)
-        while at >= 0:
-            stop = self.data.find(b"\n", at, end)
-            stop = end if stop < 0 else stop
-            self.created.append(self.data[self.data.rfind(b"\n", 0, at) + 1 : stop])
-            at = self.data.find(CREATED, stop, end)
 
 
 def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: list[Line]) -> None:
@@ -284,6 +222,7 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
         for block in message.content or ():
             if block.name == WRITING:
                 lines.writing = True
+    session.last_call = lines.place
     known = session.calls.get(id_)
     if known is None:
         session.calls[id_] = [item]
@@ -303,6 +242,16 @@ def _note_created(line: bytes, sessions: dict[str, SessionSoFar]) -> None:
         session.created[result.path] = None
 
 
+def _note_state(place: int, line: bytes, sessions: dict[str, SessionSoFar]) -> None:
+    try:
+        state = _STATE.decode(line)
+    except JSON_ERRORS:
+        return  # a line that only mentions the word
+    session = sessions.get(state.session or "")
+    if session is not None and state.type == "cost-state" and state.models:
+        session.states.append((place, state))
+
+
 def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
     tools: dict[str, None] = {}
     made = [_call(id_, lines, tools) for id_, lines in session.calls.items()]
@@ -311,14 +260,21 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
     firsts = [lines[0] for lines in session.calls.values()]
     started, ended = _span(session)
     usage = add_usage(call.usage for call in calls)
+    sure: Provenance = "unknown" if usage is None else "lower_bound" if doubtful else "counted"
+    # Where a call follows the last account, the client was killed before it could give another.
+    told = session.states and session.states[-1][0] > session.last_call
+    totals, cost, cost_sure = account_of([state for _, state in session.states] if told else [])
+    if totals:
+        calls = itemized(calls, totals) or tuple(totals)
+        usage, sure, doubtful = add_usage(call.usage for call in calls), "reported", ()
     first = next((line for line in (*session.others, *firsts) if line.cwd), None)
     run = run_from(
         format=NAME,
         path=path,
         how={
-            "usage": "unknown" if usage is None else "lower_bound" if doubtful else "counted",
+            "usage": sure,
             "usage.output_tokens": "lower_bound" if doubtful else None,
-            "cost_usd": "unknown",
+            "cost_usd": cost_sure,
             "tool_calls": "counted",
             "iterations": "counted",
         },
@@ -332,6 +288,7 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
         outcome="not_scored",
         usage=usage,
         calls=calls,
+        cost_usd=cost,
         tool_calls=len(tools),
         iterations=sum([not line.sidechain for line in firsts]) or None,
         files_created=tuple(session.created),
@@ -345,7 +302,14 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
         tool_ids=tuple(tools),
         copied=tuple([id_ for id_, lines in session.calls.items() if lines[0].forked is not None]),
         doubtful=doubtful,
+        notes=split_contradiction(path, sum([_unsplit(lines) for lines in session.calls.values()])),
     )
+
+
+def _unsplit(lines: list[Line]) -> int:
+    """Cache writes of a call of which the log does not say how long they are kept."""
+    usage = lines[-1].message.usage if lines[-1].message else None
+    return usage.unsplit if usage else 0
 
 
 def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:
@@ -372,7 +336,15 @@ FORMAT = LogFormat(
     name=NAME,
     title="Claude Code session logs, with subagents",
     tells="sessions",
-    yields=("calls", "usage by kind", "tool_calls", "iterations", "files_created", "times"),
+    yields=(
+        "calls",
+        "usage by kind",
+        "cost_usd where the session ended",
+        "tool_calls",
+        "iterations",
+        "files_created",
+        "times",
+    ),
     recognizes=recognizes,
     read=read,
     family="claude",

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.files import document
-from steelyard.formats._claude import Result, result_fields
+from steelyard.formats._claude import Result, result_fields, split_contradiction
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 
 NAME = "claude-json"
@@ -23,7 +23,9 @@ def recognizes(head: Head) -> bool:
 def read(path: Path) -> Iterator[ReadItem]:
     """The run that the object sums up."""
     result = document(path, _RESULT)
-    yield RunPart(run=result_fields(result, format=NAME, path=str(path)), path=str(path), role="session")
+    run = result_fields(result, format=NAME, path=str(path))
+    notes = split_contradiction(str(path), result.usage.unsplit if result.usage else 0)
+    yield RunPart(run=run, path=str(path), role="session", notes=notes)
 
 
 FORMAT = LogFormat(

@@ -6,13 +6,13 @@ The messages carry placeholder output counts, so the result's totals win; withou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
 from steelyard.files import label, records
-from steelyard.formats._claude import AGENT, SYNTHETIC, ClaudeUsage, Result, result_fields
+from steelyard.formats._claude import AGENT, SYNTHETIC, ClaudeUsage, Result, result_fields, split_contradiction
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, run_from
 from steelyard.records import Call, Failure, moment
@@ -86,23 +86,33 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
     started, ended = (times[0], times[-1]) if len(times) > 1 else (times[0] if times else None, None)
     result = next((event for event in reversed(events) if event.type == "result"), None)
     version = next((event.version for event in events if event.version), None)
+    answers = [event.message for event in events if isinstance(event.message, Message)]
+    unsplit = sum({answer.id: answer.usage.unsplit for answer in answers if answer.usage}.values())
+    notes = split_contradiction(str(path), result.usage.unsplit if result and result.usage else unsplit)
     if result is not None:
+        # Only what tools gave back has a time, so the last of them is not the end; the stated duration is the run's.
+        ended = moment(result.timestamp) or (ended if result.duration_seconds is None else None)
+        if ended is not None and result.duration_seconds is not None:
+            started = ended - timedelta(seconds=result.duration_seconds)
+        seen = [_without_output(call) for call in calls.values()]
         run = result_fields(
             result,
             format=NAME,
             path=str(path),
-            model=busiest_model(tuple(calls.values())) or next((event.model for event in events if event.model), None),
+            model=busiest_model(seen) or next((event.model for event in events if event.model), None),
+            seen=seen,
             tool_calls=len(tools),
             started_at=started,
             ended_at=ended,
         )
-        return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools))
+        return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools), notes=notes)
     run = run_from(
         format=NAME,
         path=str(path),
         id=label(session),
         task=label(session),
         agent=AGENT,
+        model=next((event.model for event in events if event.model), None) if not calls else None,
         started_at=started,
         ended_at=ended,
         outcome="errored",
@@ -111,7 +121,13 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
         iterations=len(calls) or None,
         extra={"agent_version": version},
     )
-    return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools), doubtful=tuple(calls))
+    return RunPart(run=run, path=str(path), role="session", tool_ids=tuple(tools), doubtful=tuple(calls), notes=notes)
+
+
+def _without_output(call: Call) -> Call:
+    """The call without its output count, which is the placeholder of the stream's start."""
+    usage = call.usage and msgspec.structs.replace(call.usage, output_tokens=None)
+    return msgspec.structs.replace(call, usage=usage)
 
 
 def _take(message: Message, at: datetime | None, calls: dict[str, Call], tools: dict[str, None]) -> None:

@@ -18,6 +18,7 @@ from uuid import UUID
 import msgspec
 
 from steelyard.files import label, records
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
 from steelyard.records import Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
@@ -95,7 +96,7 @@ class Trouble(msgspec.Struct):
     def failure(self) -> Failure:
         """The failure, with whose fault it is."""
         word = str(next(iter(self.kind), "") if isinstance(self.kind, dict) else self.kind)
-        return Failure(cause=CAUSES.get(word, "unknown"), message=(self.message or word)[:500] or None)
+        return failure_of(self.message or word or None, otherwise=CAUSES.get(word, "unknown"))
 
 
 class Payload(msgspec.Struct):

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.files import label, records
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import run_from, token_contradiction
 from steelyard.formats.codex import Tokens
@@ -97,6 +98,7 @@ def _part(thread: str, events: list[Event], path: str) -> RunPart:
             "usage": "lower_bound" if notes else "reported" if usage else "unknown",
             "cost_usd": "unknown",
             "tool_calls": "counted",
+            "iterations": "lower_bound" if turns else None,  # the calls of a turn do not show
         },
         id=label(thread),
         task=label(thread),
@@ -121,8 +123,8 @@ def _failure(events: list[Event]) -> Failure | None:
         None,
     )
     if ended is None:
-        return Failure(cause="unknown", message=said or "the stream ends before the turn does")
-    return Failure(cause="unknown", message=said[:500] if said else None)
+        return failure_of(said or "the stream ends before the turn does")
+    return failure_of(said)
 
 
 FORMAT = LogFormat(

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, records
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from
-from steelyard.records import Call, Count, Failure, Rejected, Usage, add_usage, moment
+from steelyard.records import Call, Count, Rejected, Usage, add_usage, moment
 
 NAME = "gemini-cli"
 
@@ -84,17 +85,21 @@ class Model(msgspec.Struct):
     """What one model did, in the statistics of a run."""
 
     tokens: Tokens | None = None
+    total_tokens: Count | None = None
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     cached: Count | None = None
 
     def disjoint(self) -> Usage:
-        """Disjoint kinds, of either layout."""
+        """Disjoint kinds, of either layout; in the newer one thoughts are what is left of the total."""
         if self.tokens is not None:
             return self.tokens.disjoint()
-        return disjoint_usage(
-            input_with_cache=self.input_tokens, cache_read=self.cached, output_with_reasoning=self.output_tokens
-        )
+        thoughts = None
+        if self.total_tokens is not None and self.input_tokens is not None and self.output_tokens is not None:
+            thoughts = self.total_tokens - self.input_tokens - self.output_tokens
+        usage = disjoint_usage(input_with_cache=self.input_tokens, cache_read=self.cached)
+        reasoning = thoughts if thoughts is not None and thoughts >= 0 else None
+        return msgspec.structs.replace(usage, output_tokens=self.output_tokens, reasoning_tokens=reasoning)
 
 
 class Tools(msgspec.Struct):
@@ -103,16 +108,12 @@ class Tools(msgspec.Struct):
     total: Count | None = msgspec.field(name="totalCalls", default=None)
 
 
-class Stats(msgspec.Struct):
-    """The statistics that end a run."""
+class Stats(Model):
+    """The statistics that end a run, of all models together and of each."""
 
     models: dict[str, Model] | None = None
     tools: Tools | None = None
     tool_calls: Count | None = None
-    input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cached: Count | None = None
-    duration_ms: float | None = None
 
 
 class Event(msgspec.Struct):
@@ -259,8 +260,7 @@ def _stats_part(path: Path, events: list[Event]) -> RunPart:
     trouble = next((event.error for event in reversed(events) if event.error), None)
     more: dict[str, Any] = {}
     if ended is None or trouble is not None or (ended.status or "success") != "success":
-        said = str(trouble)[:500] if trouble is not None else "the stream ends without a result"
-        more = {"outcome": "errored", "failure": Failure(cause="unknown", message=said)}
+        more = {"outcome": "errored", "failure": failure_of(trouble or "the stream ends without a result")}
     else:
         more["success"] = True
     part = _part(path, session, _model_calls(ended, events), tools, _ends(moments), **more)
@@ -283,8 +283,7 @@ def _model_calls(ended: Event | None, events: list[Event]) -> tuple[Call, ...]:
     if stats.input_tokens is None and stats.output_tokens is None:
         return ()
     model = next((event.model for event in events if event.model), None)
-    used = Model(input_tokens=stats.input_tokens, output_tokens=stats.output_tokens, cached=stats.cached)
-    return (Call(model=label(model), usage=used.disjoint(), summed=True),)
+    return (Call(model=label(model), usage=stats.disjoint(), summed=True),)
 
 
 def _places(home: Path, _environment: Mapping[str, str]) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
 from steelyard.records import Amount, Call, Count, Failure, FailureCause, Finding, Outcome, moment, sum_in_order
@@ -307,9 +308,10 @@ def _failure(trial: Trial) -> Failure | None:
     kind = trouble.exception_type or ""
     message = ": ".join(part[:500] for part in (kind, trouble.exception_message) if part) or None
     cause = next((cause for word, cause in CAUSES if word in kind), None)
-    if cause is None:
-        cause = "infrastructure" if trial.agent_execution is None else "unknown"  # the agent never started
-    return Failure(cause=cause, message=message)
+    if cause is not None:
+        return Failure(cause=cause, message=message)
+    # Without an execution the agent never started.
+    return failure_of(message, otherwise="infrastructure" if trial.agent_execution is None else "unknown")
 
 
 def _job(job: Job, path: str) -> Iterator[Finding]:

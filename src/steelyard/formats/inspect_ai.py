@@ -10,6 +10,7 @@ import msgspec
 
 from steelyard.errors import UnreadableFile
 from steelyard.files import ZipLog, beginning_of, decoded, document, label, problem, unreadable
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._stated_figures import stated_accuracy
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost
@@ -264,7 +265,7 @@ def _part(log: Log, sample: Sample, path: str) -> RunPart:
 
 def _failure(sample: Sample) -> Failure:
     if sample.error is not None:
-        return Failure(cause="unknown", message=(sample.error.message or "")[:500] or None)
+        return failure_of(sample.error.message)
     return Failure(
         cause="agent", message=f"limit: {sample.limit.type}" if sample.limit and sample.limit.type else "limit"
     )

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost
 from steelyard.records import Amount, Call, Count, Failure, Usage, add_usage, moment
@@ -186,8 +187,8 @@ def _failure(info: Info) -> Failure | None:
         return None
     if not status:
         return Failure(cause="unknown", message="no exit status")
-    agents = any(word in status for word in ("Limit", "Format", "TimeExceeded"))
-    return Failure(cause="agent" if agents else "unknown", message=status[:500])
+    agents = any(word in status for word in ("LimitsExceeded", "Format", "TimeExceeded"))
+    return Failure(cause="agent", message=status[:500]) if agents else failure_of(status)
 
 
 FORMAT = LogFormat(

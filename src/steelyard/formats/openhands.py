@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, records
+from steelyard.formats._failures import failure_of, words_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
 from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, add_usage, moment
@@ -213,8 +214,8 @@ def _outcome(error: Any, resolved: bool | None) -> str:  # Any: text, or null
 def _failure(error: Any) -> Failure | None:  # Any: text, or null
     if not error:
         return None
-    said = str(error)
-    return Failure(cause="agent" if "maximum iteration" in said or "Stuck" in said else "unknown", message=said[:500])
+    agents = "maximum iteration" in str(error) or "Stuck" in str(error)
+    return Failure(cause="agent", message=words_of(error)) if agents else failure_of(error)
 
 
 FORMAT = LogFormat(

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label, numbered_lines, records
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import disjoint_usage, run_from
-from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Refused, Rejected, Usage, moment, sum_in_order
+from steelyard.records import JSON_ERRORS, Call, Finding, Refused, Rejected, Usage, moment, sum_in_order
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
@@ -166,9 +167,7 @@ def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: 
         started_at=starts[0] if starts else None,
         ended_at=ends[-1] if starts and ends and ends[-1] >= starts[0] else None,
         outcome="errored" if failed else "not_scored",
-        failure=Failure(cause="unknown", message=(root.status.message or "")[:500] or None)
-        if failed and root and root.status
-        else None,
+        failure=failure_of(root.status.message) if failed and root and root.status else None,
         calls=calls,
         cost_usd=sum_in_order(costs) if costs else None,
         iterations=len(calls) or None,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import document, label
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._token_counts import run_from
 from steelyard.records import Amount, Count, Failure, FailureCause, Usage
@@ -119,7 +120,7 @@ def _failure(status: str | None) -> Failure | None:
     if status is None:
         return Failure(cause="unknown", message="no exit status")
     word = status.removeprefix("submitted").strip(" ()")
-    return Failure(cause=CAUSES.get(word, "unknown"), message=status[:500]) if word else None
+    return failure_of(status, otherwise=CAUSES.get(word, "unknown")) if word else None
 
 
 FORMAT = LogFormat(

@@ -208,7 +208,9 @@ def _fold(owner: Building, sessions: Sequence[Building]) -> None:
         owner.change(usage=usage, calls=tuple(call for session in chosen for call in session.run.calls or ()) or None)
         owner.how(usage=word)
     elif run.usage is not None and any(
-        note.code == "token_contradiction" for session in chosen for note in session.notes
+        note.code == "token_contradiction" and session.run.usage and session.run.usage.input_tokens is None
+        for session in chosen
+        for note in session.notes
     ):
         owner.change(usage=msgspec.structs.replace(run.usage, input_tokens=None))  # the same counts, seen to be wrong
         owner.how(usage="lower_bound")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.formats import LogFormat, Role, RunPart, busiest_model, log_format_named, tokens_in
+from steelyard.formats import LogFormat, Role, RunPart, busiest_model, itemized, log_format_named, tokens_in
 from steelyard.records import (
     Call,
     Finding,
@@ -139,8 +139,10 @@ def _merged(group: Sequence[Building]) -> Building:
         extra=_extras(runs),
         provenance={k: v for run in runs for k, v in (run.provenance or {}).items()} or None,
     )
+    fullest = next((run for run in runs if run.iterations == first.run.iterations), first.run)
+    first.how(iterations=(fullest.provenance or {}).get("iterations"))
     if totals:
-        _take_totals(first, totals)
+        _take_totals(first, totals, group)
     else:
         cost = _cost(group)  # before the first part takes the others' calls
         _take_calls(first, group)
@@ -199,23 +201,48 @@ def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of
     return extras or None
 
 
-def _take_totals(first: Building, totals: Sequence[Building]) -> None:
-    """Stated totals win over counted calls."""
-    distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
-    if not first.declared.totals_add_up:
-        distinct = [max(distinct, key=lambda building: (tokens_in(building.run.usage), len(building.run.calls or ())))]
-    calls: dict[str | None, list[Call]] = {}
-    for building in distinct:
-        for call in building.run.calls or ():
-            calls.setdefault(call.model if call.summed else f"{len(calls)}", []).append(call)
+def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Building]) -> None:
+    """Stated totals win over counted calls; each call is kept as far as they allow, so that more logs tell more."""
+    distinct = _of_different_calls(first, totals)
     costs = [building.run.cost_usd for building in distinct if building.run.cost_usd is not None]
+    stated = [call for building in distinct for call in building.run.calls or ()]
+    usage = add_usage(building.run.usage for building in distinct)
+    by_model: dict[str | None, list[Call]] = {}
+    for call in stated or [Call(usage=usage, summed=True)]:
+        by_model.setdefault(call.model, []).append(call)
+    sums = [_summed(calls) for calls in by_model.values()]
+    seen = [call for call, _ in _each_call(group).values() if not call.summed]
+    calls = itemized(seen, sums) if seen else None
     first.doubtful = set()
     first.change(
-        usage=add_usage(building.run.usage for building in distinct),
-        calls=tuple(_summed(group) for group in calls.values()) or None,
+        usage=add_usage(call.usage for call in calls) if calls else usage,
+        calls=calls or (tuple(sums) if stated else None),
         cost_usd=sum_in_order(costs) if costs else None,
         tool_calls=len(first.tool_ids) or _first(building.run.tool_calls for building in distinct),
     )
+    first.how(usage=_weakest(distinct, "usage"), cost_usd=_weakest(distinct, "cost_usd") if costs else "unknown")
+
+
+def _weakest(buildings: Sequence[Building], name: str) -> Provenance | None:
+    """How a sum came: as its least sure part."""
+    words = [(building.run.provenance or {}).get(name) for building in buildings]
+    return "lower_bound" if "lower_bound" in words else _first(words)
+
+
+def _of_different_calls(first: Building, totals: Sequence[Building]) -> list[Building]:
+    """Those totals that do not tell of the same calls."""
+    distinct = list({(building.run.usage, building.run.cost_usd): building for building in totals}.values())
+    own = [building for building in distinct if building.declared.leads_family]
+    others = [building for building in distinct if not building.declared.leads_family]
+    if not first.declared.totals_add_up:
+        own, others = distinct, []
+    largest = max(
+        own, key=lambda building: (tokens_in(building.run.usage), len(building.run.calls or ())), default=None
+    )
+    if largest is None:
+        return others
+    together = sum(tokens_in(building.run.usage) for building in others)
+    return others if together > tokens_in(largest.run.usage) else [largest]
 
 
 def _summed(calls: Sequence[Call]) -> Call:
@@ -224,7 +251,7 @@ def _summed(calls: Sequence[Call]) -> Call:
     return Call(model=calls[0].model, usage=add_usage(call.usage for call in calls), summed=True)
 
 
-def _take_calls(first: Building, group: Sequence[Building]) -> None:
+def _each_call(group: Sequence[Building]) -> dict[str, tuple[Call, bool]]:
     """Each call once, with the larger of two counts: the smaller is the placeholder of a log copied too early."""
     calls_by_key: dict[str, tuple[Call, bool]] = {}
     for building in group:
@@ -236,8 +263,12 @@ def _take_calls(first: Building, group: Sequence[Building]) -> None:
                 calls_by_key[key] = call, doubtful
             elif before[1] and not doubtful and _output(call) == _output(before[0]):
                 calls_by_key[key] = before[0], False
-            if call.id in building.copied:
-                first.copied.add(call.id)
+    return calls_by_key
+
+
+def _take_calls(first: Building, group: Sequence[Building]) -> None:
+    calls_by_key = _each_call(group)
+    first.copied |= {call.id for building in group for call in building.run.calls or () if call.id in building.copied}
     first.doubtful = {key for key, (_, doubtful) in calls_by_key.items() if doubtful}
     first.change(calls=tuple(call for call, _ in calls_by_key.values()) or None, usage=None)
 
@@ -254,12 +285,11 @@ def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
     first: dict[str, dict[str | None, int]] = {}
     shared: dict[tuple[str, str], list[int]] = {}
     for index, session in enumerate(sessions):
-        if session.named:
-            holder = first.setdefault(session.family, {})
-            for call in session.run.calls or ():
-                home = holder.setdefault(call.id, index)
-                if home != index:
-                    shared.setdefault((session.family, str(call.id)), [home]).append(index)
+        holder = first.setdefault(session.family, {})
+        for call in session.run.calls or ():
+            home = holder.setdefault(call.id, index) if call.id is not None else index
+            if home != index:
+                shared.setdefault((session.family, str(call.id)), [home]).append(index)
     lost: dict[int, set[str]] = {}
     for (_, id_), indices in shared.items():
         home = min(indices, key=lambda index: _age(sessions[index], id_))
@@ -274,6 +304,9 @@ def share_calls(sessions: Sequence[Building]) -> tuple[list[Building], int]:
             if not rest:
                 continue
             session.change(calls=rest, usage=None, model=None)
+            if session.run.cost_usd is not None:  # it is of the copied calls too
+                session.change(cost_usd=None)
+                session.how(cost_usd="unknown")
             session.doubtful -= gone
         kept.append(session)
     return kept, sum(len(gone) for gone in lost.values())

@@ -1,0 +1,96 @@
+"""The lines of a Claude Code log that say something of a run, found without looking at the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.files import numbered_lines, whole_file
+
+CREATED = b'"create"'
+COST_STATE = b'"cost-state"'
+WHOLE_BYTES = 64 << 20
+"""Files up to this size are searched as a whole."""
+OPENING_LINES = 4
+"""Lines at the beginning that are all read, for when and where the session began."""
+
+
+class Lines:
+    """The lines that say something of a run: the first, the last, and those with a model's message.
+
+    Most of a log is what tools gave back. It is passed over without being cut into lines, so a broken line there is not
+    noticed; nothing that is counted stands in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = b""
+        self.start = 0
+        self.counted = 0
+        self.writing = False
+        """Whether a tool that may create a file has just been called."""
+        self.created: list[bytes] = []
+        """Lines in which a tool may report a file that it created."""
+        self.states: list[tuple[int, bytes]] = []
+        """Lines that may say what the session came to, with their places."""
+
+    @property
+    def place(self) -> int:
+        """Where the line that was given last stands: places of one file compare."""
+        return self.counted or self.start
+
+    @property
+    def number(self) -> int:
+        """The number of the line that was given last; counted only when somebody asks."""
+        return self.counted or self.data.count(b"\n", 0, self.start) + 1
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self.path.stat().st_size > WHOLE_BYTES:
+            for number, line in numbered_lines(self.path):
+                self.counted = number
+                if CREATED in line:
+                    self.created.append(line)
+                if COST_STATE in line:
+                    self.states.append((number, line))
+                yield line
+            return
+        data = self.data = whole_file(self.path)
+        self.states = [(at, line) for at, line in _lines_with(data, COST_STATE)]
+        end = len(data)
+        while end and data[end - 1] in b" \t\r\n":
+            end -= 1
+        last = data.rfind(b"\n", 0, end) + 1
+        start = 0
+        opening = OPENING_LINES
+        find = data.find
+        while start <= last < end:
+            if opening:
+                opening -= 1
+            else:
+                hit = find(b'"assistant"', start, last)
+                following = max(start, data.rfind(b"\n", start, hit) + 1) if hit >= 0 else last
+                if self.writing and following > start:  # what the tool gave back stands before the model's next message
+                    self._look_for_created(start, following)
+                    self.writing = False
+                start = following
+            stop = find(b"\n", start, end)
+            if stop < 0:
+                stop = end
+            if stop > start:
+                self.start = start
+                yield data[start:stop]
+            start = stop + 1
+
+    def _look_for_created(self, start: int, end: int) -> None:
+        self.created += [line for _, line in _lines_with(self.data, CREATED, start, end)]
+
+
+def _lines_with(data: bytes, word: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """The lines in which the word stands, each once, with where they begin."""
+    end = len(data) if end is None else end
+    at = data.find(word, start, end)
+    while at >= 0:
+        begin, stop = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at, end)
+        stop = end if stop < 0 else stop
+        yield begin, data[begin:stop]
+        at = data.find(word, stop, end)
