@@ -307,6 +307,13 @@ class TestAider:
         assert failure.cause == "infrastructure"
 
 
+def test_an_agent_that_created_no_file_is_known_to_have_created_none(tmp_path: Path) -> None:
+    alone = lines(tmp_path / "s.jsonl", claude_line(1), claude_line(2))
+    assert only(alone).files_created == ()
+    assert only(alone, claude_stream(tmp_path / "t.jsonl")).files_created == ()
+    assert only(claude_stream(tmp_path / "t.jsonl")).files_created is None  # the stream tells of none
+
+
 REFUSALS = [
     "Failed to authenticate. API Error: 401 Invalid API key",
     "unexpected status 403 Forbidden: no access",

@@ -134,8 +134,13 @@ def run_from(
     how: Mapping[str, Provenance | None] | None = None,
     **fields: Any,
 ) -> Run:  # Any: the values of a Run's fields, checked here
-    """A Run whose every value is checked, with its origin and how each number came; empty fields are left out."""
-    values = {name: value for name, value in fields.items() if value is not None and value != ()}
+    """A Run whose every value is checked, with its origin and how each number came; empty fields are left out.
+
+    An empty list of files is kept: the agent created none. Any other empty list says that the log shows nothing.
+    """
+    values = {
+        name: value for name, value in fields.items() if value is not None and (value != () or name == "files_created")
+    }
     extra = values.pop("extra", None)
     if extra:
         values |= {f"x_{name}": value for name, value in extra.items() if value is not None}

@@ -135,7 +135,7 @@ def _merged(group: Sequence[Building]) -> Building:
         failure=told.failure,
         success=_first(run.success for run in runs),
         iterations=_iterations(group),
-        files_created=tuple(dict.fromkeys(path for run in runs for path in run.files_created or ())) or None,
+        files_created=_files_created(runs),
         extra=_extras(runs),
         provenance={k: v for run in runs for k, v in (run.provenance or {}).items()} or None,
     )
@@ -192,6 +192,12 @@ def _iterations(group: Sequence[Building]) -> int | None:
 
 def _first(values: Iterable[Any]) -> Any:  # Any: values of one field
     return next((value for value in values if value is not None), None)
+
+
+def _files_created(runs: Sequence[Run]) -> tuple[str, ...] | None:
+    """All files that a part names, none where parts say so; None when no part tells of files."""
+    told = [run.files_created for run in runs if run.files_created is not None]
+    return tuple(dict.fromkeys(path for paths in told for path in paths)) if told else None
 
 
 def _extras(runs: Sequence[Run]) -> dict[str, Any] | None:  # Any: the values of x_ keys
