@@ -126,11 +126,13 @@ class TestClaude:
         assert (run.calls or ())[-2].model == "claude-haiku-4-5"
         assert (run.calls or ())[-2].usage == Usage(input_tokens=30, output_tokens=4)
 
-    def test_calls_that_exceed_the_stated_sum_give_way_to_it(self, tmp_path: Path) -> None:
+    def test_a_sum_of_a_part_of_the_session_does_not_hide_the_other_calls(self, tmp_path: Path) -> None:
         session = lines(tmp_path / "session.jsonl", *(claude_line(number) for number in (1, 2, 3)))
         run = only(session, claude_stream(tmp_path / "stream.jsonl"))
-        assert [call.summed for call in run.calls or ()] == [True]
-        assert run.usage == self.EXACT
+        assert [call.id for call in run.calls or ()] == ["msg_1", "msg_2", "msg_3"]
+        assert run.usage is not None
+        assert run.usage.output_tokens == 180
+        assert (run.cost_usd, how(run, "usage"), how(run, "cost_usd")) == (None, "counted", "unknown")
 
     def test_a_stream_states_how_long_it_took(self, tmp_path: Path) -> None:
         run = only(claude_stream(tmp_path / "stream.jsonl"))

@@ -219,6 +219,12 @@ def _take_totals(first: Building, totals: Sequence[Building], group: Sequence[Bu
     sums = [_summed(calls) for calls in by_model.values()]
     seen = [call for call, _ in _each_call(group).values() if not call.summed]
     calls = itemized(seen, sums) if seen else None
+    counted = add_usage(call.usage for call in seen)
+    if calls is None and tokens_in(counted) > tokens_in(usage):  # the totals are of a part of the session
+        _take_calls(first, group)
+        first.change(usage=counted, calls=tuple(seen), cost_usd=None, tool_calls=None)
+        first.how(usage="lower_bound" if first.doubtful else "counted", cost_usd="unknown")
+        return
     first.doubtful = set()
     first.change(
         usage=add_usage(call.usage for call in calls) if calls else usage,
