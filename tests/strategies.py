@@ -53,7 +53,13 @@ steps = st.builds(
     ),
     achieved=st.lists(st.sampled_from("abcdxyz"), max_size=5).map(tuple),
 )
-usages = st.builds(Usage, input_tokens=maybe(counts), output_tokens=maybe(counts), cache_read_tokens=maybe(counts))
+usages = st.builds(
+    Usage,
+    input_tokens=maybe(counts),
+    output_tokens=maybe(counts),
+    cache_read_tokens=maybe(counts),
+    total_tokens=maybe(counts),
+)
 tests = st.builds(TestResults, passed=counts, failed=st.integers(0, 2), errors=maybe(st.integers(0, 1)))
 starts = st.integers(0, 10**9).map(lambda seconds: datetime(2020, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds))
 

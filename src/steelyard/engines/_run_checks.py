@@ -82,6 +82,10 @@ def _usage_beyond_calls(_limits: FindingLimits, tokens_outside_calls: nw.Expr, t
     return (tokens_outside_calls > 0) & (tokens_beyond_usage == 0)
 
 
+def _total_differs(_limits: FindingLimits, stated_total_tokens: nw.Expr, total_tokens: nw.Expr) -> nw.Expr:
+    return stated_total_tokens != total_tokens
+
+
 def _attempt_zero(_limits: FindingLimits, attempt: nw.Expr) -> nw.Expr:
     return attempt == 0
 
@@ -178,6 +182,13 @@ CHECKS: tuple[RunCheck, ...] = (
         "the run states more tokens than its calls hold; the rest is priced under the run's model",
         ("tokens_outside_calls", "tokens_beyond_usage"),
         _usage_beyond_calls,
+    ),
+    RunCheck(
+        "total_tokens_differ",
+        "warning",
+        "the stated total of tokens contradicts the kinds of tokens; the kinds count",
+        ("stated_total_tokens", "total_tokens"),
+        _total_differs,
     ),
     RunCheck(
         "attempt_zero",

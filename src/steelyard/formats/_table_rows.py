@@ -1,7 +1,7 @@
 """Run records as table rows.
 
 A column is a field (`cost_usd`), a dotted path (`usage.input_tokens`) or, for the parts that are lists, the field's
-name with JSON in the cell. Token kinds may stand without their `usage.`. Columns of the user's own keep the types that
+name with JSON in the cell. Tokens may stand without their `usage.`. Columns of the user's own keep the types that
 the format has; cells without a type (CSV, columns of bytes) are read as `own_value` says.
 """
 
@@ -16,7 +16,6 @@ import msgspec
 
 from steelyard.errors import nearest
 from steelyard.records import (
-    TOKEN_KINDS,
     Failure,
     Origin,
     Output,
@@ -41,7 +40,7 @@ NESTED: dict[str, type[Record]] = {
 """The parts whose fields can stand in columns of their own."""
 
 FIELDS: tuple[str, ...] = tuple(name for name in Run.__struct_encode_fields__ if name != "x_")
-ALIASES: dict[str, str] = {kind: f"usage.{kind}" for kind in TOKEN_KINDS}
+ALIASES: dict[str, str] = {name: f"usage.{name}" for name in Usage.__struct_fields__}
 COLUMNS: tuple[str, ...] = (
     *FIELDS,
     *(f"{part}.{name}" for part, record in NESTED.items() for name in record.__struct_fields__),

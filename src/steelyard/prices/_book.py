@@ -11,9 +11,7 @@ from functools import cached_property
 from operator import mul
 from typing import Any, Literal, TypeAlias
 
-from msgspec.structs import astuple
-
-from steelyard.records import TOKEN_KINDS, Missing, Usage, as_utc
+from steelyard.records import TOKEN_KINDS, Missing, Usage, as_utc, kinds_of
 
 Priced: TypeAlias = float | Missing
 """A cost in USD, or why there is none."""
@@ -195,7 +193,7 @@ class PriceBook(ABC):
         prices = self.find(model)
         if isinstance(prices, Missing):
             return prices
-        counts = astuple(usage)
+        counts = kinds_of(usage)
         for place, kind in _NEEDED_PLACES:
             if counts[place] is None:
                 return Missing(unknown_tokens(kind))

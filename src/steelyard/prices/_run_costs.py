@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec.structs import astuple
 
 from steelyard.prices._book import Pico, PriceBook, Priced, Span, add_pico, in_usd
-from steelyard.records import TOKEN_KINDS, Component, Missing, Run, Usage, add_usage
+from steelyard.records import TOKEN_KINDS, Component, Missing, Run, Usage, add_usage, kinds_of
 
 _Part: TypeAlias = tuple[Usage, str | None, datetime | None, Span]
 """Tokens of a run that are priced together: under which model, at what moment, and whether they are one call."""
@@ -93,7 +93,7 @@ def _together(run: Run, book: PriceBook) -> int | None:
     for call in run.calls or ():
         if call.usage is None:
             return None
-        by_model.setdefault(call.model or run.model, []).append(astuple(call.usage))
+        by_model.setdefault(call.model or run.model, []).append(kinds_of(call.usage))
     pico = 0
     tokens = [0] * len(TOKEN_KINDS)
     for model, rows in by_model.items():
@@ -102,7 +102,7 @@ def _together(run: Run, book: PriceBook) -> int | None:
             return None
         pico += total[0]
         tokens = list(map(add, tokens, total[1]))
-    stated = astuple(run.usage) if run.usage is not None else ()
+    stated = kinds_of(run.usage) if run.usage is not None else ()
     outside = any((count or 0) > known for count, known in zip(stated, tokens, strict=False))
     return None if outside or not by_model else pico
 

@@ -172,6 +172,7 @@ if TYPE_CHECKING:
         TOKEN_KINDS as TOKEN_KINDS,
         Usage as Usage,
         add_usage as add_usage,
+        kinds_of as kinds_of,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any, Literal
 
 from steelyard.records._run import Action, Change, Component, ComponentType, Judgment, Run, Steps, TestResults
 from steelyard.records._sums import exact_mean, sum_in_order
-from steelyard.records._usage import TOKEN_KINDS, Usage, add_usage
+from steelyard.records._usage import Usage, add_usage, kinds_of
 
 ALIGNED_FROM = 0.5
 """The goal alignment from which the simple drift counts an action as aligned."""
@@ -56,16 +55,13 @@ def stated_and_calls(run: Run) -> tuple[Usage, Usage] | None:
 
 
 def gaps_values(usages: tuple[Usage, Usage]) -> tuple[Any, ...]:
-    pairs = zip(_token_kinds(usages[0]), _token_kinds(usages[1]), strict=True)
+    pairs = zip(kinds_of(usages[0]), kinds_of(usages[1]), strict=True)
     gaps = [stated - calls for stated, calls in pairs if stated is not None and calls is not None]
     return sum(gap for gap in gaps if gap > 0), sum(-gap for gap in gaps if gap < 0)
 
 
-_token_kinds = attrgetter(*TOKEN_KINDS)
-
-
 def usage_values(usage: Usage) -> tuple[Any, ...]:
-    return (*_token_kinds(usage), usage.total)
+    return (*kinds_of(usage), usage.total_tokens, usage.total)
 
 
 def steps_values(steps: Steps) -> tuple[Any, ...]:

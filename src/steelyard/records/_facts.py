@@ -37,9 +37,10 @@ Kind = Literal["text", "flag", "count", "amount"]
 class FromColumns:
     """How the columns of a flat file, one row a record, give a fact; a column that the file lacks is missing."""
 
-    way: Literal["value", "sum", "seconds", "between", "verdict"]
-    """The column itself; the sum of those that are known; a moment in seconds since 1970; seconds from the first to
-    the second moment; the flag in the first, else what the word in the second says."""
+    way: Literal["value", "sum", "total", "seconds", "between", "verdict"]
+    """The column itself; the sum of those that are known; the same, or the stated total in the last column where it
+    can hold more (`Usage.total`); a moment in seconds since 1970; seconds from the first to the second moment; the
+    flag in the first, else what the word in the second says."""
     columns: tuple[str, ...]
     known_by: tuple[str, ...] = ()
     """Of a sum: the columns of which one must be known, if not those that are added up."""
@@ -213,11 +214,18 @@ VALUE_PARTS: tuple[FactGroup, ...] = (
                 for kind in TOKEN_KINDS
             ),
             Fact(
+                "stated_total_tokens",
+                "count",
+                "All tokens together, as stated.",
+                "the record states no total of tokens",
+                FromColumns("value", ("usage.total_tokens",)),
+            ),
+            Fact(
                 "total_tokens",
                 "count",
-                "All kinds of tokens together.",
+                "All tokens together: the kinds, or the stated total where not all of them are known.",
                 _NO_USAGE,
-                FromColumns("sum", tuple(f"usage.{kind}" for kind in TOKEN_KINDS)),
+                FromColumns("total", (*(f"usage.{kind}" for kind in TOKEN_KINDS), "usage.total_tokens")),
             ),
         ),
     ),

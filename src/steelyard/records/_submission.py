@@ -230,7 +230,7 @@ def submission_from_run(
 ) -> Submission:
     """The run as a submission; Refused where it lacks what a submission must state."""
     usage = run.total_usage
-    if usage is not None and (usage.input_tokens is None or usage.output_tokens is None):
+    if usage is not None and usage.total_tokens is None and None in (usage.input_tokens, usage.output_tokens):
         usage = None  # a sum without one of the two would pass for the whole
     values: dict[str, Any] = {  # Any: the fields' own types
         "id": run.id,

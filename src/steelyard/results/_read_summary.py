@@ -21,6 +21,8 @@ class FormatCount:
     calls_known_runs: int = 0
     tokens: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS))
     """Tokens by kind, in the runs that state them."""
+    total_tokens: int | None = None
+    """All tokens of the runs that state any, by kind or as a total."""
     tokens_known_runs: int = 0
     tokens_unknown_runs: int = 0
     cost_known_usd: float | None = None
@@ -29,15 +31,9 @@ class FormatCount:
     cost_lower_bound_runs: int = 0
     cost_unknown_runs: int = 0
 
-    @property
-    def total_tokens(self) -> int | None:
-        """All kinds together; None when no run states any."""
-        total: int | None = _sum(*self.tokens.values())
-        return total
-
     def to_dict(self) -> dict[str, Any]:  # Any: JSON values
         """The counts for `--json`."""
-        counts = {name: getattr(self, name) for name in self.__slots__} | {"total_tokens": self.total_tokens}
+        counts = {name: getattr(self, name) for name in self.__slots__}
         if self.total_tokens is None:
             counts["reason"] = f"none of the {self.runs:,} runs states its tokens" if self.runs else "there are no runs"
         if self.calls is None:
@@ -88,10 +84,7 @@ class ReadSummary(Result):
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a format."""
-        return [
-            {"format": name, **_counts(count), **count.tokens, "total_tokens": count.total_tokens}
-            for name, count in self.formats.items()
-        ]
+        return [{"format": name, **_counts(count), **count.tokens} for name, count in self.formats.items()]
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {

@@ -6,7 +6,7 @@ same code as every other record.
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from functools import cache
 from pathlib import Path
 from typing import Any, assert_never
@@ -129,6 +129,26 @@ def facts_of(frame: pl.LazyFrame) -> pl.LazyFrame:
     return frame.select(*facts, (pl.col("_row").cast(pl.Int64) + 1).alias(LINE))
 
 
+def _known_sum(columns: Sequence[str], known_by: Sequence[str]) -> pl.Expr | None:
+    """The sum of the columns where one of the others is known; None when the file has none of these."""
+    known = [pl.col(name).is_not_null() for name in known_by]
+    added = [pl.col(name).cast(pl.Int64).fill_null(0) for name in columns] or [pl.lit(0, pl.Int64)]
+    return pl.when(pl.any_horizontal(known)).then(pl.sum_horizontal(added)) if known else None
+
+
+def _total(kinds: Sequence[str], stated: str, names: AbstractSet[str]) -> pl.Expr | None:
+    """`Usage.total` as an expression."""
+    present = [name for name in kinds if name in names]
+    added = _known_sum(present, present)
+    if stated not in names or added is None:
+        return pl.col(stated) if stated in names else added
+    larger = pl.max_horizontal(added, pl.col(stated).cast(pl.Int64))
+    if len(present) < len(kinds):
+        return larger
+    all_known = pl.all_horizontal([pl.col(name).is_not_null() for name in kinds])
+    return pl.when(all_known).then(added).otherwise(larger)
+
+
 def _fact(flat: FromColumns, names: AbstractSet[str]) -> pl.Expr | None:
     """The fact as an expression; None when the file does not have the columns."""
     columns = [name for name in flat.columns if name in names]
@@ -139,9 +159,9 @@ def _fact(flat: FromColumns, names: AbstractSet[str]) -> pl.Expr | None:
         case "value":
             return pl.col(columns[0]) if columns else None
         case "sum":
-            known = [pl.col(name).is_not_null() for name in flat.known_by or flat.columns if name in names]
-            added = [pl.col(name).cast(pl.Int64).fill_null(0) for name in columns] or [pl.lit(0, pl.Int64)]
-            return pl.when(pl.any_horizontal(known)).then(pl.sum_horizontal(added)) if known else None
+            return _known_sum(columns, [name for name in flat.known_by or flat.columns if name in names])
+        case "total":
+            return _total(flat.columns[:-1], flat.columns[-1], names)
         case "seconds":
             return _seconds(_utc(columns[0])) if columns else None
         case "between":

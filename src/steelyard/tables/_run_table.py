@@ -275,15 +275,16 @@ class TableBuilder:
     def _priced(self, facts: pl.LazyFrame) -> pl.LazyFrame:
         names = facts.collect_schema().names()
         kinds = [kind for kind in TOKEN_KINDS if kind in names]
-        if not kinds:
+        stated = [name for name in (*kinds, "stated_total_tokens") if name in names]
+        if not stated:
             return facts
-        wanted = [name for name in ("model", "start_time", "reported_cost_usd", *kinds) if name in names]
+        wanted = [name for name in ("model", "start_time", "reported_cost_usd", *stated) if name in names]
         columns = facts.select(wanted).collect()
         models = columns["model"].to_list() if "model" in names else [None] * columns.height
         moments = _moments(columns["start_time"]) if "start_time" in names else None
         tokens = {kind: columns[kind].to_numpy() for kind in kinds}
         priced = price_run_columns(self._book, models=models, at=moments, tokens=tokens)
-        asked = columns.select(pl.any_horizontal([pl.col(kind).is_not_null() for kind in kinds])).to_series()
+        asked = columns.select(pl.any_horizontal([pl.col(name).is_not_null() for name in stated])).to_series()
         if "reported_cost_usd" in names:
             asked &= columns["reported_cost_usd"].is_null()
         doubtful = priced.reason_of >= 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from steelyard.errors import UnreadableFile, UsageError
 from steelyard.formats import PlacedRun, log_formats
 from steelyard.prices import cost_of, open_book
-from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage
+from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, kinds_of
 from steelyard.results import FormatCount, ReadSummary
 from steelyard.settings import is_stdin, named_path
 from steelyard.tables import (
@@ -158,10 +158,13 @@ class _FormatTally:
             sums["calls"] = (sums["calls"] or 0) + len(run.calls)
             sums["calls_known_runs"] += 1
         usage = run.total_usage or Usage()
-        stated = [(kind, n) for kind in TOKEN_KINDS if (n := getattr(usage, kind)) is not None]
-        sums["tokens_known_runs" if stated else "tokens_unknown_runs"] += 1
-        for kind, count in stated:
-            self.tokens[kind] = (self.tokens[kind] or 0) + count
+        total = usage.total
+        sums["tokens_unknown_runs" if total is None else "tokens_known_runs"] += 1
+        if total is not None:
+            sums["total_tokens"] = (sums["total_tokens"] or 0) + total
+        for kind, count in zip(TOKEN_KINDS, kinds_of(usage), strict=True):
+            if count is not None:
+                self.tokens[kind] = (self.tokens[kind] or 0) + count
         if cost_usd is None:
             sums["cost_unknown_runs"] += 1
             return
