@@ -95,7 +95,7 @@ def test_the_law_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = by_measure([SAMPLES / "openhands"])
     assert honest == by_read([SAMPLES / "openhands"])
 
-    def forgetful(gathered: Any) -> Any:
+    def forgetful(gathered: Any, labels: Any) -> Any:
         """Calls every run by its place: what a door does that has a rule of its own."""
         for item in gathered:
             yield gathering.NamedRun(item.path, item) if isinstance(item, gathering.PlacedRun) else item

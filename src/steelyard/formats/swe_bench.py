@@ -176,16 +176,17 @@ def _instance(name: str, instance: Instance, path: Path) -> RunPart:
 def _report(report: RunReport, path: Path) -> Iterator[ReadItem]:
     empty = frozenset(report.empty_patch_ids)
     errors = frozenset(report.error_ids) - empty
+    experiment = label(path.stem)  # MODEL.RUN: several reports in one folder are of several experiments
     for name in report.resolved_ids:
-        yield _verdict(path, name, passed=True, outcome="passed")
+        yield _verdict(path, name, passed=True, outcome="passed", experiment=experiment)
     for name in dict.fromkeys((*report.unresolved_ids, *report.empty_patch_ids)):
         failure = Failure(cause="agent", message="no patch") if name in empty else _broken(report, name)
         if name not in errors:
-            yield _verdict(path, name, passed=False, outcome="failed", failure=failure)
+            yield _verdict(path, name, passed=False, outcome="failed", failure=failure, experiment=experiment)
     for name in report.error_ids:
         if name in errors:
             failure = _broken(report, name) or Failure(cause="unknown", message="the evaluation broke off")
-            yield _verdict(path, name, outcome="errored", failure=failure)
+            yield _verdict(path, name, outcome="errored", failure=failure, experiment=experiment)
     yield from stated_count(
         str(path), "resolved instances", stated=report.resolved_instances, listed=len(report.resolved_ids)
     )

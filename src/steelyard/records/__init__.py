@@ -65,6 +65,12 @@ if TYPE_CHECKING:
         RECORDS as RECORDS,
         json_schema as json_schema,
     )
+    from steelyard.records._labels import (
+        NO_LABELS as NO_LABELS,
+        Labeler as Labeler,
+        Labels as Labels,
+        labels_of as labels_of,
+    )
     from steelyard.records._missing import (
         Missing as Missing,
     )

@@ -166,15 +166,20 @@ def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[Key
     >>> conditions_of("agent=Smith, John,model!=Y", option="--where")
     (KeyCondition(key='agent', value='Smith, John', equal=True), KeyCondition(key='model', value='Y', equal=False))
     """
-    several = [given] if isinstance(given, (str, Mapping)) else given
     conditions: list[KeyCondition] = []
-    for condition in (condition for chosen in several for condition in _each(chosen, option)):
+    for condition in each_pair(given, option=option):
         if condition.key not in GROUP_KEYS:
             raise UnknownName("key", condition.key, GROUP_KEYS, where=option)
         if condition.equal and any(earlier.equal and earlier.key == condition.key for earlier in conditions):
             raise UsageError(f"{option} names {condition.key!r} twice")
         conditions.append(condition)
     return tuple(conditions)
+
+
+def each_pair(given: Chosen | Sequence[Chosen], *, option: str) -> Iterator[KeyCondition]:
+    """Each key with its value, as written or mapped."""
+    for chosen in [given] if isinstance(given, (str, Mapping)) else given:
+        yield from _each(chosen, option)
 
 
 def _each(chosen: Chosen, option: str) -> Iterator[KeyCondition]:

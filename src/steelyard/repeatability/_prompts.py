@@ -13,7 +13,7 @@ from typing import Any
 from steelyard.errors import BadContract, UnreadableFile, nearest
 from steelyard.files import read_text, rejected_file
 from steelyard.formats import PlacedRun
-from steelyard.records import EMPTY_FILE, Finding, Rejected, Run, tier_text
+from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, tier_text
 from steelyard.repeatability._contract import Contract, read_contract
 from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
@@ -116,9 +116,10 @@ def read_prompts(
     contracts: Contracts,
     language: str | None,
     needs_contract: bool,
+    labels: Labels = NO_LABELS,
 ) -> tuple[list[Prompt], list[Rejected], list[Finding]]:
     """All prompts of the inputs, in the order given; files that cannot be used are set aside."""
-    reader = _Reader(by, contracts, language, needs_contract)
+    reader = _Reader(by, contracts, language, needs_contract, labels)
     for given in inputs:
         if isinstance(given, Path):
             reader.add_path(given)
@@ -128,8 +129,11 @@ def read_prompts(
 
 
 class _Reader:
-    def __init__(self, by: Sequence[str], contracts: Contracts, language: str | None, needs_contract: bool) -> None:
+    def __init__(
+        self, by: Sequence[str], contracts: Contracts, language: str | None, needs_contract: bool, labels: Labels
+    ) -> None:
         self.by = by
+        self.labels = labels
         self.contracts = contracts
         self.language = language
         self.needs_contract = needs_contract
@@ -235,7 +239,8 @@ class _Reader:
         """All records are read together: one run may stand in several files."""
         groups: dict[tuple[object, ...], list[Run]] = {}
         gathered = gather([path for path in self._records if isinstance(path, Path)], workers=1)
-        for item in each_once(chain(gathered, (entry for entry in self._records if isinstance(entry, PlacedRun)))):
+        records = (entry for entry in self._records if isinstance(entry, PlacedRun))
+        for item in each_once(chain(gathered, records), self.labels):
             if isinstance(item, Rejected):
                 self.rejected.append(item)
             elif isinstance(item, Finding):

@@ -25,7 +25,7 @@ from steelyard.formats import (
     read_files,
     run_refusal,
 )
-from steelyard.records import EMPTY_FILE, Finding, Origin, Rejected, Run, RunIds
+from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labeler, Labels, Origin, Rejected, Run, RunIds
 from steelyard.tables._joining import assemble
 
 Progress = Callable[[int, int], None]
@@ -81,9 +81,9 @@ class NamedRun(NamedTuple):
         return run if run.id is not None else msgspec.structs.replace(run, id=self.id)
 
 
-def each_once(gathered: Iterable[Gathered]) -> Iterator[NamedRun | Rejected | Finding]:
-    """Each run once and under its id; at the end what is to be said of records that are the same."""
-    ids = RunIds()
+def each_once(gathered: Iterable[Gathered], labels: Labels = NO_LABELS) -> Iterator[NamedRun | Rejected | Finding]:
+    """Each run once, under its id and with its labels; at the end what is to be said of them."""
+    ids, labeler = RunIds(), Labeler(labels)
     for item in gathered:
         if not isinstance(item, PlacedRun):
             yield item
@@ -93,8 +93,12 @@ def each_once(gathered: Iterable[Gathered]) -> Iterator[NamedRun | Rejected | Fi
         if isinstance(id_, Rejected):
             yield id_
         elif id_ is not None:
-            yield NamedRun(id_, item)
-    yield from ids.findings()
+            run = labeler.label(item.run, item.path, item.line)
+            if isinstance(run, Rejected):
+                yield run
+            else:
+                yield NamedRun(id_, item if run is item.run else msgspec.structs.replace(item, run=run))
+    yield from (*ids.findings(), *labeler.findings())
 
 
 @contextmanager

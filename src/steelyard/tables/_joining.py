@@ -135,17 +135,21 @@ def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: 
         if not same or any(building.role == "prediction" and building.run.agent != part.run.agent for building in same):
             judged.append(Building.of(part))
     for part in verdicts:
-        same = [
-            building
-            for building in judged
-            if building.run.task == part.run.task
-            and (part.run.agent is None or building.run.agent in (None, part.run.agent) or building.role == "session")
-        ]
+        same = [building for building in judged if _may_be_of(part.run, building)]
         if len(same) == 1 and (same[0].run.passed in (None, part.run.passed)):
             same[0].run = _verdict(same[0].run, part.run)
         else:
             judged.append(Building.of(part))
     return judged
+
+
+def _may_be_of(verdict: Run, building: Building) -> bool:
+    """Whether the verdict can be on this run: a session names its agent and experiment in its own way."""
+    run, is_session = building.run, building.role == "session"
+    return run.task == verdict.task and all(
+        is_session or None in (ours, theirs) or ours == theirs
+        for ours, theirs in ((run.agent, verdict.agent), (run.experiment, verdict.experiment))
+    )
 
 
 def _verdict(run: Run, verdict: Run) -> Run:

@@ -92,9 +92,11 @@ BATCH_ROWS = 20_000
 """Lists of this size are cheap to make columns from."""
 
 
-def batch_frame(batch: Sequence[PlacedRun], book: PriceBook, unpriced: Unpriced) -> pl.DataFrame:
-    """One row a run. Facts that no run of the batch has are left out; reasons for costs not found are numbered."""
-    runs = [entry.run for entry in batch]
+def batch_frame(batch: Sequence[PlacedRun], runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) -> pl.DataFrame:
+    """One row a run, with its labels in `runs` and as it was read in `batch`.
+
+    Facts that no run of the batch has are left out; reasons for costs not found are numbered.
+    """
     columns: list[pl.Series] = []
     for part in (*KEY_PARTS, *VALUE_PARTS):
         if part.facts[0].name != "id":  # the place columns hold it, made from the content where the record has none

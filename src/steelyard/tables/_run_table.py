@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,11 +17,15 @@ from steelyard.errors import UnreadableFile
 from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
 from steelyard.prices import PriceBook, PricedColumn, price_run_columns
 from steelyard.records import (
+    NO_LABELS,
     TOKEN_KINDS,
     Finding,
     KeyCondition,
+    Labeler,
+    Labels,
     Refused,
     Rejected,
+    Run,
     RunChoice,
     SetAside,
     is_storable,
@@ -195,8 +199,9 @@ class RunTable:
 class TableBuilder:
     """Takes files and records one after another and makes a RunTable of them."""
 
-    def __init__(self, book: PriceBook, *, progress: Progress | None = None) -> None:
+    def __init__(self, book: PriceBook, *, labels: Labels = NO_LABELS, progress: Progress | None = None) -> None:
         self._book = book
+        self._labeler = Labeler(labels)
         self._progress = progress
         self._spool = Spool()
         self._waiting: list[PlacedRun] = []
@@ -236,7 +241,17 @@ class TableBuilder:
     def _flush(self, name: str) -> None:
         if not self._waiting:
             return
-        self._spool.add(batch_frame(self._waiting, self._book, self._unpriced))
+        batch: list[PlacedRun] = []
+        runs: list[Run] = []
+        for entry in self._waiting:
+            labeled = self._labeler.label(entry.run, entry.path, entry.line)
+            if isinstance(labeled, Rejected):
+                self.reject(labeled)
+            else:
+                batch.append(entry)
+                runs.append(labeled)
+        if batch:
+            self._spool.add(batch_frame(batch, runs, self._book, self._unpriced))
         if self._progress:
             self._progress(name, len(self._waiting))
         self._waiting = []
@@ -253,20 +268,31 @@ class TableBuilder:
         """Whether the file could be taken as columns."""
         try:
             frame = flat_frame(path)
-            if frame is None or column_problem(frame.drop("_row").collect_schema().names()) is not None:
+            names = [] if frame is None else frame.drop("_row").collect_schema().names()
+            labels = self._flat_labels(path, names)
+            if frame is None or labels is None or column_problem(names) is not None:
                 return False
-            self._add_flat(path, frame)
+            self._add_flat(path, frame, labels)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file makes Polars panic
             raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
         return True
 
-    def _add_flat(self, path: Path, frame: pl.LazyFrame) -> None:
+    def _flat_labels(self, path: Path, names: Sequence[str]) -> dict[str, object] | None:
+        """The columns that labels add; None where one must be held against what each record says."""
+        try:
+            labels = self._labeler.values(str(path))
+        except Refused:
+            return None
+        return None if {"tier", "tier_scheme", *names} & labels.keys() else labels
+
+    def _add_flat(self, path: Path, frame: pl.LazyFrame, labels: Mapping[str, object]) -> None:
         if int(frame.select(pl.len()).collect().item()) <= IN_MEMORY_ROWS:
             frame = frame.collect().lazy()
         bad = frame.filter(suspicious(frame)).collect()
         if bad.height:
             self.add_entries(_as_entries(bad, str(path)), name=str(path))
             frame = frame.filter(~suspicious(frame))
+        frame = frame.with_columns(pl.lit(value).alias(key) for key, value in labels.items() if key != "extra")
         facts = self._priced(facts_of(frame)).with_columns(pl.lit(str(path)).alias(PATH))
         if self._progress:
             self._progress(str(path), int(facts.select(pl.len()).collect().item()))
@@ -317,7 +343,7 @@ class TableBuilder:
     def finish(self) -> RunTable:
         """The table of all that was added, each run once."""
         spooled = self._spool.frame()
-        findings = list(self._notes)
+        findings = [*self._notes, *self._labeler.findings()]
         if spooled is None:
             spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
         deduplicated = without_duplicates(spooled)

@@ -9,7 +9,18 @@ from typing import NamedTuple
 
 from steelyard.arena import Arena, PlacedSubmission, read_task_map
 from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
-from steelyard.records import Finding, Refused, Rejected, Run, Submission, submission_from_run
+from steelyard.records import (
+    NO_LABELS,
+    Chosen,
+    Finding,
+    Labels,
+    Refused,
+    Rejected,
+    Run,
+    Submission,
+    labels_of,
+    submission_from_run,
+)
 from steelyard.results import Submitted
 from steelyard.settings import shown_path
 from steelyard.tables import NamedRun, each_once, gather
@@ -23,20 +34,21 @@ def submit_runs(
     task_map: Path | None = None,
     prices: str = DEFAULT_BOOK,
     submitter: str | None = None,
+    set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every verb has for it
     told: FileTold | None = None,
 ) -> Submitted:
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     named = read_task_map(task_map) if task_map is not None else None
-    given = FromRuns(named, open_book(prices), submitter)
+    given = FromRuns(named, open_book(prices), submitter, labels_of(set))
     notes: list[Finding] = []
-    places: set[str] = set()
+    places: dict[str, None] = {}
 
     def submissions() -> Iterator[PlacedSubmission | Rejected]:
         for item in submissions_from_runs(paths, given):
             if isinstance(item, Finding):
                 notes.append(item)
             else:
-                places.add(item.path)
+                places[item.path] = None
                 yield item
 
     done = submit_each(opened(arena), [(paths[0], submissions())], artifacts=None, what="runs", told=told)
@@ -55,18 +67,19 @@ class FromRuns(NamedTuple):
     task_map: Mapping[str, str] | None
     book: PriceBook
     submitter: str | None
+    labels: Labels = NO_LABELS
 
 
 def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[PlacedSubmission | Rejected | Finding]:
     """The runs in files and folders of any format that `read` knows, as submissions; and which records are the same."""
-    for item in each_once(gather(paths)):
+    for item in each_once(gather(paths), given.labels):
         if isinstance(item, NamedRun):
             yield _placed_run(item, given)
         elif isinstance(item, Rejected) or item.code in _SAME:
             yield item
 
 
-_SAME = frozenset({"file_repeated", "repeated", "alike"})
+_SAME = frozenset({"file_repeated", "repeated", "alike", "label_replaced"})
 
 
 def _placed_run(named: NamedRun, given: FromRuns) -> PlacedSubmission | Rejected:

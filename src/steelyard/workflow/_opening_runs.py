@@ -13,7 +13,9 @@ from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import LogFormat, PlacedRun, head_of, log_format_named, recognized
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records import (
+    NO_LABELS,
     Finding,
+    Labels,
     Refused,
     Rejected,
     Run,
@@ -48,6 +50,7 @@ def open_runs(
     inputs: Runs,
     choice: RunChoice = EVERY_RUN,
     *,
+    labels: Labels = NO_LABELS,
     prices: str = DEFAULT_BOOK,
     progress: Progress | None = None,
     where: str = "--where",
@@ -55,11 +58,21 @@ def open_runs(
     """The table of the chosen runs in the files, or of the records given; one without a run is refused."""
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
-    table = inputs if isinstance(inputs, RunTable) else table_of(each_input(inputs), prices=prices, progress=progress)
+    if isinstance(inputs, RunTable):
+        refuse_labels(labels)
+        table = inputs
+    else:
+        table = table_of(each_input(inputs), labels=labels, prices=prices, progress=progress)
     chosen = choose(table, choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n) if table.n else nothing_read(table.rejected)
     return chosen
+
+
+def refuse_labels(labels: Labels) -> None:
+    """Refuse labels for a table: its runs are priced and their paths forgotten."""
+    if labels:
+        raise UsageError("a table of runs takes no labels", hint="set them when reading: sy.read(path, set=...)")
 
 
 def nothing_read(rejected: Sequence[Rejected]) -> NothingUsable:
@@ -80,6 +93,7 @@ def outside_time(count: int) -> NothingUsable:
 def table_of(
     inputs: Iterable[Path | PlacedRun],
     *,
+    labels: Labels = NO_LABELS,
     prices: str = DEFAULT_BOOK,
     format: str | None = None,  # noqa: A002 # the user's word for it
     progress: Progress | None = None,
@@ -87,7 +101,7 @@ def table_of(
     """The table of the files and records; with `format`, files of other formats are not read."""
     from steelyard.tables import TableBuilder  # tables bring numpy and Polars
 
-    builder = TableBuilder(open_book(prices), progress=progress)
+    builder = TableBuilder(open_book(prices), labels=labels, progress=progress)
     paths: list[Path] = []
     records: list[PlacedRun] = []
     for given in inputs:
@@ -154,8 +168,11 @@ def _own_source(path: Path) -> LogFormat | None:
 class RecordReader:
     """Reads whole records one by one, each run once; what is refused is listed and counted."""
 
-    def __init__(self, choice: RunChoice = EVERY_RUN, *, progress: Progress | None = None) -> None:
+    def __init__(
+        self, choice: RunChoice = EVERY_RUN, *, labels: Labels = NO_LABELS, progress: Progress | None = None
+    ) -> None:
         self._progress = progress
+        self._labels = labels
         self._chooser = RunChooser(choice)
         self._notes: list[Finding] = []
         self.set_aside = SetAside()
@@ -171,7 +188,8 @@ class RecordReader:
             raise UsageError(message, hint="pass the path or the records themselves")
         given = list(each_input(runs))
         gathered = gather([path for path in given if isinstance(path, Path)])
-        for item in each_once(chain(gathered, (entry for entry in given if isinstance(entry, PlacedRun)))):
+        records = (entry for entry in given if isinstance(entry, PlacedRun))
+        for item in each_once(chain(gathered, records), self._labels):
             if isinstance(item, Rejected):
                 self.set_aside.add(item)
             elif isinstance(item, Finding):

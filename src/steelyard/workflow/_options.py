@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
-from steelyard.records import Chosen, RunChoice, conditions_of, end_of, moment_of, sum_in_order
+from steelyard.records import Chosen, Labels, RunChoice, conditions_of, end_of, labels_of, moment_of, sum_in_order
 from steelyard.statistics import WeightBy
 from steelyard.workflow._opening_runs import Runs
 
@@ -54,7 +54,19 @@ class _Options:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RunOptions(_Options):
+class LabelOptions(_Options):
+    """What is set in every run that is read."""
+
+    set: ManyChosen = ()
+    """Set KEY=VALUE in every run; {folder}, {folder[1]}, {file} and {stem} are parts of its path; may be repeated."""
+
+    def labels(self) -> Labels:
+        """What these options say, checked."""
+        return labels_of(self.set)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RunOptions(LabelOptions):
     """Which runs count."""
 
     where: ManyChosen = ()
@@ -260,7 +272,7 @@ class ExplainOptions(PriceOptions, VerdictOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RepeatOptions(_Options):
+class RepeatOptions(LabelOptions):
     """How `repeat` compares the answers to a prompt."""
 
     contract: Path | None = None

@@ -36,7 +36,7 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     names = comparable(options.metrics or [metric.name for metric in catalog().overview() if metric.is_estimate])
     filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
-    table = open_runs(runs, options.choice(), prices=options.prices, progress=progress)
+    table = open_runs(runs, options.choice(), labels=options.labels(), prices=options.prices, progress=progress)
     samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
     sides, scheme_findings = _sides(table, samples, filters, masks)

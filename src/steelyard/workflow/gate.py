@@ -38,7 +38,9 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
     metrics = comparable([rule.metric for rule in rules])
     choice = options.choice()
     tables = {
-        name: open_runs(given, choice, prices=options.prices, progress=progress, where=f"--where, {name}")
+        name: open_runs(
+            given, choice, labels=options.labels(), prices=options.prices, progress=progress, where=f"--where, {name}"
+        )
         for given, name in ((options.baseline, "the baseline"), (runs, "the candidate"))
     }
     chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}

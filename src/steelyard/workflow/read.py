@@ -22,7 +22,7 @@ from steelyard.tables import (
     gather,
     without_collection,
 )
-from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, table_of
+from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, refuse_labels, table_of
 from steelyard.workflow._options import ReadOptions
 from steelyard.workflow._verb import verb
 
@@ -42,8 +42,9 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     """
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
-    choice = options.choice()
+    choice, labels = options.choice(), options.labels()
     if isinstance(runs, RunTable):
+        refuse_labels(labels)
         return choose(runs, choice)
     paths_or_records = list(each_input(runs))
     if not paths_or_records:
@@ -51,7 +52,13 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     for given in paths_or_records:
         if isinstance(given, Path) and not given.exists() and not is_stdin(given):
             raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
-    table = table_of(paths_or_records, prices=options.prices, format=options.format, progress=progress)
+    table = table_of(
+        paths_or_records,
+        labels=labels,
+        prices=options.prices,
+        format=options.format,
+        progress=progress,
+    )
     return choose(table, choice)
 
 
@@ -88,6 +95,7 @@ class RunReading:
             given = [path for _, path in places]
             looked_in = [f"{name}: {path}" for name, path in places]
         self._tally = GatheringCount()
+        self._labels = options.labels()
         self._book = open_book(options.prices)
         self._chooser = RunChooser(options.choice())
         self._gathered = gather(given, format=options.format, progress=progress, workers=workers, tally=self._tally)
@@ -117,7 +125,7 @@ class RunReading:
             yield from self._runs()
 
     def _runs(self) -> Iterator[Run]:
-        for item in each_once(self._gathered):
+        for item in each_once(self._gathered, self._labels):
             if not isinstance(item, NamedRun):
                 self._told(item)
             elif self._chooser.keeps(run := item.run):

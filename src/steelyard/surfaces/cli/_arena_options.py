@@ -20,4 +20,8 @@ StandingsFile = Annotated[
     OnePath | None,
     Parameter(help="Write the standings of the task (of all tasks) to this file: .json, .csv or .parquet."),
 ]
+SetOption = Annotated[
+    tuple[str, ...],
+    Parameter(help="Set KEY=VALUE in every run record, as in steelyard read; may be repeated.", negative=""),
+]
 TopOption = Annotated[FromOne | None, Parameter(help="Show only the first places.")]

@@ -12,7 +12,7 @@ from steelyard.reports import counted
 from steelyard.results import Receipt
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli import _arena_reviews as reviews, _arena_views as views
-from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, StoreOption
+from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
 from steelyard.surfaces.cli._arena_upgrade import upgrade
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, Seconds, SkipBad
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar
@@ -103,6 +103,7 @@ def submit(
     ] = None,
     prices: PricesOption = DEFAULT_BOOK,
     submitter: Annotated[str | None, Parameter(help="Who submits the run records.")] = None,
+    set: SetOption = (),  # noqa: A002 # the word that every command has for it
     skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -114,14 +115,20 @@ def submit(
     """
     from steelyard.workflow import submit_files, submit_runs  # brings SQLAlchemy
 
-    is_for_runs = task_map is not None or prices != DEFAULT_BOOK or submitter is not None
+    is_for_runs = task_map is not None or prices != DEFAULT_BOOK or submitter is not None or bool(set)
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
     with _followed(shown=not quiet) as told:
         if files:
             done = submit_files(store, list(files), artifacts=artifacts, told=told)
         else:
             done = submit_runs(
-                store, list(from_runs or ()), task_map=task_map, prices=prices, submitter=submitter, told=told
+                store,
+                list(from_runs or ()),
+                task_map=task_map,
+                prices=prices,
+                submitter=submitter,
+                set=set,
+                told=told,
             )
     if json:
         print_json(done.to_dict())
@@ -140,7 +147,7 @@ def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: 
         raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
     if files and is_for_runs:
         hint = "--from-runs RUNS, or leave them out"
-        raise UsageError("--task-map, --prices and --submitter are for run records", hint=hint)
+        raise UsageError("--task-map, --prices, --submitter and --set are for run records", hint=hint)
     if runs and is_for_files:
         raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
 

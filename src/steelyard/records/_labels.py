@@ -1,0 +1,151 @@
+"""Labels that a user puts on runs: what `--set` says, for what stands only in a path or nowhere at all.
+
+A label says what a run belongs to, not which run it is: ids and duplicates go by what the files themselves say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.records._decoding import Refused, convert_run
+from steelyard.records._findings import FilePlaces, Finding, Rejected
+from steelyard.records._own_keys import own_value
+from steelyard.records._run import Run
+from steelyard.records._run_choice import Chosen, each_pair
+from steelyard.settings import PIPED
+
+LABELS = ("experiment", "task", "agent", "model", "tier", "tier_scheme", "attempt")
+"""The fields that can be set, besides the user's own `x_` keys: none of them is a measurement."""
+OPTION = "--set"
+_PART = re.compile(r"\{([^{}]*)\}")
+_FOLDER = re.compile(r"folder\[(\d{1,3})\]")
+_PARTS = ("folder", "folder[1]", "file", "stem")
+_ALWAYS_STATED = ("task", "tier_scheme")
+"""Whoever sets these means to replace what every run has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What is set in every run: texts by key, in which `{folder}` and the like stand for parts of the run's path."""
+
+    texts: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def values(self, path: str) -> dict[str, Any]:  # Any: values of a record's fields
+        """The fields of a run that was read from the path; refused where the path does not have a part."""
+        values: dict[str, Any] = {key: _PART.sub(partial(_part_of, path, key), text) for key, text in self.texts}
+        own = {key: own_value(values.pop(key)) for key in tuple(values) if key.startswith("x_")}
+        if "attempt" in values:
+            values["attempt"] = _whole(values["attempt"], path)
+        try:
+            checked = convert_run({"task": "any", **values, **own})
+        except Refused as refused:
+            raise Refused(f"{OPTION}: {refused.reason}", refused.hint) from refused
+        labels = {key: getattr(checked, key) for key in values}
+        return labels | ({"extra": checked.extra} if own else {})
+
+
+NO_LABELS = Labels()
+
+
+def labels_of(given: Chosen | Sequence[Chosen]) -> Labels:
+    """`model=X,experiment={folder}`, several of them, or mappings; every key and part of a path is known.
+
+    >>> labels_of("experiment={folder}, agent=codex").texts
+    (('experiment', '{folder}'), ('agent', 'codex'))
+    """
+    texts: dict[str, str] = {}
+    for pair in each_pair(given, option=OPTION):
+        if not pair.equal:
+            raise UsageError(f"{OPTION} {pair.key}!={pair.value} sets nothing", hint=f"{OPTION} {pair.key}=VALUE")
+        if pair.key not in LABELS and not (pair.key.startswith("x_") and len(pair.key) > len("x_")):
+            raise UnknownName("label", pair.key, (*LABELS, "x_..."), where=OPTION)
+        if pair.key in texts:
+            raise UsageError(f"{OPTION} names {pair.key!r} twice")
+        for name in _PART.findall(pair.value):
+            if name not in _PARTS and not _FOLDER.fullmatch(name):
+                raise UnknownName("part of a path", name, _PARTS, where=f"{OPTION} {pair.key}={pair.value}")
+        texts[pair.key] = pair.value
+    return Labels(tuple(texts.items()))
+
+
+def _part_of(path: str, key: str, match: re.Match[str]) -> str:
+    """The part of the path; what an archive holds lies in the archive as in a folder."""
+    name = match[1]
+    whole = Path(path.replace("!/", "/")).absolute()
+    folders = [] if path == PIPED else [parent.name for parent in whole.parents if parent.name]
+    if name in ("file", "stem") and path != PIPED:
+        return whole.name if name == "file" else whole.stem
+    numbered = _FOLDER.fullmatch(name)
+    above = int(numbered[1]) if numbered else 0
+    if name not in ("file", "stem") and above < len(folders):
+        return folders[above]
+    raise Refused(f"{OPTION} {key}: {path} has no {{{name}}}", f"name the value: {OPTION} {key}=VALUE")
+
+
+def _whole(text: str, path: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise Refused(f"{OPTION} attempt: {text[:200]!r} is not a whole number ({path})", "attempts are 1, 2, 3, ...")
+    return int(text[:20])
+
+
+def _stated(run: Run, key: str) -> object:
+    return (run.extra or {}).get(key) if key.startswith("x_") else getattr(run, key)
+
+
+class Labeler:
+    """Puts labels on runs that come one after another, and tells in the end which of them said something else."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+        self._values: dict[str, dict[str, Any] | Refused] = {}  # Any: values of a record's fields
+        self._replaced = FilePlaces()
+
+    def values(self, path: str) -> dict[str, Any]:  # Any: as above
+        """The labels of the path's runs, each path looked at once; refused where they cannot be had."""
+        if path not in self._values:
+            try:
+                self._values[path] = self._labels.values(path)
+            except Refused as refused:
+                self._values[path] = refused
+        values = self._values[path]
+        if isinstance(values, Refused):
+            raise values
+        return values
+
+    def label(self, run: Run, path: str, line: int | None) -> Run | Rejected:
+        """The run with its labels; rejected where they do not fit it."""
+        if not self._labels:
+            return run
+        try:
+            values = dict(self.values(path))
+            if "extra" in values:
+                values["extra"] = {**(run.extra or {}), **values["extra"]}
+            labeled = msgspec.structs.replace(run, **values)
+        except Refused as refused:
+            return Rejected(path=path, line=line, reason=refused.reason, hint=refused.hint)
+        except ValueError as error:  # a tier that the run's own scheme does not have
+            return Rejected(path=path, line=line, reason=f"{OPTION}: {error}")
+        for key, _ in self._labels.texts:
+            before, now = _stated(run, key), _stated(labeled, key)
+            if before not in (None, now) and key not in _ALWAYS_STATED:
+                self._replaced.add(path, line, f"{OPTION} replaces {key} {str(before)[:80]!r} by {str(now)[:80]!r}")
+        return labeled
+
+    def findings(self) -> list[Finding]:
+        """Which runs stated another value than the one that was set."""
+        if not self._replaced:
+            return []
+        places = self._replaced.on_demand()
+        message = places[0].message or ""
+        return [Finding(code="label_replaced", severity="info", message=message, places=places)]
