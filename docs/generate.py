@@ -118,7 +118,7 @@ def readme_page() -> str:
     shown.print(next(iter(measurement_tables(result))))
     lines = [line.rstrip() for line in shown.file.getvalue().rstrip().splitlines()]  # type: ignore[attr-defined]
     text = (HERE.parent / "README.md").read_text(encoding="utf-8")
-    before, _, rest = text.partition("```\n210 runs")
+    before, _, rest = text.partition("```\n1,400 runs")
     _, _, after = rest.partition("\n```\n")
     return before + "```\n" + "\n".join(lines) + "\n```\n" + after
 

@@ -98,7 +98,7 @@ def test_the_demonstration_shows_seven_graded_tiers() -> None:
         assert word in done.stdout
     result = json.loads(steelyard("demo", "--json").stdout)
     assert len(result["groups"]) == 7
-    assert all(group["n"] == 30 and group["grade"] for group in result["groups"])
+    assert all(group["n"] == 200 and group["grade"] for group in result["groups"])
     missing = {
         name
         for group in result["groups"]

@@ -32,7 +32,7 @@ def test_links_lead_to_files(page: Path) -> None:
 def test_the_readme_shows_what_the_demonstration_prints() -> None:
     printed = [line.rstrip() for line in steelyard("demo").stdout.splitlines()]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = next(part for part in text.split("```") if "210 runs" in part).strip("\n").splitlines()
+    block = next(part for part in text.split("```") if "1,400 runs" in part).strip("\n").splitlines()
     assert len(block) > 8
     for line in block:
         assert line in printed

@@ -75,11 +75,11 @@ def test_a_group_metric_is_explained_group_by_group(tmp_path: Path) -> None:
     [
         (
             "composite_score",
-            ["T1", "prompted", "30", "0.858", "0.603", "0.950", "0.150", "0.950", "0.363", "0.567", "0.639"],
+            ["T1", "prompted", "200", "0.900", "0.614", "0.950", "0.100", "1.000", "0.382", "0.585", "0.642"],
         ),
-        ("tier_uplift", ["T1", "prompted", "-0.046"]),  # (0.8583 - 0.9) / 0.9
-        ("cost_variance", ["all", "tiers", "0.446"]),
-        ("component_token_share", ["T2", "skills", "30", "SKILL_PROMPT", "0.586"]),
+        ("tier_uplift", ["T1", "prompted", "0.080"]),  # (0.9 - 0.8333) / 0.8333
+        ("cost_variance", ["all", "tiers", "0.450"]),
+        ("component_token_share", ["T2", "skills", "200", "SKILL_PROMPT", "0.583"]),
     ],
 )
 def test_every_level_of_metric_has_a_table_of_groups(metric: str, line: list[str], tmp_path: Path) -> None:

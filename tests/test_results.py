@@ -234,7 +234,7 @@ def test_a_result_cannot_be_changed() -> None:
     comparison = sy.compare(sy.demo_runs(), a="tier=T0", b="tier=T2")
     with pytest.raises(dataclasses.FrozenInstanceError):
         comparison.profile = "mine"  # type: ignore[misc] # that is the point
-    assert repr(comparison) == "Comparison(B tier=T2 vs A tier=T0: 6 metrics, 3 common tasks)"
+    assert repr(comparison) == "Comparison(B tier=T2 vs A tier=T0: 6 metrics, 20 common tasks)"
 
 
 def test_names_from_logs_do_not_break_the_line() -> None:

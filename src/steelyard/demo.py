@@ -1,4 +1,4 @@
-"""A labeled synthetic experiment: 7 tiers x 3 tasks x 10 runs with every part of a record filled.
+"""A labeled synthetic experiment: 7 tiers x 20 tasks x 10 runs with every part of a record filled.
 
 No agent ran. The numbers follow a made-up story (each tier adds skill and tokens, tooling adds schema tokens) so that
 every table has something to show. The generator draws only seeded uniform numbers, which Python keeps the same.
@@ -34,10 +34,31 @@ SEED = 20261115
 MODEL = "claude-sonnet-4-20250514"
 START = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
 
-TASKS: dict[str, float] = {"parse-csv": 0.15, "fix-race": -0.25, "add-endpoint": 0.0}
+TASKS: dict[str, float] = {
+    "parse-csv": 0.30,
+    "rename-field": 0.30,
+    "bump-dependency": 0.25,
+    "add-flag": 0.20,
+    "escape-html": 0.15,
+    "sort-stable": 0.15,
+    "add-endpoint": 0.10,
+    "cache-result": 0.10,
+    "retry-request": 0.05,
+    "paginate-list": 0.0,
+    "merge-config": 0.0,
+    "stream-upload": -0.05,
+    "split-module": -0.10,
+    "round-money": -0.10,
+    "fix-leak": -0.15,
+    "migrate-schema": -0.20,
+    "parallel-build": -0.25,
+    "fix-race": -0.30,
+    "port-parser": -0.35,
+    "prove-invariant": -0.60,
+}
 """Each task and how much easier it is than the average."""
 
-SKILL = {"T0": 0.48, "T1": 0.54, "T2": 0.66, "T3": 0.60, "T4": 0.72, "T5": 0.80, "T6": 0.92}
+SKILL = {"T0": 0.53, "T1": 0.58, "T2": 0.66, "T3": 0.60, "T4": 0.72, "T5": 0.80, "T6": 0.92}
 """The chance of a pass on an average task."""
 
 COMPONENT_TOKENS: dict[str, dict[ComponentType, int]] = {
@@ -99,7 +120,7 @@ STEPS = tuple(
 
 
 def demo_runs() -> Iterator[Run]:
-    """The 210 runs, always the same."""
+    """The 1,400 runs, always the same."""
     chance = Random(SEED)  # noqa: S311  # a story, not a secret
     for tier in SCHEMES["seed"]:
         for task, ease in TASKS.items():
@@ -140,10 +161,22 @@ def _run(chance: Random, tier: str, task: str, ease: float, attempt: int) -> Run
         actions=tuple(Action(goal_alignment=round(min(1.0, quality + 0.4 * chance.random()), 3)) for _ in range(5)),
         changes=_changes(chance, quality),
         components=components,
-        output=Output(language="python", text=f"# synthetic answer to {task}\n"),
+        output=Output(language="python", text=_answer(chance, task)),
         provenance={"usage": "counted"},
         source=Origin(format="demo"),
     )
+
+
+def _answer(chance: Random, task: str) -> str:
+    """One of four ways to write the same function: most runs agree on the first."""
+    name = task.replace("-", "_")
+    ways = (
+        "    return sorted(items)",
+        "    # smallest first\n    return sorted(items)",
+        "    result = sorted(items)\n    return result",
+        "    result = list(items)\n    result.sort()\n    return result",
+    )
+    return f"def {name}(items):\n{ways[int(4 * chance.random() ** 3)]}\n"
 
 
 def _calls(run: str, started: datetime, input_tokens: int, output_tokens: int) -> tuple[Call, ...]:
@@ -192,7 +225,7 @@ def _judgments(chance: Random, quality: float, *, passed: bool) -> tuple[Judgmen
 
 
 def _judgment(judge: str, quality: float, *, passed: bool) -> Judgment:
-    level = min(max(0.62 + 0.36 * quality if passed else 0.25 + 0.3 * quality, 0.0), 1.0)
+    level = min(max(0.62 + 0.36 * quality if passed else 0.2 + 0.3 * quality, 0.0), 1.0)
     criteria = tuple(
         Criterion(name=name, weight=weight, achieved=float(round(10 * level)), max=10.0)
         for name, weight in (("correctness", 2.0), ("completeness", 1.5), ("clarity", 1.0))

@@ -12,7 +12,7 @@ from steelyard.workflow import EXPERIMENT, demo_runs
 from steelyard.workflow.measure import measure as weigh
 
 NEXT = """These runs are synthetic: no agent ran. Where to go next:
-  steelyard demo --write runs.jsonl                    keep the 210 records
+  steelyard demo --write runs.jsonl                    keep the 1,400 records
   steelyard measure runs.jsonl --by tier,task          weigh them your way; --all shows every statistic
   steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
   steelyard metrics                                    what each number means
@@ -23,7 +23,7 @@ NEXT = """These runs are synthetic: no agent ran. Where to go next:
 def demo(
     *,
     write: Annotated[
-        OnePath | None, Parameter(help="Write the 210 synthetic run records to this file instead.")
+        OnePath | None, Parameter(help="Write the 1,400 synthetic run records to this file instead.")
     ] = None,
     json: Json = False,
 ) -> int:
@@ -45,7 +45,7 @@ def demo(
     from steelyard.reports import measurement_tables  # brings rich
 
     terminal = console()
-    terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 3 tasks x 10 runs, made up for this demonstration\n")
+    terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 20 tasks x 10 runs, made up for this demonstration\n")
     for table in measurement_tables(result):
         terminal.print(table)
     terminal.print(NEXT, end="")
