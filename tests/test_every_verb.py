@@ -33,7 +33,7 @@ VERBS: dict[str, type[Any]] = {
 }
 OVER_RUNS = [name for name in VERBS if name not in ("repeat", "speedup")]
 WITH_TABLES = [name for name in VERBS if name != "explain"]
-SURFACE = {"json", "csv", "out", "skip_bad", "quiet"}
+SURFACE = {"json", "csv", "out", "figure", "skip_bad", "quiet"}
 """How a command prints and ends: no options of the verb."""
 COMMAND_ONLY = {
     "measure": {"all"},

@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "engines": {"records", "metrics", "profiles", "statistics"},
     "statistics": set(),
     "figures": set(),
-    "results": {"records", "metrics", "statistics"},
+    "results": {"records", "metrics", "statistics", "figures"},
     "standings": {"records", "profiles", "metrics", "engines", "statistics", "results", "tables"},
     "repeatability": {"records", "files", "formats", "tables", "metrics", "statistics", "sandbox", "store"},
     "speedups": {"records", "profiles", "files", "formats", "prices", "metrics", "statistics", "results"},

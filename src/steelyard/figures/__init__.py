@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from steelyard.figures._figure import (
         FIGURE_ENDINGS as FIGURE_ENDINGS,
         Figure as Figure,
+        check_figure_file as check_figure_file,
     )
     from steelyard.figures._flips import (
         flips as flips,

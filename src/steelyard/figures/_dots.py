@@ -44,6 +44,8 @@ class Estimate:
     """What it is held against: the limit of a rule."""
     text: str = ""
     """The value as it is written at the right; its number by default."""
+    said: str = ""
+    """The whole tooltip; made from the numbers by default."""
 
 
 def dots(
@@ -63,7 +65,8 @@ def dots(
     texts = [each.text or value_text(each.value, axis.unit) for each in shown]
     band_room = max((text_width(each.band, bold=True) for each in shown), default=0.0)
     indent = band_room + 12 if band_room else 0.0
-    rows = rows_of([each.label for each in shown], texts, top=top + 42, width=width - int(indent))
+    begin = top + (24 if axis.bare else 42)
+    rows = rows_of([each.label for each in shown], texts, top=begin, width=width - int(indent))
     ends = [number for each in shown for number in (each.value, each.low, each.high, each.limit)]
     scale = scale_of(axis, [*ends, reference], rows.left, rows.right)
     bottom = rows.bottom(len(shown))
@@ -75,7 +78,8 @@ def dots(
     frame = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
     frame += (group(tuple(guides), place=' class="sy-frame"'),)
     if reference is not None:
-        frame += (line(scale.at(reference), rows.top - 4, scale.at(reference), bottom, look="axis"),)
+        mark = f"reference: {value_text(reference, axis.unit)}"
+        frame += (line(scale.at(reference), rows.top - 4, scale.at(reference), bottom, look="axis", title=mark),)
     plot: tuple[Mark, ...] = (*frame, *marks)
     if indent:
         plot = (group(plot, place=f' transform="translate({indent:.0f} 0)"'),)
@@ -120,6 +124,8 @@ def _row(each: Estimate, rows: Rows, index: int, scale: Scale) -> Mark:
 
 
 def _title(each: Estimate, axis: Axis) -> str:
+    if each.said:
+        return each.said
     parts = [f"{brief(each.label)}: {each.text or value_text(each.value, axis.unit)}"]
     if each.low is not None and each.high is not None:
         parts.append(f"{value_text(each.low, axis.unit)} to {value_text(each.high, axis.unit)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from zlib import crc32
 
@@ -44,7 +45,7 @@ class Figure:
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
         font = f' font-family="{FONT}" font-size="12"' if alone else ""
         labels = f'role="img" aria-labelledby="{identity}-title" aria-describedby="{identity}-desc"'
-        words = f'<title id="{identity}-title">{safe(self.title)}</title>'
+        words = f'<title id="{identity}-title">{safe(self.title) or self.name}</title>'
         words += f'<desc id="{identity}-desc">{safe(self.description)}</desc>'
         before = ""
         if alone:
@@ -59,11 +60,8 @@ class Figure:
     def save(self, path: Path | str) -> None:
         """Write the figure to a file; its ending (.svg or .png) decides the format."""
         path = Path(path)
-        ending = path.suffix.lower()
-        if ending not in FIGURE_ENDINGS:
-            hint = f"end it with {' or '.join(FIGURE_ENDINGS)}"
-            raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint=hint)
-        content = self.png() if ending == ".png" else self.svg.encode("utf-8", "replace") + b"\n"
+        check_figure_file(path)
+        content = self.png() if path.suffix.lower() == ".png" else self.svg.encode("utf-8", "replace") + b"\n"
         try:
             path.write_bytes(content)
         except OSError as error:
@@ -71,10 +69,8 @@ class Figure:
 
     def png(self, *, zoom: int = PNG_ZOOM) -> bytes:
         """The figure as a PNG in light colors; needs the extra `png`."""
-        try:
-            import resvg_py  # optional
-        except ImportError as error:
-            raise MissingExtra("resvg_py", extra="png", purpose="a PNG") from error
+        import resvg_py  # optional
+
         svg = self.svg.replace(f"<style>{STYLE}</style>", "")  # the attributes say the same, without the dark rules
         return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=zoom, background=LIGHT.ground))
 
@@ -86,6 +82,16 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"Figure({self.name!r}, {self.title!r}, {self.width} x {self.height})"
+
+
+def check_figure_file(path: Path) -> None:
+    """Refuses a file whose ending is none of a figure, and a PNG where the library for it is not installed."""
+    ending = path.suffix.lower()
+    if ending not in FIGURE_ENDINGS:
+        hint = f"end it with {' or '.join(FIGURE_ENDINGS)}"
+        raise UsageError(f"cannot tell what to write from the name {path.name!r}", hint=hint)
+    if ending == ".png" and find_spec("resvg_py") is None:
+        raise MissingExtra("resvg_py", extra="png", purpose="a PNG")
 
 
 def _hatch(identity: str, *, alone: bool) -> str:

@@ -83,11 +83,11 @@ def _grid(
     rows: tuple[str, ...], agents: Sequence[str], cells: tuple[tuple[Tried | None, ...], ...], *, top: float, width: int
 ) -> _Grid:
     label = min(max((text_width(row) for row in rows[:200]), default=0.0), width * 0.32)
-    left = EDGE + label + 10
+    left = float(int(EDGE + label + 10))
     room = width - EDGE - left - SLANTED * 0.75
     columns = tuple(agents[: max(int(room / 8), 1)])
     rows = rows[: MOST_CELLS // max(len(columns), 1)]
-    wide = min(room / max(len(columns), 1), 46.0)
+    wide = min(float(int(room / max(len(columns), 1))), 46.0)
     high = 22.0 if len(rows) <= 40 else 14.0 if len(rows) <= 120 else 6.0
     shown = tuple(row[: len(columns)] for row in cells[: len(rows)])
     return _Grid(rows, columns, shown, left, top + SLANTED + 6, (wide, high))
@@ -140,10 +140,11 @@ def _names(grid: _Grid, width: int) -> list[Mark]:
 
 
 def _cells(grid: _Grid) -> list[Mark]:
-    """One group of cells, so that none repeats its look: 3,000 cells are to stay small."""
+    """Cells in two groups, run and not run, so that none repeats its look: 3,000 cells are to stay small."""
     wide, high = grid.cell
     box_wide, box_high = max(wide - 1, 1), max(high - 1, 1)
     cells: list[Mark] = []
+    unrun: list[Mark] = []
     over: list[Mark] = []
     is_counted = wide >= 30 and high >= 14
     columns = [cut(name, 100) for name in grid.columns]
@@ -153,7 +154,10 @@ def _cells(grid: _Grid) -> list[Mark]:
             x = grid.left + wide * column
             place = f' d="M{px(x)} {px(y)}h{px(box_wide)}v{px(box_high)}h-{px(box_wide)}z"'
             title = f"{task}, {columns[column]}: {_said(cell)}"
-            cells.append(Mark("path", "", place + (HATCHED if cell is None else _shade(cell)), title))
+            if cell is None:
+                unrun.append(Mark("path", "", place, title))
+            else:
+                cells.append(Mark("path", "", place + _shade(cell), title))
             if cell is not None and cell.errored:
                 radius = min(box_wide, box_high) / 2 - 1
                 over.append(dot(x + box_wide / 2, y + box_high / 2, max(radius, 1), look="ring", title=title))
@@ -164,7 +168,7 @@ def _cells(grid: _Grid) -> list[Mark]:
                     over.append(
                         words(x + box_wide / 2, y + high / 2 + 3, text, room=box_wide, look=look, anchor="middle")
                     )
-    return [group(tuple(cells), look="cell"), *over]
+    return [group(tuple(cells), look="cell"), *([group(tuple(unrun), place=HATCHED)] if unrun else []), *over]
 
 
 def _shade(cell: Tried) -> str:

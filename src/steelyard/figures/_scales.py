@@ -18,13 +18,17 @@ class Axis:
 
     title: str
     unit: str = ""
-    """`share` (shown in percent), `points` (a difference of shares), `USD`, `s`, `tokens`, `count`, `day` (counted from
+    """`share` (in percent), `share points` (a difference of shares), `USD`, `s`, `tokens`, `count`, `day` (counted from
     the first of year 1) or another."""
     low: float | None = None
     """The metric's lowest value, where it has one: the axis begins there."""
     high: float | None = None
     """The metric's highest value, where it has one: the axis ends there."""
     log: bool = False
+    down: bool = False
+    """Whether the lowest value stands at the top: the first rank."""
+    bare: bool = False
+    """Whether it has no numbers, since each row has a scale of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Scale:
     @property
     def ticks(self) -> list[float]:
         """Round numbers along the axis, as many as have room for their text."""
+        if self.axis.bare:
+            return []
         room = abs(self.end - self.start)
         most = max(int(room / 54), 2)
         if self.axis.unit == "day":
@@ -135,7 +141,7 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     stride = max(1, math.ceil(decades / most))
     ticks = [factor * 10.0**power for power in range(first, last + 1, stride) for factor in factors if power < 308]
     inside = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-    return inside if len(inside) > 1 else [low, high]
+    return inside if len(inside) > 2 else _linear_ticks(low, high, most)
 
 
 def _day_ticks(low: float, high: float, most: int) -> list[float]:
@@ -159,7 +165,7 @@ def value_text(value: float | None, unit: str) -> str:
         return _day_text(value)
     if unit == "share":
         return f"{_significant(100 * value, places=1)} %"
-    if unit == "points":
+    if unit == "share points":
         return f"{_signed(_significant(100 * value, places=1), value)} points"
     if unit == "USD":
         return f"{'-' if value < 0 else ''}${_significant(abs(value))}"
@@ -175,7 +181,7 @@ def short_text(value: float, unit: str) -> str:
         return f"{_trimmed(2.0**value)} x"
     if unit == "share":
         return f"{_trimmed(100 * value)} %"
-    if unit == "points":
+    if unit == "share points":
         return _signed(_trimmed(100 * value), value)
     sign, size = ("-" if value < 0 else ""), abs(value)
     letter = ""

@@ -58,7 +58,8 @@ def slopes(
 def _lines(
     shown: Sequence[Change], axis: Axis, sides: tuple[str, str], top: float, width: int
 ) -> tuple[list[Mark], float]:
-    scale = scale_of(axis, [end for each in shown for end in (each.before, each.after)], top + 270, top + 40)
+    ends = (top + 40, top + 270) if axis.down else (top + 270, top + 40)
+    scale = scale_of(axis, [end for each in shown for end in (each.before, each.after)], *ends)
     tick_room = max(text_width(scale.tick_text(tick), size=11) for tick in scale.ticks)
     label_room = min(max(text_width(each.label) for each in shown), width * 0.36)
     left, right = EDGE + tick_room + 14, width - EDGE - label_room - 14
@@ -79,7 +80,7 @@ def _lines(
         if all(abs(y - other) >= 13 for other in taken):
             taken.append(y)
             marks.append(words(right + 10, y + 4, each.label, room=label_room + 1))
-    return marks, scale.start + 10
+    return marks, top + 280
 
 
 def _slope(each: Change, scale: Scale, left: float, right: float) -> list[Mark]:

@@ -106,7 +106,7 @@ def _key(kinds: Sequence[str], hatched: str, top: float, width: int) -> tuple[tu
         room = min(text_width(kind, size=11), width - 2 * EDGE - 18)
         if x + 16 + room > width - EDGE:
             x, y = float(EDGE), y + 18
-        marks.append(_piece(x, y + 2, 11, 11, index, kinds, hatched, kind))
+        marks.append(_piece(x, y + 2, 11, 11, index, kinds, hatched, kind or "unnamed"))
         marks.append(words(x + 16, y + 11, kind, room=room + 1, look="tick"))
         x += room + 32
     return tuple(marks), y + (24 if kinds else 0)

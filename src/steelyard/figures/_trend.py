@@ -13,6 +13,8 @@ from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, is_drawn, value_text
 
 MOST_DOTS = 2000
+MOST_LINES = 10
+"""Changes that are drawn through the plot; more are marked above it."""
 
 
 class TrendPoint(NamedTuple):
@@ -108,10 +110,11 @@ def _changes(plot: Plot, marks: Sequence[TrendMark]) -> list[Mark]:
     """Upright dashed lines; their words stand above the plot where they do not touch."""
     shown: list[Mark] = []
     taken = 0.0
+    foot = plot.up.start if len(marks) <= MOST_LINES else plot.up.end
     for mark in sorted(marks, key=lambda each: each.at):
         x = plot.across.at(_day(mark.at))
         when = mark.at.isoformat(sep=" ", timespec="minutes")
-        shown.append(line(x, plot.up.end - 24, x, plot.up.start, look="dashed", title=f"{mark.text}, {when}"))
+        shown.append(line(x, plot.up.end - 24, x, foot, look="dashed", title=f"{mark.text}, {when}"))
         room = min(text_width(mark.text, size=11), 160.0)
         left = min(x, plot.right - room)
         if left > taken:

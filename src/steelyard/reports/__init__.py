@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.figures import (
+        FIGURE_ENDINGS as FIGURE_ENDINGS,
+        check_figure_file as check_figure_file,
+    )
     from steelyard.plain_text import (
         clean as clean,
     )

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from steelyard.figures import FIGURE_ENDINGS
 from steelyard.reports._output_places import check_file, writing
 from steelyard.reports._plain_text import json_text
 from steelyard.results import Result, Row
@@ -26,8 +27,11 @@ def csv_text(rows: Sequence[Row]) -> str:
 
 def write_result(result: Result, path: Path) -> None:
     """Write the result in the format that the file's ending names."""
-    check_file(path, endings=RESULT_ENDINGS)
     ending = path.suffix.lower()
+    if ending in FIGURE_ENDINGS:
+        result.figure().save(path)
+        return
+    check_file(path, endings=RESULT_ENDINGS)
     with writing(path):
         if ending == ".json":
             path.write_text(json_text(result.to_dict()) + "\n", "utf-8")

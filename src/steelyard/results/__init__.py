@@ -81,6 +81,10 @@ if TYPE_CHECKING:
         DoctorCheck as DoctorCheck,
         DoctorReport as DoctorReport,
     )
+    from steelyard.results._drawing import (
+        check_figure as check_figure,
+        figure_names as figure_names,
+    )
     from steelyard.results._explanations import (
         Explanation as Explanation,
         GroupsExplanation as GroupsExplanation,
@@ -97,6 +101,7 @@ if TYPE_CHECKING:
         JudgeCorrelation as JudgeCorrelation,
         JudgeRecord as JudgeRecord,
         Judges as Judges,
+        ScoreRange as ScoreRange,
     )
     from steelyard.results._manners import (
         Result as Result,

@@ -58,6 +58,8 @@ class Difference:
     """Tasks on which B is higher, the largest difference first."""
     lost: tuple[Flip, ...] = ()
     """Tasks on which B is lower, the largest difference first."""
+    same: tuple[tuple[float, int], ...] = ()
+    """Values that both sides share on a task, each with how many tasks have it."""
     bounds: SensitivityBounds | None = None
     """What the difference could be whatever the missing values were; None when none is missing or nothing bounds it."""
 
@@ -208,6 +210,7 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
         "flips": {
             "gained": [_flip(flip) for flip in difference.gained],
             "lost": [_flip(flip) for flip in difference.lost],
+            "same": [{"value": value, "tasks": tasks} for value, tasks in difference.same],
         },
     }
     if difference.bounds is not None:

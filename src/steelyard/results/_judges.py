@@ -66,6 +66,18 @@ class JudgeCorrelation:
     """Why there is no correlation."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """The runs whose judges' mean score lies in a range, and how many of them passed."""
+
+    low: float
+    high: float
+    score: float
+    """The mean of their scores."""
+    rate: Interval
+    """The share of them that passed, by their verdicts."""
+
+
 @dataclass(frozen=True, repr=False)
 class Judges(Result):
     """The result of examining judges."""
@@ -83,6 +95,8 @@ class Judges(Result):
     """For each judge whether its scores differ between the groups; None stands for the mean of each run's scores."""
     contradictions: tuple[Finding, ...]
     runs: int
+    calibration: tuple[ScoreRange, ...]
+    """Pass rates by score, of the runs that have a verdict; empty ranges are left out."""
     threshold: float
     tolerance: float
     level: float
@@ -147,6 +161,7 @@ class Judges(Result):
             "correlations": [_correlation_dict(correlation, of=self.runs) for correlation in self.correlations],
             "by": list(self.by),
             "kruskal_wallis": [_test_dict(judge, test, of=self.runs) for judge, test in self.group_tests.items()],
+            "calibration": [_range_dict(scores) for scores in self.calibration],
             "contradictions": [finding_dict(finding) for finding in self.contradictions],
             "findings": [finding_dict(finding) for finding in self.findings],
         }
@@ -161,6 +176,11 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:  # Any: JSON values
         "split_votes": agreement.split,
         "voted": agreement.voted,
     }
+
+
+def _range_dict(scores: ScoreRange) -> dict[str, Any]:  # Any: JSON values
+    rate = json_numbers(scores.rate.as_dict())
+    return {"low": scores.low, "high": scores.high, "mean_score": scores.score, "pass_rate": rate}
 
 
 def _correlation_dict(correlation: JudgeCorrelation, *, of: int) -> dict[str, Any]:  # Any: JSON values

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from steelyard.figures import Figure
+
 
 def json_number(value: float | None) -> float | str | None:
     """A number as strict JSON holds it: infinity is a string."""
@@ -94,8 +96,14 @@ class Result(ABC):
         """The rows as a pandas frame."""
         return pandas_frame(self.to_dicts())
 
+    def figure(self, name: str | None = None, *, width: int | None = None) -> Figure:
+        """The figure of that name, or the main one; it shows itself in a notebook and has `save("x.svg")`."""
+        from steelyard.results._drawing import draw  # names every kind of result
+
+        return draw(self, name, width=width)
+
     def save(self, path: Path | str) -> None:
-        """Write the result to a file; its ending (.json, .csv or .parquet) decides the format."""
+        """Write the result to a file; its ending decides the format: .json, .csv, .parquet, or .svg and .png."""
         from steelyard.reports import write_result  # renders, and stands above results
 
         write_result(self, Path(path))

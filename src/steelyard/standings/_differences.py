@@ -129,6 +129,7 @@ def _mean_difference(
         detectable=detectable_difference(len(gaps), spread, level=options.level) if spread else None,
         gained=gained,
         lost=lost,
+        same=_ties(sides[0].mean, sides[1].mean, common),
         bounds=_bounds(samples, values, metric, *rows),
     )
 
@@ -215,6 +216,11 @@ def _flips(names: tuple[str, ...], a: Floats, b: Floats, common: Mask) -> tuple[
     ]
     ordered = sorted(differing, key=lambda flip: (-abs(flip.b - flip.a), flip.task))
     return tuple(flip for flip in ordered if flip.b > flip.a), tuple(flip for flip in ordered if flip.b < flip.a)
+
+
+def _ties(a: Floats, b: Floats, common: Mask) -> tuple[tuple[float, int], ...]:
+    values, counts = np.unique(a[common & (a == b)], return_counts=True)
+    return tuple(zip(values.tolist(), counts.tolist(), strict=True))
 
 
 def _nothing(metric: str, reason: str, options: StatisticsOptions) -> Difference:

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.errors import BadInput
 from steelyard.records import Finding
-from steelyard.results import Agreement, JudgeCorrelation, JudgeRecord, Judges
+from steelyard.results import Agreement, JudgeCorrelation, JudgeRecord, Judges, ScoreRange
 from steelyard.statistics import (
     LEVEL,
     Floats,
@@ -26,10 +26,14 @@ from steelyard.statistics import (
     mean_of,
     severity,
     spearman_rho,
+    wilson,
 )
 
 MOST_JUDGES = 200
 """How many judges can be compared; more are a mistake in the names."""
+
+SCORE_RANGES = 10
+"""Into how many equal ranges scores are put to compare them with verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class JudgedRun:
     group: tuple[str | None, ...]
     """Its values of the keys that groups are made by."""
     ratings: tuple[Rating, ...]
+    passed: bool | None = None
+    """Its verdict; None without one."""
 
 
 def examine(
@@ -96,6 +102,7 @@ def examine(
         group_tests=_group_tests(ordered, names, scores),
         contradictions=tuple(contradictions),
         runs=len(ordered),
+        calibration=_calibration(ordered, scores, level),
         threshold=threshold,
         tolerance=tolerance,
         level=level,
@@ -133,6 +140,23 @@ def _group_tests(runs: Sequence[JudgedRun], names: Sequence[str], scores: Floats
         name: kruskal_wallis(scores[:, place], groups) for place, name in enumerate(names)
     }
     return tests | {None: kruskal_wallis(means, groups)}
+
+
+def _calibration(runs: Sequence[JudgedRun], scores: Floats, level: float) -> tuple[ScoreRange, ...]:
+    """Pass rates of the runs in ten equal ranges of their mean score; a score of 1 belongs to the last."""
+    rows, columns = np.nonzero(~np.isnan(scores))
+    means = exact_means(scores[rows, columns], rows, len(runs))
+    verdicts = np.array([np.nan if each.passed is None else float(each.passed) for each in runs])
+    usable = ~np.isnan(means) & ~np.isnan(verdicts) & (means >= 0) & (means <= 1)
+    places = np.minimum((means[usable] * SCORE_RANGES).astype(np.int64), SCORE_RANGES - 1)
+    ranges = []
+    for place in np.unique(places).tolist():
+        inside = places == place
+        passed = int(verdicts[usable][inside].sum())
+        rate = wilson(passed, int(inside.sum()), level=level)
+        low, high = place / SCORE_RANGES, (place + 1) / SCORE_RANGES
+        ranges.append(ScoreRange(low, high, mean_of(np.sort(means[usable][inside])), rate))
+    return tuple(ranges)
 
 
 def _tables(runs: Sequence[JudgedRun], names: Sequence[str]) -> tuple[Floats, Floats]:

@@ -34,7 +34,7 @@ def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -
         run = entry.run
         if run.judgments:
             schemes |= {run.tier_scheme} if run.tier is not None else set()
-            judged_runs.append(JudgedRun(id_, run.task, _group(run, by), _ratings(run.judgments)))
+            judged_runs.append(JudgedRun(id_, run.task, _group(run, by), _ratings(run.judgments), _verdict(run)))
     by, _, scheme_findings = keys_with_scheme(by, sorted(schemes))
     findings = [*reader.finish(), *scheme_findings]
     if not judged_runs:
@@ -55,6 +55,12 @@ def _group(run: Run, by: Sequence[str]) -> tuple[str | None, ...]:
     """The run's values of the keys; T2 of another scheme is another tier."""
     scheme = run.tier_scheme if run.tier is not None and "tier" in by else None
     return (*(key_of(run, key) for key in by), scheme)
+
+
+def _verdict(run: Run) -> bool | None:
+    """Whether the run passed by tests or by its record; judges' votes say nothing about the scores beside them."""
+    is_told = run.stated_pass is not None or (run.tests is not None and run.tests.total)
+    return run.verdict if is_told else None
 
 
 def _ratings(judgments: Sequence[Judgment]) -> tuple[Rating, ...]:

@@ -18,7 +18,10 @@ TaskName = Annotated[str, Parameter(help="The task's id.")]
 ConfidenceOption = Annotated[float | None, Parameter(help="Confidence of the intervals, 0.95 by default.")]
 StandingsFile = Annotated[
     OnePath | None,
-    Parameter(help="Write the standings of the task (of all tasks) to this file: .json, .csv or .parquet."),
+    Parameter(help="Write the standings of the task (of all tasks) to this file: .json, .csv, .parquet, .svg, .png."),
+]
+ResultFile = Annotated[
+    OnePath | None, Parameter(help="Write the result to this file: .json, .csv, .parquet, .svg, .png.")
 ]
 SetOption = Annotated[
     tuple[str, ...],

@@ -8,24 +8,34 @@ import msgspec
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports import RESULT_ENDINGS, check_file, clean, counted
+from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, counted
+from steelyard.results import (
+    AllStandings,
+    Leaderboard,
+    ProfileComparison,
+    Result,
+    ScoreHistory,
+    StandingChanges,
+    Standings,
+    ToolBias,
+)
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import (
     AskedPolicy,
     ConfidenceOption,
+    ResultFile,
     StandingsFile,
     StoreOption,
     TaskName,
     TopOption,
 )
-from steelyard.surfaces.cli._options import FromOne, FromZero, Json, Seconds, split_names
+from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, Seconds, split_names
+from steelyard.surfaces.cli._output import check_drawing, save_result
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from steelyard.results import AllStandings, Leaderboard, Result, Standings
 
 
 def standings(
@@ -44,6 +54,7 @@ def standings(
     top: TopOption = None,
     confidence: ConfidenceOption = None,
     out: StandingsFile = None,
+    figure: FigureName = None,
     json: Json = False,
 ) -> int:
     """Who leads a task, or all tasks: ranks with ties, percentiles, intervals, flags, what was defaulted or claimed.
@@ -56,20 +67,24 @@ def standings(
     """
     from steelyard.workflow import all_standings, leaderboard, task_standings  # brings SQLAlchemy
 
-    _check_standings(is_of_task=task is not None, by=by, sort=sort, out=out)
+    is_of_task = task is not None
+    kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
+    is_drawn = _check_out(kind, figure, out)
+    _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
     order = sort or "overall"
     result: Standings | AllStandings | Leaderboard
     if task is not None:
         result = task_standings(store, task, policy=policy, confidence=confidence, sort=order, top=top)
-    elif out is not None:
+    elif out is not None and not is_drawn:
         result = all_standings(store, policy=policy, confidence=confidence, sort=order, top=top)
     else:
         keys = split_names(by or "agent,model")
         result = leaderboard(store, by=keys, policy=policy, confidence=confidence, top=top)
-    if out is not None:
-        result.save(out)
+    save_result(result, figure, out)
     if json:
         print_json(result.to_dict())
+    elif is_drawn:
+        console(stderr=True).print(clean(f"the figure is written to {out}"))
     elif out is not None:
         console(stderr=True).print(clean(f"{counted(len(result.to_dicts()), 'standing')} written to {out}"))
     else:
@@ -84,13 +99,22 @@ def _check_standings(*, is_of_task: bool, by: str | None, sort: str | None, out:
         raise UsageError("--by ranks tools and models across tasks", hint=f"leave out {without}, or --by")
     if sort is not None and not is_of_task and out is None:
         raise UsageError("--sort orders the submissions to a task", hint="name a task, or leave --sort out")
-    if out is not None:
-        check_file(out, endings=RESULT_ENDINGS)
+
+
+def _is_drawing(out: Path | None) -> bool:
+    return out is not None and out.suffix.lower() in FIGURE_ENDINGS
+
+
+def _check_out(kind: type[Result], figure: str | None, out: Path | None) -> bool:
+    """Whether a figure is asked for; refuses a file that cannot be written."""
+    is_drawn = check_drawing(kind, figure, out)
+    if out is not None and not is_drawn:
+        check_file(out, endings=(*RESULT_ENDINGS, *FIGURE_ENDINGS))
+    return is_drawn
 
 
 def _print_standings(result: Standings | AllStandings | Leaderboard) -> None:
     from steelyard.reports import leaders_tables, standings_line, standings_table  # brings rich
-    from steelyard.results import Leaderboard, Standings
 
     if isinstance(result, Leaderboard):
         for table in leaders_tables(result):
@@ -119,10 +143,14 @@ def show(
     return _print(evaluation, evaluation_lines(evaluation), json=json)
 
 
-def _print(result: Result, lines: Iterable[str], *, json: bool) -> int:
+def _print(
+    result: Result, lines: Iterable[str], *, json: bool, out: Path | None = None, figure: str | None = None
+) -> int:
+    """Write the file, and print what was asked for; lines where nothing else was."""
+    save_result(result, figure, out)
     if json:
         print_json(result.to_dict())
-    else:
+    elif out is None:
         print_lines(lines)
     return 0
 
@@ -181,6 +209,8 @@ def history(
     submitter: Annotated[str | None, Parameter(help="Scores of this submitter.")] = None,
     since: Annotated[str | None, Parameter(help="What changed in the standings since this date or time.")] = None,
     store: StoreOption = DEFAULT_STORE,
+    out: ResultFile = None,
+    figure: FigureName = None,
     json: Json = False,
 ) -> int:
     """How scores went, with their trend; or with --since, what changed in the standings.
@@ -193,11 +223,12 @@ def history(
 
     if since is not None and submitter is not None:
         raise UsageError("--since tells of the standings of tasks, not of a submitter", hint="leave one of them out")
+    _check_out(ScoreHistory if since is None else StandingChanges, figure, out)
     if since is not None:
         changed = standing_changes(store, since=since, task=task)
-        return _print(changed, change_lines(changed, since=since), json=json)
+        return _print(changed, change_lines(changed, since=since), json=json, out=out)
     scores = score_history(store, task=task, submitter=submitter)
-    return _print(scores, history_lines(scores), json=json)
+    return _print(scores, history_lines(scores), json=json, out=out, figure=figure)
 
 
 def bias(
@@ -205,6 +236,8 @@ def bias(
     store: StoreOption = DEFAULT_STORE,
     policy: AskedPolicy = None,
     confidence: Annotated[float, Parameter(help="Confidence of the intervals.")] = 0.95,
+    out: ResultFile = None,
+    figure: FigureName = None,
     json: Json = False,
 ) -> int:
     """Whether a tool does systematically better or worse than the others across tasks, with its interval.
@@ -214,8 +247,9 @@ def bias(
     from steelyard.reports import bias_lines
     from steelyard.workflow import tool_bias  # brings SQLAlchemy
 
+    _check_out(ToolBias, figure, out)
     advantages = tool_bias(store, policy=policy, confidence=confidence)
-    return _print(advantages, bias_lines(advantages), json=json)
+    return _print(advantages, bias_lines(advantages), json=json, out=out, figure=figure)
 
 
 def compare_profiles(
@@ -226,6 +260,8 @@ def compare_profiles(
     task: Annotated[str | None, Parameter(help="Only this task.")] = None,
     movers: Annotated[FromZero, Parameter(help="How many of the largest moves to show.")] = 10,
     store: StoreOption = DEFAULT_STORE,
+    out: ResultFile = None,
+    figure: FigureName = None,
     json: Json = False,
 ) -> int:
     """How ranks would move from one profile to another, on the submissions that are there.
@@ -235,8 +271,9 @@ def compare_profiles(
     from steelyard.reports import profile_lines
     from steelyard.workflow import compare_profiles as compare  # brings SQLAlchemy
 
+    _check_out(ProfileComparison, figure, out)
     comparison = compare(store, first, second, task=task, movers=movers)
-    _print(comparison, profile_lines(comparison), json=json)
+    _print(comparison, profile_lines(comparison), json=json, out=out, figure=figure)
     if not json:
         print_findings(comparison.findings)
     return 0

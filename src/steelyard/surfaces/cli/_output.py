@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports import RESULT_ENDINGS, check_file, csv_text, writing
-from steelyard.surfaces.cli._options import Csv, Json, OnePath, Quiet, SkipBad
+from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_figure_file, check_file, csv_text, writing
+from steelyard.surfaces.cli._options import Csv, FigureName, Json, OnePath, Quiet, SkipBad
 from steelyard.surfaces.cli._print import print_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from steelyard.results import Result, Row
 
 MARKDOWN = ".md"
@@ -52,6 +54,10 @@ class Output(Showing):
         if self.out is not None:
             check_file(self.out, endings=(*RESULT_ENDINGS, *([MARKDOWN] if markdown else [])))
 
+    def _save(self, result: Result) -> None:
+        if self.out is not None:
+            result.save(self.out)
+
     def give(
         self,
         result: Result,
@@ -70,8 +76,8 @@ class Output(Showing):
         if self.out is not None and markdown is not None and self.out.suffix.lower() == MARKDOWN:
             with writing(self.out):
                 self.out.write_text(markdown(), "utf-8")
-        elif self.out is not None:
-            result.save(self.out)
+        else:
+            self._save(result)
         if self.json and json_text is not None:
             print(json_text())
         elif self.json:
@@ -83,6 +89,53 @@ class Output(Showing):
 
 
 OUTPUT = Output()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DrawnOutput(Output):
+    """The same where the result has figures: `--out` takes .svg and .png too."""
+
+    out: Annotated[
+        OnePath | None,
+        Parameter(help=f"Write the result to this file: {', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."),
+    ] = None
+    figure: FigureName = None
+
+    def check_drawn(self, kind: type[Result], *, markdown: bool = False) -> None:
+        """Refuses what cannot go together, be drawn or be written, before the work begins."""
+        if not check_drawing(kind, self.figure, self.out):
+            self.check(markdown=markdown)
+        else:
+            check_printed(json=self.json, csv=self.csv)
+
+    def _save(self, result: Result) -> None:
+        save_result(result, self.figure, self.out)
+
+
+DRAWN_OUTPUT = DrawnOutput()
+
+
+def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> bool:
+    """Whether a figure is asked for; refuses one that there is not, or that cannot be written."""
+    from steelyard.results import check_figure  # names every kind of result
+
+    if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
+        check_figure(kind, figure)
+        check_figure_file(out)
+        check_file(out)
+        return True
+    if figure is not None:
+        raise UsageError("--figure chooses what --out FILE.svg or FILE.png draws", hint="--out figure.svg")
+    return False
+
+
+def save_result(result: Result, figure: str | None, out: Path | None) -> None:
+    """Write the result, or the figure that was asked for, where --out says."""
+    if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
+        result.figure(figure).save(out)
+    elif out is not None:
+        result.save(out)
 
 
 def check_printed(*, json: bool, csv: bool) -> None:

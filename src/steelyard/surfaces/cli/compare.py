@@ -1,24 +1,20 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from steelyard.results import Comparison
 from steelyard.surfaces.cli._options import Files
-from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed
 from steelyard.workflow import CompareOptions
 from steelyard.workflow.compare import compare as contrast
 
-if TYPE_CHECKING:
-    from steelyard.results import Comparison
 
-
-def compare(files: Files, /, *, options: Typed[CompareOptions], output: Output = OUTPUT) -> int:
+def compare(files: Files, /, *, options: Typed[CompareOptions], output: DrawnOutput = DRAWN_OUTPUT) -> int:
     """Tell whether B is better than A on the tasks both tried, and how surely.
 
     Example: steelyard compare runs.jsonl --a tier=T0 --b tier=T2
     """
-    output.check()
+    output.check_drawn(Comparison)
     with reading_progress(shown=not output.quiet) as progress:
         result = contrast(files, options=options, progress=progress)
     output.give(result, lambda: _show(result))

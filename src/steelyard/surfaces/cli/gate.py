@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from steelyard.reports import check_file, clean, writing
+from steelyard.results import Gate
 from steelyard.surfaces.cli._options import Files, OnePath
-from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed
 from steelyard.workflow import GateOptions
 from steelyard.workflow.gate import gate as hold
-
-if TYPE_CHECKING:
-    from steelyard.results import Gate
 
 
 def gate(
@@ -22,13 +20,13 @@ def gate(
     *,
     options: Typed[GateOptions],
     summary: Annotated[OnePath | None, Parameter(help="Add a Markdown summary to the end of this file.")] = None,
-    output: Output = OUTPUT,
+    output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
     """Check runs against a baseline: exit 0 when every rule holds, 3 when one fails, 4 when one is inconclusive.
 
     Example: steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= -0.02"
     """
-    output.check(markdown=True)
+    output.check_drawn(Gate, markdown=True)
     if summary is not None:
         check_file(summary)
     with reading_progress(shown=not output.quiet) as progress:

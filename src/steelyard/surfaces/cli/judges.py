@@ -1,28 +1,24 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from steelyard.results import Judges
 from steelyard.surfaces.cli._options import Files
-from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import JudgesOptions
 from steelyard.workflow.judges import judges as examine
 
-if TYPE_CHECKING:
-    from steelyard.results import Judges
-
 DEFAULTS = typed(JudgesOptions)()
 
 
-def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output: Output = OUTPUT) -> int:
+def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
     """Tell whether the judges agree, who is strict, whether their scores add up, and where they contradict themselves.
 
     With --by, also whether scores differ between groups.
 
     Example: steelyard judges runs.jsonl --by tier
     """
-    output.check()
+    output.check_drawn(Judges)
     with reading_progress(shown=not output.quiet) as progress:
         result = examine(files, options=options, progress=progress)
     output.give(result, lambda: _show(result))

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.results import Measurement
 from steelyard.surfaces.cli._options import Files
-from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import MeasureOptions
 from steelyard.workflow.measure import measure as weigh
-
-if TYPE_CHECKING:
-    from steelyard.results import Measurement
 
 DEFAULTS = typed(MeasureOptions)()
 
@@ -25,13 +23,13 @@ def measure(
     all_metrics: Annotated[
         bool, Parameter(name="--all", help="Show every statistic of every metric.", negative="")
     ] = False,
-    output: Output = OUTPUT,
+    output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
     """Weigh runs: statistics, grades, cost of pass, tiers, token components.
 
     Example: steelyard measure runs.jsonl --by tier
     """
-    output.check()
+    output.check_drawn(Measurement)
     with reading_progress(shown=not output.quiet) as progress:
         result = weigh(files, options=options, progress=progress)
     output.give(result, lambda: _show(result, every=all_metrics), always_show=all_metrics)

@@ -1,26 +1,22 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from steelyard.results import Ranking
 from steelyard.surfaces.cli._options import Files
-from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import RankOptions
 from steelyard.workflow.rank import rank as place
 
-if TYPE_CHECKING:
-    from steelyard.results import Ranking
-
 DEFAULTS = typed(RankOptions)()
 
 
-def rank(files: Files, /, *, options: Typed[RankOptions] = DEFAULTS, output: Output = OUTPUT) -> int:
+def rank(files: Files, /, *, options: Typed[RankOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
     """Rank agents by a metric, with bands of places where the data cannot separate them, and cost beside it.
 
     Example: steelyard rank runs.jsonl --by tier --metrics composite_score
     """
-    output.check()
+    output.check_drawn(Ranking)
     with reading_progress(shown=not output.quiet) as progress:
         result = place(files, options=options, progress=progress)
     output.give(result, lambda: _show(result))

@@ -10,9 +10,10 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.reports import RESULT_ENDINGS, RepeatabilityFiles, check_folder, csv_text
+from steelyard.results import Repeatability
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._options import OnePath, Paths
-from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed
+from steelyard.surfaces.cli._options import FigureName, OnePath, Paths
+from steelyard.surfaces.cli._output import SHOWING, Showing, check_drawing, check_printed, save_result
 from steelyard.surfaces.cli._print import console, print_findings, print_json, progress_bar
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import RepeatOptions
@@ -39,8 +40,10 @@ def repeat(
     samples: Annotated[bool, Parameter(help="With --json, list every output too.", negative="")] = False,
     csv: Annotated[bool, Parameter(name="--csv", help="Print the metrics as CSV.", negative="")] = False,
     out: Annotated[
-        OnePath | None, Parameter(help="Write distances, repairs and metrics as CSV into this folder.")
+        OnePath | None,
+        Parameter(help="Write distances, repairs and metrics as CSV into this folder, or a figure: .svg, .png."),
     ] = None,
+    figure: FigureName = None,
     showing: Showing = SHOWING,
 ) -> int:
     """Measure how alike the answers to one prompt are, before and after repair toward the canon.
@@ -54,11 +57,13 @@ def repeat(
     if no_store and store is not None:
         raise UsageError("--store and --no-store exclude each other")
     check_printed(json=showing.json, csv=csv)
-    if out is not None:
-        _check_out(out)
+    is_drawn = check_drawing(Repeatability, figure, out)
+    folder = None if is_drawn else out
+    if folder is not None:
+        _check_out(folder)
     with (
         progress_bar(shown=not showing.quiet, doing="comparing", noun="prompts") as progress,
-        nullcontext() if out is None else RepeatabilityFiles(out) as files,
+        nullcontext() if folder is None else RepeatabilityFiles(folder) as files,
     ):
 
         def told(prompt: PromptResult) -> None:
@@ -68,6 +73,8 @@ def repeat(
                 progress(prompt.prompt, 1)
 
         result = repeat_telling(inputs, replace(options, store=None if no_store else store or DEFAULT_STORE), told)
+    if is_drawn:
+        save_result(result, figure, out)
     if showing.json:
         print_json(result.to_dict(samples=samples))
     elif csv:

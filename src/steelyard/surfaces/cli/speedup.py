@@ -1,20 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
+from steelyard.results import SpeedupResult
 from steelyard.surfaces.cli._options import OnePath, Paths
-from steelyard.surfaces.cli._output import OUTPUT, Output
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import SpeedupOptions, TaskFiles
 from steelyard.workflow.speedup import agent_files, files_of_tests, speedup as weigh
-
-if TYPE_CHECKING:
-    from steelyard.results import SpeedupResult
 
 DEFAULTS = typed(SpeedupOptions)()
 
@@ -82,13 +80,13 @@ def speedup(
     one_task: OneTask = ONE_TASK,
     options: Typed[SpeedupOptions] = DEFAULTS,
     benchmarks: Annotated[bool, Parameter(help="With --csv, one line a benchmark.", negative="")] = False,
-    output: Output = OUTPUT,
+    output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
     """Weigh code made faster: agents against no change and against an expert.
 
     Example: steelyard speedup --nop nop.json --oracle expert.json --agent openhands:gpt-5=agent.json
     """
-    output.check()
+    output.check_drawn(SpeedupResult)
     if benchmarks and not output.csv:
         raise UsageError("--benchmarks is for --csv: one line a benchmark", hint="--json always lists them")
     if inputs:

@@ -1,0 +1,153 @@
+"""Figures of an arena: standings, scores over time, bias of tools, ranks under two profiles."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from steelyard.figures import Axis, Change, Estimate, Figure, TrendMark, TrendPoint, dots, slopes, trend
+from steelyard.results._board_figures import confidence_text, key_name
+
+if TYPE_CHECKING:
+    from steelyard.results._arena_evaluations import ProfileComparison
+    from steelyard.results._arena_history import ScoreHistory, ScoreMoment
+    from steelyard.results._arena_standings import AllStandings, Leaderboard, ScoreInterval, Standings, ToolBias
+
+
+def _score(title: str = "Overall score") -> Axis:
+    return Axis(title=f"{title}, higher is better", low=0, high=100)
+
+
+def standing_dots(result: Standings, width: int) -> Figure:
+    """The score of each submission, by the score that the standings are ordered by."""
+    rows = []
+    for standing in result.standings:
+        score = getattr(standing, f"{result.sorted_by}_score")
+        who = " / ".join(name for name in (standing.agent, standing.model) if name)
+        label = f"{standing.submission_id} ({who})" if who else standing.submission_id
+        rank = str(getattr(standing, f"{result.sorted_by}_ranking"))
+        note = "; ".join(standing.flags) or f"percentile {standing.percentile:g}"
+        is_flagged = bool(standing.flags)
+        rows.append(Estimate(label=label, value=score, band=rank, note=note, faint=is_flagged, text=f"{score:.2f}"))
+    mean = result.confidence_interval
+    note = f"{result.n:,} submissions; {_mean_text(mean)}; profile {result.profile}, {result.policy}"
+    note += "" if result.reliable else f"; ranks count from {result.reliable_from:,}"
+    title = f"Standings of {result.task_id}"
+    axis = _score(f"{result.sorted_by.capitalize()} score")
+    return dots(rows, title=title, axis=axis, note=note, width=width)
+
+
+def _mean_text(mean: ScoreInterval) -> str:
+    if mean.estimate is None:
+        return "no scores"
+    return f"mean {mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f}, {100 * mean.level:g} %)"
+
+
+def task_dots(result: AllStandings, width: int) -> Figure:
+    """The mean score of each task with its interval."""
+    rows = [
+        Estimate(
+            label=task.task_id,
+            value=task.confidence_interval.estimate,
+            low=task.confidence_interval.low,
+            high=task.confidence_interval.high,
+            note=f"{task.n:,} submissions",
+            faint=not task.reliable,
+        )
+        for task in result.tasks
+    ]
+    note = f"{len(result.tasks):,} tasks; hollow: too few submissions"
+    return dots(rows, title="Mean score by task", axis=_score("Mean overall score"), note=note, width=width)
+
+
+def leader_dots(result: Leaderboard, width: int) -> Figure:
+    """Mean scores over tasks with their intervals."""
+    rows = [
+        Estimate(
+            label=key_name(leader.key, None),
+            value=leader.mean_score,
+            low=leader.confidence_interval.low,
+            high=leader.confidence_interval.high,
+            band=str(leader.rank),
+            note=f"{leader.tasks:,} tasks, {leader.submissions:,} submissions",
+            text=f"{leader.mean_score:.2f}",
+            faint=not leader.reliable,
+        )
+        for leader in result.overall
+    ]
+    level = confidence_text(result.overall[0].confidence_interval.level) if result.overall else "no intervals"
+    note = f"{level} over tasks; hollow: too few submissions; profile {result.profile}, {result.policy}"
+    title = f"Mean score by {', '.join(result.by)}"
+    return dots(rows, title=title, axis=_score("Mean overall score"), note=note, width=width)
+
+
+def history_trend(result: ScoreHistory, width: int) -> Figure:
+    """Scores of the day, the best so far, and where baseline or profile changed."""
+    points = [
+        TrendPoint(_moment(each.submitted_at), each.overall_score, each.submission_id, each.best_so_far)
+        for each in result.moments
+    ]
+    whose = " of ".join(name for name in (result.task_id, result.submitter) if name) or "all tasks"
+    slope = "" if result.trend_per_day is None else f", {result.trend_per_day:+.2f} points a day"
+    return trend(
+        points,
+        title=f"Scores over time: {whose}",
+        axis=_score("Overall score of the day"),
+        marks=_changes(result.moments) if result.task_id else (),
+        note=f"{result.n:,} submissions{slope}; line: best so far",
+        width=width,
+    )
+
+
+def _changes(moments: tuple[ScoreMoment, ...]) -> list[TrendMark]:
+    """Where the baseline or the profile is another than for the submission before."""
+    marks = []
+    for before, after in pairwise(moments):
+        if after.profile != before.profile:
+            marks.append(TrendMark(_moment(after.submitted_at), f"profile {after.profile}"))
+        elif after.baseline_version != before.baseline_version:
+            marks.append(TrendMark(_moment(after.submitted_at), f"baseline {after.baseline_version}"))
+    return marks
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def bias_dots(result: ToolBias, width: int) -> Figure:
+    """How much better each tool does than the others on the tasks that both took part in."""
+    rows = [
+        Estimate(
+            label=each.agent,
+            value=each.mean_difference,
+            low=each.low,
+            high=each.high,
+            faint=not each.systematic,
+            note=f"{each.tasks:,} tasks" + (f"; {each.reason}" if each.reason else ""),
+            text="" if each.mean_difference is None else f"{each.mean_difference:+.2f}",
+        )
+        for each in result.advantages
+    ]
+    level = confidence_text(result.advantages[0].level) if result.advantages else "no intervals"
+    axis = Axis(title="Points above or below the others on the same tasks")
+    note = f"{level} over tasks; hollow: the interval holds 0"
+    return dots(rows, title="Systematic advantage by tool", axis=axis, note=note, reference=0.0, width=width)
+
+
+def moved_ranks(result: ProfileComparison, width: int) -> Figure:
+    """The largest moves of rank from one profile to the other."""
+    changes = [
+        Change(f"{each.submission_id} in {each.task_id}", float(each.first_ranking), float(each.second_ranking))
+        for each in result.movers
+    ]
+    tau = "" if result.mean_kendall_tau is None else f"; mean Kendall tau {result.mean_kendall_tau:.3f}"
+    return slopes(
+        changes,
+        title=f"Ranks under {result.first} and {result.second}",
+        axis=Axis(title="Rank in the task", low=1, down=True),
+        before=result.first,
+        after=result.second,
+        note=f"the {len(changes):,} largest moves of {result.submissions:,} submissions{tau}",
+        width=width,
+    )

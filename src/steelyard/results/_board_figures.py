@@ -1,0 +1,233 @@
+"""Figures of groups and places: who leads, how surely, at what price, and what it is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.figures import Axis, Estimate, Figure, PricedEstimate, StackedRow, dots, pareto, stacked
+from steelyard.metrics import Metric, catalog
+from steelyard.records import key_text, tier_text
+from steelyard.results._amounts import tasks_text
+from steelyard.results._measurement import Group, GroupValue, Statistics
+
+if TYPE_CHECKING:
+    from steelyard.results._measurement import Measurement
+    from steelyard.results._ranking import Ranking
+    from steelyard.statistics import Interval
+
+TOKEN_KINDS = {
+    "input": "total_input_tokens",
+    "cache read": "total_cache_read_tokens",
+    "cache write 5m": "total_cache_write_5m_tokens",
+    "cache write 1h": "total_cache_write_1h_tokens",
+    "output": "total_output_tokens",
+    "reasoning": "total_reasoning_tokens",
+}
+
+
+def metric_axis(metric: Metric, title: str = "") -> Axis:
+    """The metric's axis: its own ends, logarithmic for money and time."""
+    low, high = (bound if math.isfinite(bound) else None for bound in metric.bounds)
+    unit = "" if metric.unit in ("share", "ratio") else f", {metric.unit}"
+    arrow = {"higher": ", higher is better", "lower": ", lower is better"}.get(metric.better, "")
+    log = metric.unit in ("USD", "s")
+    return Axis(title=f"{title or metric.title}{unit}{arrow}", unit=metric.unit, low=low, high=high, log=log)
+
+
+def key_name(key: Mapping[str, str | int | None], tier_scheme: str | None) -> str:
+    """A group's values in one line, a tier with what it stands for."""
+    scheme = key.get("tier_scheme", tier_scheme)
+    values = [
+        tier_text(str(value), None if scheme is None else str(scheme))
+        if name == "tier" and value is not None
+        else key_text(value)
+        for name, value in key.items()
+        if name != "tier_scheme"
+    ]
+    return " / ".join(values) or "all runs"
+
+
+def confidence_text(level: float) -> str:
+    """The level of intervals as a note says it.
+
+    >>> confidence_text(0.95)
+    '95 % intervals'
+    """
+    return f"{100 * level:g} % intervals"
+
+
+def rank_dots(result: Ranking, width: int) -> Figure:
+    """Places as bands, scores with their intervals."""
+    metric = catalog()[result.on]
+    rows = [
+        Estimate(
+            label=key_name(place.key, result.tier_scheme),
+            value=place.score.estimate,
+            low=place.score.low,
+            high=place.score.high,
+            band=place.band,
+            note=f"{tasks_text(place.tasks or result.tasks)}, {place.runs:,} runs"
+            + (f"; {place.score.reason}" if place.score.reason else ""),
+        )
+        for place in result.places
+    ]
+    title = f"{metric.title} by {', '.join(result.by)}"
+    return dots(rows, title=title, axis=metric_axis(metric), note=_rank_note(result), width=width)
+
+
+def rank_pareto(result: Ranking, width: int) -> Figure:
+    """Scores against mean costs on the common tasks."""
+    metric = catalog()[result.on]
+    points = [
+        PricedEstimate(
+            label=key_name(place.key, result.tier_scheme),
+            value=place.score.estimate,
+            low=place.score.low,
+            high=place.score.high,
+            cost=place.cost_usd,
+            on_front=place.on_front,
+            note=_cost_note(place.cost_runs, place.runs, place.front_share),
+        )
+        for place in result.places
+    ]
+    cost = Axis(title="Mean cost per run, USD", unit="USD", low=0, log=True)
+    note = f"{_rank_note(result)}; filled: on the frontier"
+    title = f"{metric.title} and cost by {', '.join(result.by)}"
+    return pareto(points, title=title, quality=metric_axis(metric), cost=cost, note=note, width=width)
+
+
+def _rank_note(result: Ranking) -> str:
+    return (
+        f"{confidence_text(result.level)}, {tasks_text(result.tasks, 'common ')}, weighted by {result.weight_by}, "
+        f"profile {result.profile}"
+    )
+
+
+def _cost_note(cost_runs: int, runs: int, front_share: float | None) -> str:
+    known = f"cost known for {cost_runs:,} of {runs:,} runs"
+    return known if front_share is None else f"{known}; on the frontier in {100 * front_share:.0f} % of redraws"
+
+
+def group_dots(result: Measurement, width: int) -> Figure:
+    """The first metric that was asked for, else of the overview, of each group."""
+    metric = _main_metric(result)
+    rows = []
+    for group in result.groups:
+        value, interval, note = _figure_of(group, metric)
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        label = key_name(group.key, result.tier_scheme)
+        rows.append(Estimate(label=label, value=value, low=low, high=high, note=note))
+    said = "no intervals (--interval auto)" if result.interval == "none" else confidence_text(result.level)
+    note = f"{metric.figure if metric.level == 'run' else 'whole group'} of each group; {said}; {_measured(result)}"
+    return dots(rows, title=f"{metric.title}{_by(result)}", axis=metric_axis(metric), note=note, width=width)
+
+
+def group_pareto(result: Measurement, width: int) -> Figure:
+    """Mean quality against mean cost of each group."""
+    from steelyard.statistics import on_front  # brings numpy
+
+    quality, cost = _main_metric(result), catalog()["cost_usd"]
+    if quality.better != "higher" or quality.level != "run" or any(cost.name not in g.metrics for g in result.groups):
+        hint = "--metrics pass_rate,cost_usd"
+        raise UsageError("a Pareto figure needs a metric of runs of which more is better, and cost_usd", hint=hint)
+    values = [_mean(group, quality.name) for group in result.groups]
+    costs = [_mean(group, cost.name) for group in result.groups]
+    pairs = {i: pair for i, pair in enumerate(zip(values, costs, strict=True)) if None not in pair}
+    front = on_front(*([pair[side] or 0.0 for pair in pairs.values()] for side in (0, 1))).tolist()
+    is_on_front: dict[int, bool] = dict(zip(pairs, front, strict=True))
+    points = []
+    for i, group in enumerate(result.groups):
+        ends = [_mean_interval(group, name) for name in (quality.name, cost.name)]
+        points.append(
+            PricedEstimate(
+                label=key_name(group.key, result.tier_scheme),
+                value=values[i],
+                low=ends[0][0],
+                high=ends[0][1],
+                cost=costs[i],
+                cost_low=ends[1][0],
+                cost_high=ends[1][1],
+                on_front=is_on_front.get(i),
+                note=f"{group.n:,} runs",
+            )
+        )
+    axis = Axis(title="Mean cost per run, USD", unit="USD", low=0, log=True)
+    title = f"{quality.title} and cost{_by(result)}"
+    note = f"means; filled: on the frontier; {_measured(result)}"
+    return pareto(points, title=title, quality=metric_axis(quality), cost=axis, note=note, width=width)
+
+
+def group_tokens(result: Measurement, width: int) -> Figure:
+    """Tokens by kind of each group."""
+    if not result.groups or any(name not in result.groups[0].metrics for name in TOKEN_KINDS.values()):
+        raise UsageError("tokens by kind were not measured", hint="leave --metrics out")
+    rows = []
+    for group in result.groups:
+        values = {kind: group.metrics[name] for kind, name in TOKEN_KINDS.items()}
+        parts = {kind: value.value for kind, value in values.items() if isinstance(value, GroupValue)}
+        is_partial = any(isinstance(value, GroupValue) and value.at_least for value in values.values())
+        note = f"{group.n:,} runs" + ("; at least: some runs do not state it" if is_partial else "")
+        rows.append(StackedRow(key_name(group.key, result.tier_scheme), parts, note))
+    return stacked(
+        rows,
+        kinds=tuple(TOKEN_KINDS),
+        title=f"Tokens by kind{_by(result)}",
+        axis=Axis(title="Tokens of all runs", unit="tokens"),
+        note=_measured(result),
+        width=width,
+    )
+
+
+def group_components(result: Measurement, width: int) -> Figure:
+    """Tokens by component of each group."""
+    names = list(dict.fromkeys(name for group in result.groups for name in group.components))
+    kinds = [name for name in names if any(_component(group, name) for group in result.groups)]
+    if not kinds:
+        raise UsageError("no run states its tokens by component", hint="--figure tokens shows them by kind")
+    rows = [
+        StackedRow(key_name(group.key, result.tier_scheme), {kind: _component(group, kind) or 0.0 for kind in kinds})
+        for group in result.groups
+    ]
+    axis = Axis(title="Tokens of all runs", unit="tokens")
+    title = f"Tokens by component{_by(result)}"
+    return stacked(rows, kinds=kinds, title=title, axis=axis, note=_measured(result), width=width)
+
+
+def _component(group: Group, name: str) -> float | None:
+    return group.components[name].tokens if name in group.components else None
+
+
+def _main_metric(result: Measurement) -> Metric:
+    metrics: Sequence[Metric] = [catalog()[name] for name in result.asked] or catalog().overview()
+    return metrics[0]
+
+
+def _figure_of(group: Group, metric: Metric) -> tuple[float | None, Interval | None, str]:
+    value = group.metrics[metric.name]
+    if isinstance(value, GroupValue):
+        counted = group.n - value.missing
+        return value.value, value.interval, value.reason or f"{counted:,} of {group.n:,} runs"
+    number = getattr(value, metric.figure)
+    return number, value.intervals.get(metric.figure), value.reason or f"{value.count:,} of {group.n:,} runs"
+
+
+def _mean(group: Group, name: str) -> float | None:
+    value = group.metrics[name]
+    return value.mean if isinstance(value, Statistics) else None
+
+
+def _mean_interval(group: Group, name: str) -> tuple[float | None, float | None]:
+    value = group.metrics[name]
+    interval = value.intervals.get("mean") if isinstance(value, Statistics) else None
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _by(result: Measurement) -> str:
+    return f" by {', '.join(result.by)}" if result.by else ""
+
+
+def _measured(result: Measurement) -> str:
+    return f"{result.n:,} runs, weighted by {result.weight_by}, profile {result.profile}"

@@ -1,0 +1,138 @@
+"""Figures of two sides: what differs, on which tasks, and what the rules of a gate say."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.figures import Axis, Estimate, Figure, TaskPair, dots, dumbbells, flips
+from steelyard.metrics import Metric, catalog
+from steelyard.results._amounts import amount, tasks_text
+from steelyard.results._board_figures import confidence_text, metric_axis
+
+if TYPE_CHECKING:
+    from steelyard.results._comparison import Comparison, Difference, Pair
+    from steelyard.results._gate import Gate
+
+SOLVED_FROM = 0.5
+"""A task counts as solved by a side when at least half of its runs there pass."""
+
+VERDICT_MARKS = {"better": " ▲ better", "worse": " ▼ worse"}
+"""What stands beside a difference that is shown, by arrow and word."""
+
+
+def difference_dots(result: Comparison, width: int) -> Figure:
+    """B minus A of every metric on one zero line, each row on a scale of its own."""
+    rows = []
+    for pair in result.pairs:
+        for judged in pair.metrics:
+            metric = catalog()[judged.difference.metric]
+            label = metric.title if len(result.pairs) == 1 else f"{metric.title}: {pair.b.label}"
+            text = f"{_signed(judged.difference.value, metric)}{VERDICT_MARKS.get(judged.verdict, '')}"
+            rows.append(_scaled(judged.difference, metric, label, text, judged.sentence))
+    sides = result.pairs[0].b.label if len(result.pairs) == 1 else "B"
+    title = f"{sides} minus {result.a.label}"
+    tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
+    note = f"{confidence_text(result.level)}, {tasks}, paired by task; hollow: no difference shown"
+    return dots(rows, title=title, axis=_own_scales(result.a.label), note=note, reference=0.0, width=width)
+
+
+def rule_dots(result: Gate, width: int) -> Figure:
+    """The difference that each rule limits, with its interval and the limit."""
+    rows = []
+    for check in result.checks:
+        metric = catalog()[check.rule.metric]
+        limit = 0.0 if check.rule.relative else check.rule.limit
+        rows.append(_scaled(check.difference, metric, check.rule.text, check.result, check.sentence, limit=limit))
+    note = f"{confidence_text(result.level)}, {tasks_text(result.tasks, 'common ')}; upright tick: the limit"
+    return dots(
+        rows, title=f"Gate: {result.result}", axis=_own_scales("the baseline"), note=note, reference=0.0, width=width
+    )
+
+
+def _own_scales(base: str) -> Axis:
+    return Axis(title=f"Left: lower than {base}, right: higher; each row has its own scale", low=-1, high=1, bare=True)
+
+
+def _signed(value: float | None, metric: Metric) -> str:
+    return "unknown" if value is None else amount(value, metric.unit, signed=True)
+
+
+def _scaled(
+    difference: Difference, metric: Metric, label: str, text: str, said: str, *, limit: float | None = None
+) -> Estimate:
+    """The difference as a share of the farthest number in its row."""
+    interval = difference.interval
+    ends = [end for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
+    farthest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0) or 1.0
+
+    def share(end: float | None) -> float | None:
+        return None if end is None else end / (1.05 * farthest)
+
+    is_sure = interval.excludes(0.0)
+    low, high = share(interval.low), share(interval.high)
+    known = interval.low is not None and interval.high is not None
+    span = f" ({_signed(interval.low, metric)} to {_signed(interval.high, metric)})" if known else ""
+    return Estimate(
+        label=label,
+        value=share(interval.estimate),
+        low=low,
+        high=high,
+        faint=not is_sure,
+        limit=share(limit),
+        text=text,
+        note=interval.reason or "",
+        said=f"{said} {_signed(interval.estimate, metric)}{span}",
+    )
+
+
+def flip_square(result: Comparison, width: int) -> Figure:
+    """Tasks solved by both sides, by one, by neither."""
+    pair = result.pairs[0]
+    judged = next((each for each in pair.metrics if each.difference.metric == "pass_rate"), None)
+    if judged is None or not judged.difference.tasks:
+        raise UsageError("flips need the pass rate of both sides on common tasks", hint="--metrics pass_rate")
+    difference = judged.difference
+    counts = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
+    for flip in (*difference.gained, *difference.lost):
+        counts[flip.a >= SOLVED_FROM, flip.b >= SOLVED_FROM] += 1
+    for value, tasks in difference.same:
+        counts[value >= SOLVED_FROM, value >= SOLVED_FROM] += tasks
+    if sum(counts.values()) != difference.tasks:
+        raise UsageError("flips need tasks that count the same on both sides", hint="--weight-by tasks")
+    return flips(
+        a=result.a.label,
+        b=pair.b.label,
+        both=counts[True, True],
+        only_a=counts[True, False],
+        only_b=counts[False, True],
+        neither=counts[False, False],
+        title=f"Tasks that flip: {result.a.label} and {pair.b.label}",
+        note=f"{tasks_text(difference.tasks, 'common ')}; solved: at least half of the runs pass",
+        width=width,
+    )
+
+
+def task_dumbbells(result: Comparison, width: int) -> Figure:
+    """The first metric that tasks differ on, task by task."""
+    pair = result.pairs[0]
+    judged = next((each for each in pair.metrics if each.difference.gained or each.difference.lost), None)
+    difference = (judged or pair.metrics[0]).difference
+    metric = catalog()[difference.metric]
+    pairs = [TaskPair(flip.task, flip.a, flip.b) for flip in (*difference.gained, *difference.lost)]
+    unchanged = difference.tasks - len(pairs)
+    note = f"{tasks_text(len(pairs), 'differing ')} of {difference.tasks:,}, {unchanged:,} equal"
+    return dumbbells(
+        pairs,
+        a=result.a.label,
+        b=pair.b.label,
+        title=f"{metric.title} by task: {_sides(result, pair)}",
+        axis=metric_axis(metric),
+        note=note,
+        width=width,
+    )
+
+
+def _sides(result: Comparison, pair: Pair) -> str:
+    return f"{result.a.label} and {pair.b.label}"

@@ -1,0 +1,91 @@
+"""Which figures each result draws, by name; the first one is its main figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.figures import WIDTH, Figure
+from steelyard.results._arena_evaluations import ProfileComparison
+from steelyard.results._arena_figures import (
+    bias_dots,
+    history_trend,
+    leader_dots,
+    moved_ranks,
+    standing_dots,
+    task_dots,
+)
+from steelyard.results._arena_history import ScoreHistory
+from steelyard.results._arena_standings import AllStandings, Leaderboard, Standings, ToolBias
+from steelyard.results._board_figures import (
+    group_components,
+    group_dots,
+    group_pareto,
+    group_tokens,
+    rank_dots,
+    rank_pareto,
+)
+from steelyard.results._comparison import Comparison
+from steelyard.results._comparison_figures import difference_dots, flip_square, rule_dots, task_dumbbells
+from steelyard.results._gate import Gate
+from steelyard.results._judges import Judges
+from steelyard.results._manners import Result
+from steelyard.results._measurement import Measurement
+from steelyard.results._ranking import Ranking
+from steelyard.results._repeatability import Repeatability
+from steelyard.results._speedup import SpeedupResult
+from steelyard.results._trial_figures import (
+    judge_reliability,
+    judge_strictness,
+    prompt_dots,
+    repair_slopes,
+    speedup_dots,
+    speedup_waterfall,
+)
+
+Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
+
+DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
+    Measurement: {
+        "dots": group_dots,
+        "pareto": group_pareto,
+        "tokens": group_tokens,
+        "components": group_components,
+    },
+    Ranking: {"dots": rank_dots, "pareto": rank_pareto},
+    Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
+    Gate: {"rules": rule_dots},
+    Judges: {"strictness": judge_strictness, "reliability": judge_reliability},
+    Repeatability: {"repair": repair_slopes, "dots": prompt_dots},
+    SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
+    Standings: {"dots": standing_dots},
+    AllStandings: {"dots": task_dots},
+    Leaderboard: {"dots": leader_dots},
+    ScoreHistory: {"trend": history_trend},
+    ToolBias: {"forest": bias_dots},
+    ProfileComparison: {"ranks": moved_ranks},
+}
+
+
+def figure_names(kind: type[Result]) -> tuple[str, ...]:
+    """The figures of a kind of result, the main one first."""
+    return tuple(DRAWINGS.get(kind, ()))
+
+
+def check_figure(kind: type[Result], name: str | None) -> str:
+    """The name of the figure, the main one by default; a name that is none is answered with the nearest."""
+    names = figure_names(kind)
+    if not names:
+        raise UsageError(f"{kind.__name__} has no figure")
+    if name is not None and name not in names:
+        error = UnknownName("figure", name, names)
+        error.hint = f"{error.hint} known: {', '.join(names)}" if error.nearest else error.hint
+        raise error
+    return name or names[0]
+
+
+def draw(result: Result, name: str | None, *, width: int | None) -> Figure:
+    """The figure of that name, or the main one."""
+    kind = type(result)
+    return DRAWINGS[kind][check_figure(kind, name)](result, WIDTH if width is None else width)

@@ -1,0 +1,138 @@
+"""Figures of judges, of repeated outputs and of speedups."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from steelyard.errors import UsageError
+from steelyard.figures import (
+    Axis,
+    BenchmarkRatio,
+    Change,
+    Estimate,
+    Figure,
+    ScoreBin,
+    dots,
+    reliability,
+    slopes,
+    waterfall,
+)
+from steelyard.metrics import catalog
+from steelyard.results._board_figures import confidence_text, metric_axis
+
+if TYPE_CHECKING:
+    from steelyard.results._judges import Judges
+    from steelyard.results._repeatability import Repeatability
+    from steelyard.results._speedup import SpeedupAttempt, SpeedupResult
+
+
+def judge_strictness(result: Judges, width: int) -> Figure:
+    """Each judge's score minus the mean of the others on the same runs."""
+    rows = [
+        Estimate(
+            label=record.judge,
+            value=record.severity.estimate,
+            low=record.severity.low,
+            high=record.severity.high,
+            faint=not record.severity.excludes(0.0),
+            note=f"{record.runs:,} runs, mean score {record.mean:.3f}"
+            + (f"; {record.severity.reason}" if record.severity.reason else ""),
+            text="" if record.severity.estimate is None else f"{record.severity.estimate:+.3f}",
+        )
+        for record in result.judges
+    ]
+    axis = Axis(title="Score minus the mean of the others: left is strict, right is lenient")
+    note = f"{confidence_text(result.level)}, {result.runs:,} judged runs; hollow: the interval holds 0"
+    return dots(rows, title="Strictness of judges", axis=axis, note=note, reference=0.0, width=width)
+
+
+def judge_reliability(result: Judges, width: int) -> Figure:
+    """The share of runs that passed, by the mean score of their judges."""
+    if not result.calibration:
+        raise UsageError("no judged run has a verdict to hold its score against", hint="state passed in the records")
+    bins = [ScoreBin(each.low, each.high, each.score, each.rate.estimate, each.rate.low, each.rate.high, each.rate.n)
+            for each in result.calibration]  # fmt: skip
+    runs = sum(each.rate.n for each in result.calibration)
+    return reliability(
+        bins,
+        title="Pass rate by the judges' score",
+        score=Axis(title="Mean score of a run's judges", low=0, high=1),
+        rate=Axis(title="Runs that passed", unit="share", low=0, high=1),
+        note=f"{confidence_text(result.level)} (Wilson), {runs:,} runs; bars: runs; dashed: score = pass rate",
+        width=width,
+    )
+
+
+def repair_slopes(result: Repeatability, width: int) -> Figure:
+    """Mean distance to the canon before and after repair, by prompt; of a single prompt, of each output."""
+    axis = Axis(title="Distance to the canon", low=0, high=1)
+    if len(result.prompts) == 1:
+        prompt = result.prompts[0]
+        changes = [Change(each.run or f"output {each.sample}", each.d_pre, each.d_post) for each in prompt.samples]
+        title, note = f"Repair of {prompt.prompt}", f"{prompt.n:,} outputs, tau {prompt.tau:g}"
+        if prompt.canon is None:
+            note += "; no canon, so every distance is 1"
+    else:
+        changes = [
+            Change(each.prompt, each.metrics.get("mu_pre"), each.metrics.get("mu_post")) for each in result.prompts
+        ]
+        title, note = "Repair by prompt", f"mean distance of {len(result.prompts):,} prompts"
+    return slopes(changes, title=title, axis=axis, before="before repair", after="after repair", note=note, width=width)
+
+
+def prompt_dots(result: Repeatability, width: int) -> Figure:
+    """How often the most frequent output comes, by prompt."""
+    rows = []
+    for prompt in result.prompts:
+        interval = prompt.intervals.get("r_raw", {})
+        reason = prompt.reasons.get("r_raw")
+        note = f"{prompt.n:,} outputs" + (f"; {reason}" if reason else "")
+        low, high = interval.get("low"), interval.get("high")
+        rows.append(Estimate(label=prompt.prompt, value=prompt.metrics.get("r_raw"), low=low, high=high, note=note))
+    metric = catalog()["r_raw"]
+    return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note="R_raw", width=width)
+
+
+def speedup_waterfall(result: SpeedupResult, width: int) -> Figure:
+    """Every benchmark of every attempt, the fastest first."""
+    bars, noise = [], []
+    for task, agent, attempt in result.placed():
+        prefix = f"{agent} on {task}: " if len(result.attempts) > 1 else ""
+        bars += _bars(attempt, prefix)
+        noise.append(attempt.measures.get("noise_floor"))
+    floors = [math.exp(min(floor, 700.0)) for floor in noise if floor]
+    first = next(result.placed(), None)
+    title = "Speedup by benchmark"
+    title += f": {first[1]} on {first[0]}" if first is not None and len(result.attempts) == 1 else ""
+    many = f"{len(result.attempts):,} attempts" if len(result.attempts) > 1 else ""
+    failed = sum(attempt.payload.fallback_to_baseline for attempt in result.attempts)
+    fallen = f"{failed:,} failed their tests and count as 1 x" if failed else ""
+    note = "; ".join(part for part in (many, fallen, "grey: no significant change") if part)
+    return waterfall(bars, title=title, note=note, noise=max(floors, default=None), width=width)
+
+
+def _bars(attempt: SpeedupAttempt, prefix: str) -> list[BenchmarkRatio]:
+    bars = []
+    for name, speedups in attempt.payload.per_benchmark_speedups.items():
+        facts = attempt.benchmarks.get(name, {})
+        verdict = facts.get("verdict")
+        is_noise = verdict == "unclear"
+        bars.append(BenchmarkRatio(f"{prefix}{name}", speedups.agent, speedups.oracle, is_noise, verdict or ""))
+    return bars
+
+
+def speedup_dots(result: SpeedupResult, width: int) -> Figure:
+    """The speedup of each attempt's task: the geometric mean over its benchmarks."""
+    rows = []
+    for task, agent, attempt in result.placed():
+        payload = attempt.payload
+        note = f"{payload.num_valid_benchmarks:,} of {payload.num_benchmarks:,} benchmarks"
+        note += "; failed its tests: counts as no change" if payload.fallback_to_baseline else ""
+        label = agent if not result.many else f"{agent}: {task}"
+        value = payload.task_speedup
+        rows.append(Estimate(label=label, value=value, note=note, faint=payload.fallback_to_baseline))
+    axis = Axis(title="Speedup over the unchanged code", unit="", log=True)
+    title = "Speedup by attempt"
+    note = "geometric mean over benchmarks; hollow: failed its tests"
+    return dots(rows, title=title, axis=axis, note=note, reference=1.0, width=width)

@@ -1,0 +1,277 @@
+"""Laws that every kind of figure keeps, whatever the numbers and names."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+
+import pytest
+
+from figure_cases import CASES, HOSTILE, Numbers, kinds
+from steelyard import figures
+from steelyard.figures import Figure, PricedEstimate, Tried
+from steelyard.figures._markup import is_bold, size_of, text_width
+
+PLAIN = ("ant/large", "bee/small", "cat", "a-rather-long-name-of-an-agent/with-a-model-2026-11", "dog", "elk", "gnu")
+NUMBERS: dict[str, Numbers] = {
+    "none": [],
+    "one": [0.4],
+    "two": [0.2, 0.9],
+    "many": [index / 499 for index in range(500)],
+    "all equal": [0.5] * 6,
+    "all zero": [0.0] * 6,
+    "all missing": [None] * 6,
+    "some missing": [None, 0.3, None, 0.8],
+    "huge": [1e300, 1.7e308, 0.5],
+    "hugely apart": [-1.7e308, 1.7e308, 1e-300],
+    "infinite": [math.inf, -math.inf, 0.5],
+    "all infinite": [math.inf] * 3,
+    "tiny": [5e-324, 1e-300, 1e-12],
+    "negative": [-3.0, -0.2, -1e9],
+    "not numbers": [math.nan, 0.5],
+    "past the bounds": [-4.0, 0.5, 70.0],
+    "almost equal": [1.0, 1.0 + 1e-15, 1.0],
+}
+SVG = "{http://www.w3.org/2000/svg}"
+SHAPES = {"path", "rect", "circle"}
+SLACK = 0.11
+"""Places are rounded to a tenth."""
+
+
+def elements(figure: Figure, *, alone: bool = False) -> list[tuple[ET.Element, tuple[ET.Element, ...]]]:
+    """Every element with those that it stands in."""
+    root = ET.fromstring(figure.svg if alone else figure.inline)  # noqa: S314 # written by us
+
+    def walk(element: ET.Element, above: tuple[ET.Element, ...]) -> Iterator[tuple[ET.Element, tuple[ET.Element, ...]]]:
+        yield element, above
+        for child in element:
+            yield from walk(child, (*above, element))
+
+    return list(walk(root, ()))
+
+
+def tag(element: ET.Element) -> str:
+    return element.tag.removeprefix(SVG)
+
+
+def shown_text(element: ET.Element) -> str:
+    """What a text shows, its title left out."""
+    return (element.text or "") + "".join(child.tail or "" for child in element)
+
+
+def has_title(element: ET.Element) -> bool:
+    return any(tag(child) == "title" and child.text for child in element)
+
+
+def breaches(figure: Figure) -> list[str]:
+    """What a figure does wrong."""
+    wrong: list[str] = []
+    every = elements(figure)
+    root = every[0][0]
+    children = [tag(child) for child in root]
+    if children[:2] != ["title", "desc"] or not all(root[place].text for place in (0, 1)) or root.get("role") != "img":
+        wrong.append("it lacks a title, a description or its role")
+    for element, above in every:
+        if any(name in element.attrib for name in ("style", "href", "onload", "onclick")) or tag(element) == "style":
+            wrong.append(f"{tag(element)} has a style or a link")
+        if tag(element) in SHAPES and not _is_furniture(above) and not any(map(has_title, (element, *above[1:]))):
+            wrong.append(f"a {tag(element)} without a title: {element.attrib}")
+        if not any(tag(parent) == "pattern" for parent in above):
+            outside = _outside(figure, element, above)
+            wrong += [f"{tag(element)} at {place} is outside: {element.attrib}" for place in outside]
+    return wrong
+
+
+def _is_furniture(above: tuple[ET.Element, ...]) -> bool:
+    return any(parent.get("class") == "sy-frame" or tag(parent) == "pattern" for parent in above)
+
+
+def _outside(figure: Figure, element: ET.Element, above: tuple[ET.Element, ...]) -> list[tuple[float, float]]:
+    moves = [re.match(r"translate\((\S+) 0\)", parent.get("transform", "")) for parent in above]
+    shift = math.fsum(float(move[1]) for move in moves if move)
+    places = [(x + shift, y) for x, y in _corners(element)]
+    if not all(math.isfinite(x) and math.isfinite(y) for x, y in places):
+        return places
+    return [
+        (x, y) for x, y in places if not (-SLACK <= x <= figure.width + SLACK and -SLACK <= y <= figure.height + SLACK)
+    ]
+
+
+def _corners(element: ET.Element) -> list[tuple[float, float]]:
+    def number(name: str) -> float:
+        return float(element.get(name, "0"))
+
+    match tag(element):
+        case "rect":
+            x, y = number("x"), number("y")
+            return [(x, y), (x + number("width"), y + number("height"))]
+        case "circle":
+            x, y, radius = number("cx"), number("cy"), number("r")
+            return [(x - radius, y - radius), (x + radius, y + radius)]
+        case "path":
+            return list(_path_points(element.get("d", "")))
+        case "text":
+            return _text_corners(element)
+    return []
+
+
+def _path_points(path: str) -> Iterator[tuple[float, float]]:
+    x = y = 0.0
+    for command, rest in re.findall(r"([MLHVhvlz])([^MLHVhvlz]*)", path):
+        numbers = [float(number) for number in rest.split()]
+        match command:
+            case "M" | "L":
+                x, y = numbers
+            case "l":
+                x, y = x + numbers[0], y + numbers[1]
+            case "H":
+                x = numbers[0]
+            case "V":
+                y = numbers[0]
+            case "h":
+                x += numbers[0]
+            case "v":
+                y += numbers[0]
+        yield x, y
+
+
+def _text_corners(element: ET.Element) -> list[tuple[float, float]]:
+    """The ends of a text by our table of widths, turned as it is turned."""
+    look = element.get("class", "").removeprefix("sy-")
+    width = text_width(shown_text(element), size=size_of(look), bold=is_bold(look))
+    x, y = float(element.get("x", "0")), float(element.get("y", "0"))
+    start = {"start": 0.0, "middle": -width / 2, "end": -width}[element.get("text-anchor", "start")]
+    low, high = -0.75 * size_of(look), 0.2 * size_of(look)
+    angle = math.radians(-45 if "rotate(-45" in element.get("transform", "") else 0)
+    return [
+        (x + along * math.cos(angle) - up * math.sin(angle), y + along * math.sin(angle) + up * math.cos(angle))
+        for along in (start, start + width)
+        for up in (low, high)
+    ]
+
+
+def test_every_kind_has_a_case() -> None:
+    assert sorted(kinds()) == sorted(CASES)
+
+
+@pytest.mark.parametrize("width", [720, 390, 240])
+@pytest.mark.parametrize("numbers", NUMBERS)
+@pytest.mark.parametrize("kind", CASES)
+def test_a_figure_of_any_numbers_keeps_the_laws(kind: str, numbers: str, width: int) -> None:
+    assert breaches(CASES[kind](NUMBERS[numbers], PLAIN, width)) == []
+
+
+@pytest.mark.parametrize("width", [720, 240])
+@pytest.mark.parametrize("kind", CASES)
+def test_hostile_names_stay_text_inside_the_frame(kind: str, width: int) -> None:
+    for offset in range(len(HOSTILE)):
+        names = HOSTILE[offset:] + HOSTILE[:offset]
+        figure = CASES[kind]([0.1 * index for index in range(12)], names, width)
+        assert breaches(figure) == []
+        for element, _ in elements(figure, alone=True):
+            assert tag(element) in {*SHAPES, "svg", "g", "text", "title", "desc", "style", "defs", "pattern"}
+            assert shown_text(element).isprintable()
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff]", figure.svg)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_figure_is_the_same_bytes_every_time(kind: str) -> None:
+    first, second = (CASES[kind](NUMBERS["many"], PLAIN, 720) for _ in range(2))
+    assert first.svg == second.svg
+    assert first.inline == second.inline
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_figures_of_one_page_share_no_id(kind: str) -> None:
+    drawn = [
+        CASES[kind](numbers, PLAIN, 720).inline for numbers in (NUMBERS["past the bounds"], NUMBERS["some missing"])
+    ]
+    ids = [re.findall(r' id="([^"]+)"', each) for each in drawn]
+    assert all(ids)
+    assert not set(ids[0]) & set(ids[1])
+    for each, own in zip(drawn, ids, strict=True):
+        assert set(re.findall(r"url\(#([^)]+)\)", each)) <= set(own)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_every_look_is_in_the_style_sheet_and_in_the_file_itself(kind: str) -> None:
+    figure = CASES[kind](NUMBERS["some missing"], PLAIN, 720)
+    looks = set(re.findall(r'class="(sy-[\w-]+)"', figure.inline)) - {"sy-frame"}
+    assert all(f".{look}{{" in figures.STYLE for look in looks)
+    assert "<style" not in figure.inline
+    for element, above in elements(figure, alone=True):
+        if tag(element) in {*SHAPES, "text"} and not any(tag(parent) == "pattern" for parent in above):
+            inherited = [parent.get("fill") for parent in (element, *above)]
+            assert any(inherited), "a renderer without styles would draw it black"
+
+
+def test_a_cut_name_has_the_whole_in_its_title() -> None:
+    figure = CASES["dots"]([0.5], ("x" * 400,), 390)
+    texts = [element for element, _ in elements(figure) if tag(element) == "text" and "…" in shown_text(element)]
+    assert texts
+    assert all(has_title(element) and element[0].text == "x" * 400 for element in texts)
+
+
+def test_a_heatmap_of_the_most_cells_takes_at_most_120_bytes_a_cell() -> None:
+    agents = [f"agent-number-{index}/model-{index}" for index in range(10)]
+    tasks = [f"a-task-with-a-rather-long-name-{index}" for index in range(300)]
+    cells = [[Tried((row + column) % 6, 5) if row % 7 else None for column in range(10)] for row in range(300)]
+    figure = figures.heatmap(tasks, agents, cells, title="Tasks by agents")
+    drawn = sum(tag(element) == "path" and has_title(element) for element, _ in elements(figure))
+    assert drawn == figures.MOST_CELLS + 1  # the key shows what hatched means
+    assert len(figure.inline.encode()) <= 120 * figures.MOST_CELLS
+
+
+def test_past_the_most_cells_tasks_are_grouped_by_category_or_difficulty() -> None:
+    cells = [[Tried(row % 2, 1)] * 10 for row in range(400)]
+    tasks, agents = [f"t{row}" for row in range(400)], [f"a{column}" for column in range(10)]
+    by_difficulty = figures.heatmap(tasks, agents, cells, title="t")
+    assert "no run (200)" in by_difficulty.inline  # the even rows
+    assert "every run (200)" in by_difficulty.inline
+    categories = ["web" if row < 100 else "data" for row in range(400)]
+    by_category = figures.heatmap(tasks, agents, cells, title="t", categories=categories)
+    assert "web (100)" in by_category.inline
+    assert "50/100" in by_category.inline  # half of the 100 runs of each agent passed
+
+
+def test_an_axis_ends_where_the_metric_does() -> None:
+    figure = CASES["dots"]([0.4, 0.5], PLAIN, 720)
+    ticks = [shown_text(element) for element, _ in elements(figure) if element.get("class") == "sy-tick"]
+    assert "0 %" in ticks
+    assert "100 %" in ticks
+
+
+def test_a_logarithmic_axis_says_so_and_is_linear_where_a_value_is_not_above_0() -> None:
+    priced, free = (CASES["pareto"](numbers, PLAIN, 720).inline for numbers in ([0.5, 2.0], [0.0, 2.0]))
+    assert "log scale" in priced
+    assert "log scale" not in free
+
+
+def test_unknown_is_drawn_apart_and_not_as_zero() -> None:
+    figure = CASES["pareto"]([0.4, None, 0.6], PLAIN, 720)  # the second has neither score nor cost
+    assert "url(#" not in figure.inline
+    assert "bee" not in figure.inline
+    unpriced = figures.pareto(
+        [PricedEstimate(label="elk", value=0.3, cost=None), PricedEstimate(label="dog", value=0.4, cost=2.0)],
+        title="t",
+        quality=figures.Axis(title="q"),
+        cost=figures.Axis(title="c", log=True),
+    )
+    assert "cost unknown: 1" in unpriced.inline
+    assert "elk: 0.3, cost unknown" in unpriced.inline
+    assert "unknown" in CASES["dots"]([None], PLAIN, 720).inline
+
+
+def test_a_law_notices_what_is_outside() -> None:
+    figure = CASES["dots"]([0.4], PLAIN, 720)
+    narrow = Figure(
+        name=figure.name,
+        title=figure.title,
+        description=figure.description,
+        width=300,
+        height=figure.height,
+        marks=figure.marks,
+    )
+    assert any("is outside" in each for each in breaches(narrow))
