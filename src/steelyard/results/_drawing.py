@@ -88,4 +88,5 @@ def check_figure(kind: type[Result], name: str | None) -> str:
 def draw(result: Result, name: str | None, *, width: int | None) -> Figure:
     """The figure of that name, or the main one."""
     kind = type(result)
-    return DRAWINGS[kind][check_figure(kind, name)](result, WIDTH if width is None else width)
+    chosen = check_figure(kind, name)
+    return DRAWINGS[kind][chosen](result, WIDTH if width is None else width)

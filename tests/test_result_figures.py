@@ -1,0 +1,249 @@
+"""Every result draws itself: in Python, in a notebook and by --out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steelyard as sy
+from figure_laws import breaches, elements, shown_text, tag
+from steelyard import workflow
+from steelyard.demo import demo_runs
+from steelyard.errors import MissingExtra, UnknownName, UsageError
+from steelyard.figures import Figure, _figure
+from steelyard.records import Judgment, Run
+from steelyard.results import Outliers, Ranking, Result, figure_names
+from steelyard.results._drawing import DRAWINGS
+from steelyard.surfaces.cli import run
+
+SAMPLES = Path(__file__).parent / "samples"
+FEW = {"resamples": 100}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Result]:
+    """One result of each kind that has figures."""
+    runs = list(demo_runs())
+    store = f"sqlite:///{tmp_path_factory.mktemp('arena')}/arena.db"
+    tasks, submissions = SAMPLES / "arena" / "tasks.toml", SAMPLES / "arena" / "submissions.jsonl"
+    assert run(["arena", "init", "--store", store]) == 0
+    assert run(["arena", "task", "add", str(tasks), "--store", store]) == 0
+    assert run(["arena", "submit", str(submissions), "--store", store]) == 0
+    made: list[Result] = [
+        sy.measure(runs, by=["tier"], interval="wilson", metrics=()),
+        sy.rank(runs, by=["tier"], **FEW),
+        sy.compare(runs, a="tier=T0", b="tier=T6", **FEW),
+        sy.gate(runs, baseline=runs, rule=["pass_rate >= -0.02", "cost_usd <= +10%"], **FEW),
+        sy.judges(runs),
+        sy.repeat([SAMPLES / "repeatability" / "clamp_experiment.json"], repair=False),
+        sy.speedup([SAMPLES / "speedup" / "fceval-results.json"]),
+        workflow.task_standings(store, "fix-race"),
+        workflow.all_standings(store),
+        workflow.leaderboard(store, by=["agent"]),
+        workflow.score_history(store, task="fix-race"),
+        workflow.tool_bias(store),
+        workflow.compare_profiles(store, "arena-1", "arena-1"),
+    ]
+    return {type(result): result for result in made}
+
+
+EVERY = [(kind, name) for kind, drawings in DRAWINGS.items() for name in drawings]
+
+
+@pytest.mark.parametrize("width", [720, 390])
+@pytest.mark.parametrize(("kind", "name"), EVERY, ids=[f"{kind.__name__}-{name}" for kind, name in EVERY])
+def test_every_figure_of_every_result_keeps_the_laws(
+    results: dict[type[Result], Result], kind: type[Result], name: str, width: int
+) -> None:
+    figure = results[kind].figure(name, width=width)
+    assert breaches(figure) == []
+    assert figure.width <= width
+    assert figure._repr_html_().startswith("<svg ")
+
+
+@pytest.mark.parametrize("kind", DRAWINGS, ids=lambda kind: kind.__name__)
+def test_without_a_name_it_is_the_main_figure(results: dict[type[Result], Result], kind: type[Result]) -> None:
+    assert results[kind].figure() == results[kind].figure(figure_names(kind)[0])
+
+
+def test_a_wrong_name_is_answered_with_the_nearest_and_the_known(results: dict[type[Result], Result]) -> None:
+    with pytest.raises(UnknownName, match="'paret'") as error:
+        results[Ranking].figure("paret")
+    assert error.value.hint == "did you mean 'pareto'? known: dots, pareto"
+    with pytest.raises(UnknownName, match="zzz") as unlike:
+        results[Ranking].figure("zzz")
+    assert unlike.value.hint == "known: dots, pareto"
+
+
+def test_a_result_without_a_figure_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Outliers has no figure"):
+        Outliers(outliers=()).figure()
+    with pytest.raises(UsageError, match="Outliers has no figure"):
+        Outliers(outliers=()).save(tmp_path / "x.svg")
+
+
+def texts(figure: Figure) -> list[str]:
+    return [shown_text(element) for element, _ in elements(figure) if tag(element) == "text"]
+
+
+def titles(figure: Figure) -> str:
+    return "\n".join(element.text or "" for element, _ in elements(figure) if tag(element) == "title")
+
+
+def test_the_numbers_of_a_ranking_are_those_of_its_json(results: dict[type[Result], Result]) -> None:
+    ranking = results[Ranking]
+    board, front = ranking.figure("dots"), titles(ranking.figure("pareto"))
+    for place in ranking.to_dict()["places"]:
+        score = place["score"]
+        assert f"{100 * score['estimate']:.1f} %" in texts(board)
+        assert f"{100 * score['low']:.1f} % to {100 * score['high']:.1f} %" in titles(board)
+        best, worst = place["band"]
+        assert (str(best) if best == worst else f"{best}-{worst}") in texts(board)
+        assert f"at ${place['cost_usd']:.3g}" in front or f"at ${place['cost_usd']:.2f}" in front
+
+
+def pass_runs(passes: dict[str, tuple[int, int]]) -> list[Run]:
+    """For each task, how many of two runs of A and of B pass."""
+    return [
+        Run(id=f"{task}-{agent}-{attempt}", task=task, agent=agent, passed=attempt < count)
+        for task, counts in passes.items()
+        for agent, count in zip("ab", counts, strict=True)
+        for attempt in range(2)
+    ]
+
+
+def test_flips_count_each_common_task_once() -> None:
+    runs = pass_runs({"t1": (2, 2), "t2": (2, 1), "t3": (2, 0), "t4": (0, 2), "t5": (0, 1), "t6": (0, 0), "t7": (0, 0)})
+    compared = sy.compare(runs, a="agent=a", b="agent=b", metrics=["pass_rate"], **FEW)
+    said = titles(compared.figure("flips"))
+    assert "solved by both: 2 of 7" in said  # t1 and t2: at least half of the runs
+    assert "only by a: 1 of 7" in said  # t3
+    assert "only by b: 2 of 7" in said  # t4 and t5
+    assert "by neither: 2 of 7" in said  # t6 and t7
+    same = compared.to_dict()["pairs"][0]["metrics"]["pass_rate"]["flips"]["same"]
+    assert same == [{"value": 0.0, "tasks": 2}, {"value": 1.0, "tasks": 1}]
+
+
+def test_dumbbells_name_the_tasks_that_differ() -> None:
+    compared = sy.compare(
+        pass_runs({"up": (0, 2), "down": (2, 1), "same": (2, 2)}),
+        a="agent=a",
+        b="agent=b",
+        metrics=["pass_rate"],
+        **FEW,
+    )
+    figure = compared.figure("dumbbells")
+    assert "0.0 % → 100.0 %" in texts(figure)
+    assert "100.0 % → 50.0 %" in texts(figure)
+    assert "same" not in texts(figure)
+    assert "2 differing tasks of 3, 1 equal" in figure.inline
+
+
+def test_reliability_holds_scores_against_verdicts_that_judges_did_not_give() -> None:
+    def judged(score: float, *, passed: bool | None) -> Run:
+        judgments = (Judgment(judge="j", weighted_score=score, passed=True),)
+        return Run(id=f"{score}-{passed}", task="t", judgments=judgments, passed=passed)
+
+    scored = [(0.95, True), (0.91, True), (0.92, False), (0.15, False), (0.5, None)]
+    result = sy.judges([judged(score, passed=passed) for score, passed in scored])
+    ranges = result.to_dict()["calibration"]
+    assert [(each["low"], each["high"], each["pass_rate"]["n"]) for each in ranges] == [(0.1, 0.2, 1), (0.9, 1.0, 3)]
+    assert ranges[1]["pass_rate"]["estimate"] == pytest.approx(2 / 3)
+    assert ranges[1]["mean_score"] == pytest.approx((0.95 + 0.91 + 0.92) / 3)
+    assert "66.7 % passed" in titles(result.figure("reliability"))
+    unverified = sy.judges([judged(0.5, passed=None)])
+    with pytest.raises(UsageError, match="verdict"):
+        unverified.figure("reliability")
+
+
+@pytest.fixture
+def demo_file(tmp_path: Path) -> str:
+    return _written(tmp_path, list(demo_runs()))
+
+
+def _written(folder: Path, runs: list[Run]) -> str:
+    import msgspec
+
+    path = folder / "runs.jsonl"
+    path.write_bytes(b"\n".join(msgspec.json.encode(each) for each in runs))
+    return str(path)
+
+
+def test_out_writes_the_figure_that_was_chosen(
+    demo_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main, chosen = tmp_path / "main.svg", tmp_path / "chosen.svg"
+    asked = ["rank", demo_file, "--by", "tier", "--resamples", "100"]
+    assert run([*asked, "--out", str(main)]) == 0
+    assert run([*asked, "--out", str(chosen), "--figure", "pareto", "--json"]) == 0
+    assert "place" in main.read_text("utf-8")
+    assert "log scale" in chosen.read_text("utf-8")
+    assert json.loads(capsys.readouterr().out)["places"]
+    result: Any = sy.rank(demo_file, by=["tier"], resamples=100)
+    result.save(tmp_path / "saved.svg")
+    assert (tmp_path / "saved.svg").read_bytes() == main.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--out", "x.svg", "--figure", "paretto"], "did you mean 'pareto'"),
+        (["--figure", "pareto"], "--out figure.svg"),
+        (["--out", "x.csv", "--figure", "pareto"], "--out figure.svg"),
+        (["--out", "nowhere/x.svg"], "there is no folder"),
+        (["--out", "x.gif"], ".parquet"),
+    ],
+)
+def test_a_figure_that_cannot_be_written_is_refused_before_the_work(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["rank", "no-such-file.jsonl", *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_verb_without_figures_refuses_one(demo_file: str, tmp_path: Path) -> None:
+    assert run(["read", demo_file, "--out", str(tmp_path / "x.svg")]) == 2
+    assert run(["explain", "pass_rate", demo_file, "--by", "tier", "--out", str(tmp_path / "x.svg")]) == 2
+
+
+def test_repeat_and_the_arena_draw_too(tmp_path: Path) -> None:
+    experiment = SAMPLES / "repeatability" / "clamp_experiment.json"
+    assert run(["repeat", str(experiment), "--no-repair", "--no-store", "--out", str(tmp_path / "repair.svg")]) == 0
+    store = f"sqlite:///{tmp_path}/arena.db"
+    run(["arena", "init", "--store", store])
+    run(["arena", "task", "add", str(SAMPLES / "arena" / "tasks.toml"), "--store", store])
+    run(["arena", "submit", str(SAMPLES / "arena" / "submissions.jsonl"), "--store", store])
+    views = {
+        "standings": ["standings", "fix-race"],
+        "leaders": ["standings", "--by", "agent"],
+        "history": ["history", "--task", "fix-race"],
+        "bias": ["bias"],
+        "profiles": ["compare-profiles", "arena-1", "arena-1"],
+    }
+    for name, view in views.items():
+        assert run(["arena", *view, "--store", store, "--out", str(tmp_path / f"{name}.svg")]) == 0
+    drawn = {name: (tmp_path / f"{name}.svg").read_text("utf-8") for name in (*views, "repair")}
+    assert all(text.startswith("<svg ") for text in drawn.values())
+    assert "Mean score by agent" in drawn["leaders"]
+    assert "best so far" in drawn["history"]
+
+
+def test_a_png_needs_its_library(monkeypatch: pytest.MonkeyPatch, demo_file: str, tmp_path: Path) -> None:
+    monkeypatch.setattr(_figure, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match="resvg_py"):
+        sy.measure(demo_file).figure().save(tmp_path / "x.png")
+    assert run(["rank", "no-such-file.jsonl", "--out", str(tmp_path / "x.png")]) == 2
+
+
+def test_a_png_is_twice_the_size_in_pixels(results: dict[type[Result], Result], tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py")
+    figure = results[Ranking].figure("pareto")
+    figure.save(tmp_path / "x.png")
+    content = (tmp_path / "x.png").read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(content[16:20]) == 2 * figure.width
+    assert int.from_bytes(content[20:24]) == 2 * figure.height
