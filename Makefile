@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BROWSER := $(VENV)/.browser
 WORKERS ?= auto
 # Versions that `make test-pythons` leaves out, such as WITHOUT="3.12".
 WITHOUT ?=
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test test-postgres test-pythons check docs bench long mutants lock clean
+.PHONY: help same-python demo test test-postgres test-browser test-pythons check docs bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,10 +33,17 @@ demo: $(STAMP) ## set everything up and weigh seven tiers of synthetic runs
 	$(BIN)/steelyard demo
 
 test: $(STAMP) ## set everything up and run the tests
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser"
 
 test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL that is installed, started and removed again
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/arena
+
+$(BROWSER): requirements/browser.lock $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.lock
+	touch $@
+
+test-browser: $(BROWSER) ## the pages opened in a Chromium, which is installed where it is missing
+	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and not long" tests/browser
 
 test-pythons: $(STAMP) ## the tests on every other supported Python that is found, each in an environment of its own
 	MAKE="$(MAKE)" scripts/pythons.sh $$($(BIN)/python -c '$(PYTHON_VERSION)') $(WITHOUT)
@@ -52,15 +60,17 @@ docs: $(STAMP) ## write the generated documentation tables again
 bench: $(STAMP) ## every benchmark, each against a named alternative in the same run
 	$(BIN)/python -m benchmarks
 
-long: $(STAMP) mutants test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, every Python
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m long
+long: $(BROWSER) mutants test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, every Python
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser"
+	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena
 
 mutants: $(STAMP) ## make small changes to a copy of the package, one at a time: every one must be caught by a test
 	$(BIN)/python scripts/mutants.py
 
-lock: ## resolve the dependencies again into requirements/dev.lock (needs uv)
+lock: ## resolve the dependencies again into requirements/*.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock
+	uv pip compile --group pyproject.toml:browser -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/browser.lock
 
 clean: ## remove the virtual environments and what the tools left
 	rm -rf $(VENV) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

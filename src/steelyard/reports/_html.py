@@ -156,10 +156,9 @@ def _packed_column(column: Column) -> str:
         places: dict[str, int] = {}
         cells = column.values if column.texts is None else column.texts
         rows = [-1 if cell is None else places.setdefault(str(cell), len(places)) for cell in cells]
-        words = [_plain(word) for word in places]
-        parts.append(
-            f'"words":{json.dumps(words, ensure_ascii=False)},"rows":{json.dumps(rows, separators=(",", ":"))}'
-        )
+        parts.append(f'"words":{json.dumps([_plain(word) for word in places], ensure_ascii=False)}')
+        if rows != list(range(len(rows))):  # the numbers of words that all differ need no telling
+            parts.append(f'"rows":{json.dumps(rows, separators=(",", ":"))}')
     return "{" + ",".join(parts) + "}"
 
 

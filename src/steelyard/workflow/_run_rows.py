@@ -42,7 +42,7 @@ def run_rows(table: RunTable, profile: Profile) -> RunRows:
     outcomes = [VERDICTS.get(rate, said) for rate, said in zip(rates, stated, strict=True)]
     count = min(table.n, MOST_ROWS)
     starts = [
-        None if start is None else iso(round(start * 1_000_000))[:19].replace("T", " ")
+        None if start is None else iso(round(start * 1_000_000))[:16].replace("T", " ")
         for start in columns.get("start_time", ())
     ]
     shown = {

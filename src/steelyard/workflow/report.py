@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
-from steelyard.errors import BadInput, UnknownName
+from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.formats import PlacedRun
 from steelyard.records import Finding, Missing, Run, key_of, set_aside_findings
 from steelyard.repeatability import KEYS as REPEAT_KEYS
@@ -206,7 +206,11 @@ class _Work:
         options = CompareOptions(**values, a=_texts(second), b=_texts(first))
         self.commands["compare"] = command_of("compare", self.names, options)
         chosen = replace(options, where=(), since=None, until=None)
-        return self._part("compare", lambda: compare(table, options=chosen))
+        try:
+            return self._part("compare", lambda: compare(table, options=chosen))
+        except UsageError as error:  # tiers of two schemes, or a name that no choice of runs can hold
+            self.omitted["compare"] = error.message
+            return None
 
     def _over_records(self, by: tuple[str, ...]) -> None:
         """Judges and outputs, which only whole records tell of."""

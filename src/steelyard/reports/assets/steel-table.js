@@ -15,8 +15,9 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   };
 
-  // A column of words holds each once and for every row its number; one of numbers holds null where a value is missing.
-  const packedColumn = ({ values, decimals, words, rows }) => {
+  // A column of words holds each once and for every row its number, unless no word comes twice; one of numbers holds
+  // null where a value is missing.
+  const packedColumn = ({ values, decimals, words, rows = words?.map((_, place) => place) }) => {
     const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
     const shown = (value) => (value === null ? "-" : Number.isFinite(value) ? format.format(value) : value > 0 ? "∞" : "-∞");
     return {

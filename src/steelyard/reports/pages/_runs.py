@@ -12,6 +12,7 @@ from steelyard.reports.pages._page import Column, Facts, LongText, Page, PageTab
 from steelyard.results import ReportOutput, RunRows
 
 DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "share": 3, "ratio": 3}
+COUNTS = {"attempt": "attempt", "total_tokens": "tokens"}
 DIGEST = re.compile(r"[0-9a-f]{40,}\Z")
 SHORTEST_ID = 12
 
@@ -31,8 +32,8 @@ def runs_page(rows: RunRows, facts: Facts = ()) -> Page:
 
 
 def _column(name: str, values: Sequence[str | float | None]) -> Column:
-    if name == "attempt":
-        return Column(name=name, title=name, values=values, decimals=0)
+    if name in COUNTS:
+        return Column(name=name, title=COUNTS[name], values=values, decimals=0)
     if name not in catalog():
         shown = [value if value is None else str(value) for value in values]
         return text_column(name, name.replace("_", " "), _short_ids(shown) if name == "run" else shown)

@@ -1,0 +1,97 @@
+"""One Chromium for all tests of pages; where none is installed, they skip with a sentence."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+# So that the browser itself asks nobody for anything.
+FLAGS = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make test-browser")
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if program is None:
+        pytest.skip(f"no Chromium is installed ({', '.join(CHROMIUM)})")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=program, args=FLAGS)
+        yield started
+        started.close()
+
+
+@dataclass
+class Opened:
+    """A page in the browser, and all that it said and asked for."""
+
+    page: Page
+    path: Path
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing foreign ran: no message, no dialog, no request but the file, no trace of a payload."""
+        assert self.said == []
+        assert self.asked == [self.path.as_uri()]
+        assert self.page.evaluate("window.pwned") is None
+        return True
+
+    def complaints(self) -> list[str]:
+        """What axe finds, by the rules of WCAG and of good practice."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found: Any = Axe().run(self.page).response["violations"]  # Any: JSON values
+        return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Opens an HTML text, or a file, as a file in a window of its own."""
+    contexts = []
+
+    def open_page(
+        html: str | Path,
+        *,
+        script: bool = True,
+        ready: bool = True,
+        scheme: Any = "light",
+        width: int = 1280,
+        fragment: str = "",
+    ) -> Opened:
+        path = html if isinstance(html, Path) else tmp_path / f"page{len(contexts)}.html"
+        if not isinstance(html, Path):
+            path.write_text(html, encoding="utf-8", errors="replace")
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script, offline=True
+        )
+        contexts.append(context)
+        window = Opened(context.new_page(), path)
+        window.page.on("console", lambda message: window.said.append(f"{message.type}: {message.text}"))
+        window.page.on("pageerror", lambda error: window.said.append(f"error: {error}"))
+        window.page.on("dialog", lambda dialog: window.said.append(f"dialog: {dialog.message}") or dialog.dismiss())
+        window.page.on("request", lambda request: window.asked.append(request.url.partition("#")[0]))
+        window.page.goto(path.as_uri() + fragment)
+        if script and ready:
+            window.page.locator("steel-table:not([ready])").first.wait_for(state="detached")
+        return window
+
+    yield open_page
+    for context in contexts:
+        context.close()

@@ -1,0 +1,337 @@
+"""Reports: every number is that of its verb, nothing secret or foreign gets out, the same runs give the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from matchups import made_runs, write
+from report_makers import HOSTILE, REPORTS, flat_runs, planted
+from steelyard.errors import UnknownName
+from steelyard.reports import result_document, result_markdown
+from steelyard.reports.pages import Column, page_of, report_pages
+from test_results import MADE
+
+SRC = Path(__file__).parent.parent / "src" / "steelyard" / "reports"
+PAGED = [
+    name
+    for name in MADE
+    if name.split()[0] in ("Measurement", "Comparison", "Ranking", "Judges", "Repeatability", "SpeedupResult")
+]
+
+
+def numbers_in(shape: Any) -> Iterator[float]:  # Any: JSON values
+    """Every number of a JSON answer."""
+    if isinstance(shape, dict):
+        for value in shape.values():
+            yield from numbers_in(value)
+    elif isinstance(shape, list):
+        for value in shape:
+            yield from numbers_in(value)
+    elif isinstance(shape, (int, float)) and not isinstance(shape, bool):
+        yield float(shape)
+    elif shape in ("Infinity", "-Infinity"):
+        yield float(shape.replace("Infinity", "inf"))
+
+
+def agrees(shown: str, value: float) -> bool:
+    """Whether the cell's first number is the value, as exactly as it is written."""
+    if math.isinf(value):
+        return "∞" in shown
+    first = re.search(r"[-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?", shown)
+    assert first is not None, shown
+    digits = first[0].replace(",", "")
+    if "e" in digits:
+        return math.isclose(float(digits), value, rel_tol=0.005)
+    scale = 100 if re.search(r"%|point", shown) else 1
+    within = 0.5001 * 10.0 ** -len(digits.partition(".")[2])
+    return abs(float(digits) - scale * value) <= within or abs(float(digits) - 100 * value) <= within
+
+
+def strange_cells(column: Column, known: set[float]) -> Iterator[str]:
+    """The cells whose number is not among the known ones, or that show another number than they hold."""
+    for row, value in enumerate(column.values):
+        shown = column.shown(row)
+        if value is None:
+            if column.is_number and any(char.isdigit() for char in shown):
+                yield f"{column.name}: {shown} is shown for what is missing"
+        elif isinstance(value, (int, float)):
+            if value not in known:
+                yield f"{column.name}: {value} is not in the JSON"
+            if column.name not in ("place", "interval") and not agrees(shown.removeprefix("* "), value):
+                yield f"{column.name}: {shown} is shown for {value}"
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_every_number_of_a_page_is_in_the_json_of_its_verb(name: str, tmp_path: Path) -> None:
+    result = MADE[name](tmp_path)
+    known = set(numbers_in(result.to_dict()))
+    table = page_of(result).table
+    assert table is not None
+    assert any(column.is_number for column in table.columns)
+    assert [cell for column in table.columns for cell in strange_cells(column, known)] == []
+
+
+def test_the_law_can_fail() -> None:
+    column = Column(name="x", title="x", values=[0.5, 0.25, None], decimals=6, texts=["50.0 %", "26.0 %", "0"])
+    assert [cell.split(":")[1] for cell in strange_cells(column, {0.25})] == [
+        " 0.5 is not in the JSON",
+        " 26.0 % is shown for 0.25",
+        " 0 is shown for what is missing",
+    ]
+
+
+def test_the_sections_of_a_report_are_the_results_of_their_verbs(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", sy.demo_runs())
+    report = sy.report([path])
+    assert report.ranking is not None
+    assert report.ranking.to_dict() == sy.rank([path], by=["tier"]).to_dict()
+    assert report.comparison is not None
+    assert report.comparison.to_dict() == sy.compare([path], a="tier=T5", b="tier=T6").to_dict()
+    assert report.judges is not None
+    assert report.judges.to_dict() == sy.judges([path], by=["tier"]).to_dict()
+    shown = {row["run"]: row for row in report.to_dicts()}
+    for metric in ("cost_usd", "impl_rate", "duration_seconds"):
+        explained = sy.explain([path], metric, run="demo-T3-fix-race-01").to_dict()
+        assert shown["demo-T3-fix-race-01"][metric] == explained["explanation"]["value"]
+
+
+def test_the_commands_of_a_report_give_its_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", made_runs({"it's, b": 0.9, "b c": 0.2}, tasks=12))
+    report = sy.report([path], where="model=m", confidence=0.9, weight_by="runs", metrics=["pass_rate"])
+    for section, result in report.results.items():
+        command = f"{report.commands[section]} --json"
+        done = _shell(command)
+        assert json.loads(done) == json.loads(json.dumps(result.to_dict())), command
+
+
+def _shell(command: str) -> str:
+    import shlex
+
+    program, *words = shlex.split(command)
+    assert program == "steelyard"
+    return steelyard(*words).stdout
+
+
+class Checked(HTMLParser):
+    """What a browser would make of the page, and what is wrong with it."""
+
+    EMPTY = ("meta", "link", "br", "path", "circle", "rect", "line", "col", "hr", "input", "use")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.ids: Counter[str] = Counter()
+        self.tags: Counter[str] = Counter()
+        self.content: dict[str, list[str]] = {"style": [], "script": [], "title": []}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        for name, value in attrs:
+            self.ids[value or ""] += name == "id"
+            if name == "style" or name.startswith("on"):
+                self.wrong.append(f"<{tag} {name}>")
+            if name in ("href", "src", "xlink:href", "action") and not (value or "").startswith(("#", "data:")):
+                self.wrong.append(f"<{tag} {name}={value}>")
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.EMPTY:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}>")
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in self.content:
+            self.content[self.open[-1]].append(data)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_page_is_sound_html_under_a_strict_policy(name: str, tmp_path: Path) -> None:
+    html = result_document(REPORTS[name](tmp_path))
+    page = Checked()
+    page.feed(html)
+    assert page.wrong == []
+    assert page.open == []
+    assert [id_ for id_, count in page.ids.items() if id_ and count > 1] == []
+    assert (page.tags["h1"], page.tags["main"], page.tags["style"]) == (1, 1, 1)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; ")
+    script = page.content["script"][-1]
+    for content in (page.content["style"][0], script):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy[1]
+    assert "unsafe" not in policy[1]
+
+
+def test_no_code_of_a_page_takes_text_for_markup() -> None:
+    for path in [*SRC.rglob("*.py"), *SRC.rglob("*.js")]:
+        source = path.read_text(encoding="utf-8")
+        for sink in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "|safe", "Markup("):
+            assert sink not in source, f"{path.name} has {sink}"
+
+
+@pytest.mark.parametrize("name", ["demo", "speedup", "repeatability", "hostile names"])
+def test_the_same_runs_give_the_same_bytes(name: str, tmp_path: Path) -> None:
+    first, second = (REPORTS[name](tmp_path) for _ in range(2))
+    assert result_document(first) == result_document(second)
+    assert result_markdown(first) == result_markdown(second)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    runs = made_runs({"a": 0.9, "b": 0.4}, tasks=10, attempts=3)
+    pages = [report_pages(sy.report(several)) for several in (runs, runs[::-1])]
+    assert pages[0] == pages[1]
+
+
+def unpacked(html: str) -> str:
+    """The page with the rows that it holds compressed."""
+    packed = re.findall(r'<script type="application/octet-stream">([^<]*)<', html)
+    return html + "".join(gzip.decompress(base64.b64decode(each)).decode() for each in packed)
+
+
+def test_no_key_gets_out_of_any_field_and_the_foot_counts_them(tmp_path: Path) -> None:
+    body = "Zx9Qw7Er5Ty3Ui1Op0As2Df4Gh6Jk8Lz"
+    runs = planted(f" sk-{body} ", count=120)
+    report = sy.report(runs, with_outputs=True, title=f"ghp_{body}")
+    assert body in json.dumps(report.to_dict())
+    html = unpacked(result_document(report))
+    assert report.outputs
+    assert "octet-stream" in html
+    assert body not in html
+    assert body not in result_markdown(report)
+    assert "[API key 1]" in html
+    assert "1 API key, 1 GitHub token" in html
+    left = sy.report(runs, redact=False)
+    assert body in result_document(left)
+    assert "keys and tokens were left as they are" in result_document(left)
+    result = sy.rank(runs, by=["agent"])
+    result.save(tmp_path / "board.html")
+    assert body not in (tmp_path / "board.html").read_text(encoding="utf-8")
+
+
+def test_outputs_are_shown_only_when_asked_for_and_cut() -> None:
+    runs = [sy.Run(task="t", agent="a", attempt=n, output={"text": f"mark{n} " + "x" * 70_000}) for n in (1, 2)]  # type: ignore[arg-type]
+    assert "mark1" not in result_document(sy.report(runs))
+    shown = sy.report(runs, with_outputs=True)
+    assert "mark1" in result_document(shown)
+    assert [len(output.text) for output in shown.outputs] == [64_000, 64_000]
+    assert "... 6,006 more characters" in result_document(shown)
+
+
+@pytest.mark.parametrize(
+    ("count", "most"), [(10_000, 300_000), pytest.param(50_000, 1_200_000, marks=pytest.mark.long)]
+)
+def test_a_report_stays_small(count: int, most: int, tmp_path: Path) -> None:
+    report = sy.report([flat_runs(tmp_path, count)], resamples=100)
+    html = result_document(report)
+    print(f"{count:,} runs: {len(html.encode()):,} bytes")
+    assert len(html.encode()) <= most
+    assert report.runs.count == count
+
+
+def test_what_a_page_does_not_hold_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.workflow._run_rows.MOST_ROWS", 150)
+    html = result_document(sy.report([flat_runs(tmp_path, 250)]))
+    assert "100 of 250 rows are not in this file." in html
+    assert "The first 100 of 150 rows" in html
+
+
+def test_a_section_that_is_not_there_says_why() -> None:
+    report = sy.report(made_runs({"a": 0.9, "b": 0.1}, tasks=5))
+    assert set(report.results) == {"board", "compare"}
+    assert report.omitted == {
+        "judges": "no run has judgments",
+        "repeat": "no task has two outputs of the same configuration",
+        "speedup": "no input holds timings",
+    }
+    assert "no judges section" in result_document(report)
+    alone = sy.report(made_runs({"a": 0.9}, tasks=5))
+    assert alone.omitted["compare"] == "a comparison needs two that can be ranked"
+
+
+def test_sections_are_chosen_by_name() -> None:
+    runs = made_runs({"a": 0.9, "b": 0.1}, tasks=5)
+    assert [page.name for page in report_pages(sy.report(runs, sections=["runs", "compare"]))] == ["compare", "runs"]
+    with pytest.raises(UnknownName, match="did you mean 'board'"):
+        sy.report(runs, sections=["bord"])
+
+
+def test_who_is_compared_by_default_is_what_differs() -> None:
+    runs = made_runs({"a": 0.9, "b": 0.1}, tasks=5)
+    assert sy.report(runs).ranking.by == ("agent",)  # type: ignore[union-attr]
+    assert sy.report(list(sy.demo_runs())).ranking.by == ("tier",)  # type: ignore[union-attr]
+    assert sy.report(runs, by=["model"]).ranking.by == ("model",)  # type: ignore[union-attr]
+
+
+def test_runs_without_a_score_of_judges_are_ranked_by_what_they_have() -> None:
+    runs = [sy.Run(id=f"{agent}{n}", task=f"t{n}", agent=agent, passed=n % 2 == 0) for agent in "ab" for n in range(6)]
+    assert sy.report(runs).ranking.on == "pass_rate"  # type: ignore[union-attr]
+    assert sy.report(list(sy.demo_runs())).ranking.on == "composite_score"  # type: ignore[union-attr]
+
+
+def test_a_table_of_runs_gives_what_it_holds() -> None:
+    table = sy.read(list(sy.demo_runs()))
+    report = sy.report(table)
+    assert set(report.results) == {"board", "compare"}
+    assert report.title == "Report on a table of runs"
+
+
+def test_markdown_is_for_a_pull_request() -> None:
+    text = result_markdown(sy.report(planted(HOSTILE), redact=False))
+    assert text.startswith("# Report on 12 records\n\n**")
+    assert "| place |" in text
+    assert not re.search(r"<(?!/?details>|/?summary>)", text)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "](" not in text.replace("\\](", "")
+
+
+def test_the_command_writes_a_file_and_says_which(tmp_path: Path) -> None:
+    write(tmp_path / "runs.jsonl", sy.demo_runs())
+    done = steelyard("report", "runs.jsonl", cwd=tmp_path)
+    assert (done.status, done.stdout.splitlines()[-1]) == (0, "wrote report.html")
+    assert "T6 hybrid" in done.stdout
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "steelyard rank runs.jsonl --by tier" in html
+    assert hashlib.sha256((tmp_path / "runs.jsonl").read_bytes()).hexdigest() in html
+    piped = steelyard("report", "-", "--out", "piped.html", cwd=tmp_path, stdin=(tmp_path / "runs.jsonl").read_text())
+    assert piped.status == 0
+    for section in ("board", "compare", "judges", "repeat", "runs"):
+        assert f'<section id="{section}"' in html
+        assert f'<section id="{section}"' in (tmp_path / "piped.html").read_text(encoding="utf-8")
+    wrong = steelyard("report", "runs.jsonl", "--out", "report.docx", cwd=tmp_path)
+    assert wrong.status == 2
+    assert ".html" in wrong.stderr
+
+
+def test_nothing_usable_is_told_in_the_report_and_by_the_status(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"task": 1}\n', encoding="utf-8")
+    done = steelyard("report", "bad.jsonl", cwd=tmp_path)
+    assert done.status == 1
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "There are no runs." in html
+    assert "bad.jsonl:1" in html
+    assert steelyard("report", "bad.jsonl", "--json", cwd=tmp_path).status == 1
+    assert json.loads(steelyard("report", "bad.jsonl", "--json", cwd=tmp_path).stdout)["runs"]["count"] == 0
