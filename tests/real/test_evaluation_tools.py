@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.formats import read_timings
+from steelyard.records import finding_dict
+from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "shared" / "samples"
 pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the real samples (../shared/samples) are not here")
@@ -40,3 +42,39 @@ def test_timings_give_the_medians_that_the_tool_states(place: str, medians: dict
     }
     assert measured == pytest.approx(medians, rel=1e-6)
     assert file.rejected == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "outcomes", "tokens"),
+    [
+        ("out.json", (3, 2, 1), 3_120),  # 2 x 1,560; the third paid call was lost with its assertion
+        ("out-cached.json", (3, 2, 1), 3_120),
+        ("out.jsonl", (6, 4, 2), 6_240),
+    ],
+)
+def test_promptfoo_gives_what_its_summary_states(name: str, outcomes: tuple[int, int, int], tokens: int) -> None:
+    reading = RunReading([SAMPLES / "promptfoo" / name])
+    words = [run.outcome for run in reading]
+    assert tuple(words.count(word) for word in ("passed", "failed", "errored")) == outcomes
+    total = reading.summary.total
+    assert total.total_tokens == tokens
+    # out of promptfoo's cache only totals are known; else 500 + 1,000 cached, 40 + 20 reasoning a call
+    calls = 0 if "cached" in name else tokens // 1_560
+    kinds = {"input_tokens": 500, "cache_read_tokens": 1_000, "output_tokens": 40, "reasoning_tokens": 20}
+    assert {kind: total.tokens[kind] for kind in kinds} == {
+        kind: calls * count if calls else None for kind, count in kinds.items()
+    }
+    assert total.cost_unknown_runs == total.runs
+    if name == "out.jsonl":
+        attempts = [(run.agent, run.task, run.attempt) for run in RunReading([SAMPLES / "promptfoo" / name])]
+        assert len(set(attempts)) == 12  # three tests, two repetitions, two providers
+
+
+def test_lm_eval_gives_the_accuracy_that_it_states() -> None:
+    reading = RunReading([SAMPLES / "lm-eval"])
+    runs = list(reading)
+    passed = {name: [run.passed for run in runs if run.experiment == name] for name in ("toy_exact", "toy_mc")}
+    assert passed == {"toy_exact": [False, True, False], "toy_mc": [False, True, True]}  # 1/3 and 2/3
+    assert {run.model for run in runs} == {"i82qcls7"}
+    (stated,) = [finding for finding in reading.summary.findings if finding.code == "stated_accuracy"]
+    assert str(finding_dict(stated)).count("the runs reproduce it") == 2
