@@ -10,7 +10,7 @@ WITHOUT ?=
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test test-postgres test-browser test-pythons check docs bench long mutants lock clean
+.PHONY: help same-python demo test test-postgres test-browser test-pythons test-agents check docs bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,8 +60,11 @@ docs: $(STAMP) ## write the generated documentation tables again
 bench: $(STAMP) ## every benchmark, each against a named alternative in the same run
 	$(BIN)/python -m benchmarks
 
-long: $(BROWSER) mutants test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, every Python
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser"
+test-agents: $(STAMP) ## install pinned agents, run each against a scripted model, and read their logs back (2.5 GB, needs npm)
+	$(BIN)/python -m pytest -q -p no:xdist -m agents tests/agents
+
+long: $(BROWSER) mutants test-agents test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents"
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena
 

@@ -75,6 +75,21 @@ class TestClaudeCode:
         assert run.iterations == 3  # the subagent's turns are not the session's
         assert run.model == "claude-sonnet-4-5-20250929"
 
+    def test_a_session_whose_last_call_was_refused_broke_off(self, tmp_path: Path) -> None:
+        lines = self.SESSION.read_text(encoding="utf-8").splitlines(keepends=True)
+        refused = (
+            '{"parentUuid":"u","type":"assistant","sessionId":"5e55a0aa-0000-4000-8000-000000000001","message":'
+            '{"id":"x","model":"<synthetic>","role":"assistant","content":[{"type":"text","text":"API Error: no"}]},'
+            '"isApiErrorMessage":true,"apiErrorStatus":429}\n'
+        )
+        ended, recovered = tmp_path / "ended.jsonl", tmp_path / "recovered.jsonl"
+        ended.write_text("".join([*lines, refused]), encoding="utf-8")
+        run = only(ended)
+        assert (run.outcome, run.failure) == ("errored", Failure(cause="infrastructure", message="API Error: no"))
+        assert run.usage == only(self.SESSION).usage
+        recovered.write_text("".join([*lines[:2], refused, *lines[2:]]), encoding="utf-8")
+        assert (only(recovered).outcome, only(recovered).failure) == ("not_scored", None)
+
     def test_placeholder_output_is_a_lower_bound(self) -> None:
         run = only(SAMPLES / "claude-code" / "placeholders.jsonl")
         assert (run.provenance or {})["usage"] == "lower_bound"

@@ -8,6 +8,7 @@ exact.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,9 +18,10 @@ import msgspec
 from steelyard.files import glued, label, recovered
 from steelyard.formats._claude import SYNTHETIC, ClaudeUsage, CostState, account_of, split_contradiction
 from steelyard.formats._claude_lines import Lines
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, itemized, run_from
-from steelyard.records import JSON_ERRORS, Call, Finding, Provenance, Rejected, add_usage, moment
+from steelyard.records import JSON_ERRORS, Call, Failure, Finding, Provenance, Rejected, add_usage, moment
 
 NAME = "claude-code"
 CHARACTERS_PER_TOKEN = 4
@@ -76,6 +78,8 @@ class Line(msgspec.Struct):
     sidechain: bool | None = msgspec.field(name="isSidechain", default=None)
     message: Message | None = None
     forked: Fork | None = msgspec.field(name="forkedFrom", default=None)
+    is_api_error: bool | None = msgspec.field(name="isApiErrorMessage", default=None)
+    api_status: int | None = msgspec.field(name="apiErrorStatus", default=None)
 
 
 class ResultLine(msgspec.Struct):
@@ -103,6 +107,8 @@ class SessionSoFar:
     """Where its last call stands in the file."""
     states: list[tuple[int, CostState]] = field(default_factory=list)
     """What it came to, with where that stands."""
+    refusal: tuple[int, Line] | None = None
+    """The last message that tells of a refused call in place of the model's answer, with where it stands."""
 
 
 def _call(id_: str, lines: list[Line], tools: dict[str, None]) -> tuple[Call, bool]:
@@ -216,6 +222,8 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
     message = item.message
     if message is None or item.type != "assistant" or message.model == SYNTHETIC:
         session.others.append(item)
+        if item.is_api_error:
+            session.refusal = (lines.place, item)
         return
     id_ = message.id or f"line {lines.number}"
     if not isinstance(message.content, str):
@@ -268,6 +276,7 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
         calls = itemized(calls, totals) or tuple(totals)
         usage, sure, doubtful = add_usage(call.usage for call in calls), "reported", ()
     first = next((line for line in (*session.others, *firsts) if line.cwd), None)
+    failure = _failure(session)
     run = run_from(
         format=NAME,
         path=path,
@@ -285,7 +294,8 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
         model=busiest_model(calls),
         started_at=started,
         ended_at=ended,
-        outcome="not_scored",
+        outcome="not_scored" if failure is None else "errored",
+        failure=failure,
         usage=usage,
         calls=calls,
         cost_usd=cost,
@@ -304,6 +314,19 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
         doubtful=doubtful,
         notes=split_contradiction(path, sum([_unsplit(lines) for lines in session.calls.values()])),
     )
+
+
+def _failure(session: SessionSoFar) -> Failure | None:
+    """Why the session broke off: its last call was refused."""
+    if session.refusal is None or session.refusal[0] < session.last_call:
+        return None
+    line = session.refusal[1]
+    content = line.message.content if line.message else None
+    text: str | None = content if isinstance(content, str) else None
+    with suppress(*JSON_ERRORS):
+        for block in () if isinstance(content, str) else content or ():
+            text = text or (None if block.text is ABSENT else msgspec.json.decode(block.text, type=str))
+    return failure_of(text, status=line.api_status)
 
 
 def _unsplit(lines: list[Line]) -> int:
@@ -343,6 +366,7 @@ FORMAT = LogFormat(
         "tool_calls",
         "iterations",
         "files_created",
+        "failure",
         "times",
     ),
     recognizes=recognizes,

@@ -1,0 +1,252 @@
+"""A scripted model on 127.0.0.1 that counts what it serves, so that real agents can be run without a model.
+
+It speaks OpenAI chat completions and responses, Anthropic messages and Gemini generateContent, whole or streamed. Which
+step of the script an answer takes is told by the conversation itself: the number of tool results that it holds. So the
+server keeps no state but its count, and requests may come in any order.
+
+No two calls and no two kinds of tokens have the same number: each kind has its own base, to which the call's own bit is
+added. A sum that is read back from a log therefore tells which kinds and which calls went into it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+from agents.answers import Answer, answer_chat, answer_gemini, answer_messages, answer_responses
+
+Api = Literal["chat", "responses", "messages", "gemini"]
+BASES = {"input": 12_000, "cache_read": 6_500, "cache_write": 3_000, "output": 2_400, "reasoning": 1_200}
+MOST_CALLS = 9
+"""With more calls, sums of different calls and kinds would coincide."""
+KINDS: dict[Api, tuple[str, ...]] = {
+    "chat": ("input", "cache_read", "output", "reasoning"),
+    "responses": ("input", "cache_read", "output", "reasoning"),
+    "gemini": ("input", "cache_read", "output", "reasoning"),
+    "messages": ("input", "cache_read", "cache_write", "output"),
+}
+ENDINGS: dict[str, Api] = {
+    "/chat/completions": "chat",
+    "/responses": "responses",
+    "/messages": "messages",
+    ":generateContent": "gemini",
+    ":streamGenerateContent": "gemini",
+}
+ANSWERS = {
+    "chat": answer_chat,
+    "responses": answer_responses,
+    "messages": answer_messages,
+    "gemini": answer_gemini,
+}
+SHELL_TOOLS = frozenset(
+    {"bash", "shell", "shell_command", "exec_command", "run_shell_command", "local_shell", "execute_command"}
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One answer of the script: a command for the agent's shell tool, or a text."""
+
+    run: str | None = None
+    say: str | None = None
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the model does: its steps in order, the last one again and again, or a refusal of every call."""
+
+    steps: tuple[Step, ...] = (Step(run="printf 'hello\\n' > hello.txt"), Step(say="hello.txt says hello."))
+    status: int = 200
+    """Another HTTP status refuses every call with it."""
+    without_tools: str = "A short title"
+    """The answer to a request that offers no shell: a title, a summary."""
+
+
+@dataclass(frozen=True)
+class ServedCall:
+    """One request and what it was told."""
+
+    number: int
+    api: Api
+    status: int
+    model: str
+    streamed: bool
+    tool: str | None = None
+    """The tool that the answer called."""
+    offered_tools: int = 0
+    usage: dict[str, int] = field(default_factory=dict)
+    """Tokens that were stated, in kinds that do not overlap; empty for a call that was refused."""
+
+
+def usage_of(api: Api, number: int) -> dict[str, int]:
+    """The tokens of a call: each kind's base and the call's own bit."""
+    if number >= MOST_CALLS:
+        raise ValueError(f"the script is for at most {MOST_CALLS} calls")
+    return {kind: BASES[kind] + (1 << number) for kind in KINDS[api]}
+
+
+@contextmanager
+def model_server(script: Script | None = None) -> Iterator[ModelServer]:
+    """A server that runs until the block ends."""
+    server = ModelServer(script or Script())
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class ModelServer(ThreadingHTTPServer):
+    """The server, its script and its count."""
+
+    daemon_threads = True
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.calls: list[ServedCall] = []
+        self._lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def served(self, api: Api, body: Mapping[str, Any], path: str) -> tuple[ServedCall, Answer | None]:
+        """Counts one request; the answer, or None where the script refuses it."""
+        offered = dict(_tools(api, body))
+        shell = next((name for name in offered if name.lower() in SHELL_TOOLS), None)
+        step = self.script.steps[min(_tool_results(api, body), len(self.script.steps) - 1)]
+        if shell is None:
+            step = Step(say=self.script.without_tools)
+        model = str(body.get("model") or path.rsplit("/", 1)[-1].split(":", maxsplit=1)[0])
+        streamed = bool(body.get("stream")) or path.endswith(":streamGenerateContent")
+        arguments = None if shell is None or step.run is None else _arguments(offered[shell], step.run)
+        is_refused = self.script.status != 200
+        with self._lock:
+            number = len(self.calls)
+            call = ServedCall(
+                number=number,
+                api=api,
+                status=self.script.status,
+                model=model,
+                streamed=streamed,
+                tool=None if arguments is None or is_refused else shell,
+                offered_tools=len(offered),
+                usage={} if is_refused else usage_of(api, number),
+            )
+            self.calls.append(call)
+        if is_refused:
+            return call, None
+        key = f"scripted{number:04d}"
+        return call, Answer(key, model, call.usage, step.say or "", shell or "", arguments, streamed)
+
+    def count(self) -> str:
+        """The count as JSON, one call after another."""
+        with self._lock:
+            return json.dumps([asdict(call) for call in self.calls])
+
+
+def calls_of(count: str) -> list[ServedCall]:
+    """The calls of a count that was written as JSON."""
+    return [ServedCall(**call) for call in json.loads(count)]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ModelServer
+
+    def log_message(self, *_: object) -> None:  # type: ignore[override] # nothing is made of what it is given
+        """Say nothing: the count has it all."""
+
+    def do_HEAD(self) -> None:
+        self._whole({})
+
+    def do_GET(self) -> None:
+        self._whole({"object": "list", "data": [], "models": []})
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path = self.path.split("?")[0]
+        api = next((api for ending, api in ENDINGS.items() if path.endswith(ending)), None)
+        if api is None:  # a question how long a prompt is costs nothing; anything else is telemetry
+            self._whole({"input_tokens": BASES["input"], "totalTokens": BASES["input"]})
+            return
+        body = json.loads(raw or b"{}")
+        call, answer = self.server.served(api, body, path)
+        if answer is None:
+            message = {"message": "refused by the script", "type": "scripted", "code": call.status}
+            self._whole({"type": "error", "error": message}, status=call.status)
+            return
+        events = ANSWERS[api](answer, body)
+        if isinstance(events, Mapping):
+            self._whole(events)
+        else:
+            self._stream(events, named=api in ("responses", "messages"))
+
+    def _whole(self, value: Mapping[str, Any], *, status: int = 200) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _stream(self, events: Sequence[Mapping[str, Any] | str], *, named: bool) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for event in events:
+            name = f"event: {event['type']}\n" if named and isinstance(event, Mapping) else ""
+            text = event if isinstance(event, str) else json.dumps(event)
+            self.wfile.write(f"{name}data: {text}\n\n".encode())
+            self.wfile.flush()
+
+
+def _tools(api: Api, body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Name and JSON schema of the arguments of every tool that the agent offers."""
+    for tool in body.get("tools") or ():
+        if api == "gemini":
+            for function in tool.get("functionDeclarations") or ():
+                yield function["name"], function.get("parametersJsonSchema") or function.get("parameters") or {}
+        elif api == "chat":
+            yield tool["function"]["name"], tool["function"].get("parameters") or {}
+        else:
+            name = tool.get("name") or tool.get("type") or ""
+            yield name, tool.get("parameters") or tool.get("input_schema") or {}
+
+
+def _tool_results(api: Api, body: Mapping[str, Any]) -> int:
+    """How many tool results the conversation holds."""
+    if api == "chat":
+        return sum(message.get("role") == "tool" for message in body["messages"])
+    if api == "responses":
+        items = body["input"] if isinstance(body["input"], list) else []
+        return sum(str(item.get("type", "")).endswith("_call_output") for item in items)
+    if api == "gemini":
+        return sum("functionResponse" in part for turn in body["contents"] for part in turn.get("parts", ()))
+    blocks = (block for turn in body["messages"] if isinstance(turn["content"], list) for block in turn["content"])
+    return sum(block.get("type") == "tool_result" for block in blocks)
+
+
+def _arguments(schema: Mapping[str, Any], command: str) -> dict[str, Any]:
+    """The arguments of a shell tool, whatever it calls them."""
+    given: dict[str, Any] = {}
+    fillers = {"boolean": False, "integer": 30, "number": 30, "array": []}
+    for name, declared in (schema.get("properties") or {}).items():
+        if name in ("command", "cmd", "script"):
+            given[name] = ["bash", "-lc", command] if declared.get("type") == "array" else command
+        elif name in (schema.get("required") or ()):
+            text = declared["enum"][0] if declared.get("enum") else "one step"
+            given[name] = fillers.get(str(declared.get("type")), text)
+    return given
