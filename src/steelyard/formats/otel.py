@@ -1,13 +1,13 @@
-"""OpenTelemetry spans of generative AI as OTLP JSON, one document or one a line; OpenInference's names are known too.
+"""OpenTelemetry as OTLP JSON, one document or one a line: spans of generative AI, and what Claude Code sends.
 
 A conversation (or, without one, a trace) is a run. Spans of models count; spans of agents around them repeat the same
-tokens and count only where there are no others.
+tokens and count only where there are no others. OpenInference's names are known too, and the file that GitHub Copilot
+CLI writes, which has a span or a metric a line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,97 +16,35 @@ import msgspec
 from steelyard.files import document, label, numbered_lines, records
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
+from steelyard.formats._otel_claude import counter_parts, event_parts
+from steelyard.formats._otlp import Export, Span
 from steelyard.formats._token_counts import disjoint_usage, run_from
-from steelyard.records import JSON_ERRORS, Call, Finding, Refused, Rejected, Usage, moment, sum_in_order
+from steelyard.records import JSON_ERRORS, Call, Finding, Refused, Rejected, Usage, sum_in_order
 
 NAME = "otel"
 AROUND = frozenset({"invoke_agent", "create_agent", "invoke_workflow", "plan", "AGENT", "CHAIN"})
 TOOLS = frozenset({"execute_tool", "TOOL"})
 
 
-class Value(msgspec.Struct, rename="camel"):
-    """An attribute's value; whole numbers may be written as text."""
-
-    string_value: str | None = None
-    int_value: int | str | None = None
-    double_value: float | None = None
-    bool_value: bool | None = None
-
-    @property
-    def plain(self) -> Any:  # Any: a JSON scalar
-        """The value itself."""
-        if self.int_value is not None:
-            text = str(self.int_value)
-            return int(text) if text.lstrip("-").isdigit() and len(text) < 20 else None
-        return next((v for v in (self.string_value, self.double_value, self.bool_value) if v is not None), None)
-
-
-class Attribute(msgspec.Struct):
-    """A name and a value."""
-
-    key: str
-    value: Value | None = None
-
-
-class Status(msgspec.Struct):
-    """How a span ended; 2 is an error."""
-
-    code: int | str | None = None
-    message: str | None = None
-
-
-class Span(msgspec.Struct, rename="camel"):
-    """One span."""
-
-    trace_id: str
-    span_id: str
-    parent_span_id: str | None = None
-    start_time_unix_nano: int | str | None = None
-    end_time_unix_nano: int | str | None = None
-    attributes: list[Attribute] = []
-    status: Status | None = None
-
-    def facts(self) -> dict[str, Any]:  # Any: JSON scalars
-        """The attributes by name."""
-        return {attribute.key: attribute.value.plain for attribute in self.attributes if attribute.value is not None}
-
-
-class ScopeSpans(msgspec.Struct):
-    """Spans of one library."""
-
-    spans: list[Span] = []
-
-
-class ResourceSpans(msgspec.Struct, rename="camel"):
-    """Spans of one service."""
-
-    scope_spans: list[ScopeSpans] = []
-
-
-class Export(msgspec.Struct, rename="camel"):
-    """The file, or a line of it."""
-
-    resource_spans: list[ResourceSpans] = []
-
-
 _EXPORT = msgspec.json.Decoder(Export)
 
 
 def recognizes(head: Head) -> bool:
-    """Spans as OTLP writes them in JSON."""
-    return head.has("resourceSpans")
+    """Spans, log records or metrics as OTLP writes them in JSON, or as GitHub Copilot writes them line by line."""
+    if any(head.has(name) for name in ("resourceSpans", "resourceLogs", "resourceMetrics")):
+        return True
+    return head.shape.get("type") in ("span", "metric") and head.has("resource", "instrumentationScope")
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per conversation."""
-    spans: dict[str, Span] = {}
+    """One part per conversation; of a session that events and counters tell of, the events alone."""
+    exports: list[Export] = []
     for export in _exports(path):
-        if isinstance(export, (Rejected, Finding)):
+        if isinstance(export, Export):
+            exports.append(export)
+        else:
             yield export
-            continue
-        for resource in export.resource_spans:
-            for scope in resource.scope_spans:
-                spans |= {span.span_id: span for span in scope.spans}
+    spans = {span.span_id: span for export in exports for span in export.spans}
     facts = {id_: span.facts() for id_, span in spans.items()}
     groups: dict[str, list[Span]] = {}
     names = {span.trace_id: name for id_, span in spans.items() if (name := _conversation(facts[id_]))}
@@ -118,6 +56,12 @@ def read(path: Path) -> Iterator[ReadItem]:
             yield _part(name, group, facts, str(path))
         except Refused as refused:
             yield Rejected(path=str(path), reason=refused.reason, hint=refused.hint)
+    events = [event for export in exports for event in export.events]
+    metrics = [metric for export in exports for metric in export.metrics]
+    told = list(event_parts(events, format=NAME, path=str(path)))
+    known = {part.run.id for part in told}
+    yield from told
+    yield from (part for part in counter_parts(metrics, format=NAME, path=str(path)) if part.run.id not in known)
 
 
 def _exports(path: Path) -> Iterator[Export | Rejected | Finding]:
@@ -142,25 +86,30 @@ def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: 
         Call(
             id=label(facts[span.span_id].get("gen_ai.response.id")) or span.span_id,
             model=_model(facts[span.span_id]),
-            at=_time(span.start_time_unix_nano),
+            at=span.started,
             usage=_usage(facts[span.span_id]),
         )
         for span in inner or used
     )
     tools = [span for span in group if _kind(facts[span.span_id]) in TOOLS]
     ids = [label(facts[span.span_id].get("gen_ai.tool.call.id")) or span.span_id for span in tools]
-    starts = sorted(t for span in group if (t := _time(span.start_time_unix_nano)) is not None)
-    ends = sorted(t for span in group if (t := _time(span.end_time_unix_nano)) is not None)
+    starts = sorted(t for span in group if (t := span.started) is not None)
+    ends = sorted(t for span in group if (t := span.ended) is not None)
     root = next((span for span in group if not span.parent_span_id), None)
     failed = root is not None and root.status is not None and root.status.code in (2, "STATUS_CODE_ERROR")
     agent = next((a for span in group if (a := label(facts[span.span_id].get("gen_ai.agent.name")))), None)
+    if any(key.startswith("github.copilot.") for span in group for key in facts[span.span_id]):
+        agent = "copilot-cli"
     costs = [
         cost for span in inner or used if isinstance(cost := facts[span.span_id].get("llm.cost.total"), int | float)
     ]
     run = run_from(
         format=NAME,
         path=path,
-        how={"cost_usd": "unknown" if not costs else "reported" if len(costs) == len(calls) else "lower_bound"},
+        how={
+            "cost_usd": "unknown" if not costs else "reported" if len(costs) == len(calls) else "lower_bound",
+            "tool_calls": "counted",
+        },
         id=label(name),
         task=label(name),
         agent=agent,
@@ -170,6 +119,7 @@ def _part(name: str, group: list[Span], facts: dict[str, dict[str, Any]], path: 
         failure=failure_of(root.status.message) if failed and root and root.status else None,
         calls=calls,
         cost_usd=sum_in_order(costs) if costs else None,
+        tool_calls=len(set(ids)),
         iterations=len(calls) or None,
     )
     return RunPart(run=run, path=path, role="session", tool_ids=tuple(ids))
@@ -202,19 +152,12 @@ def _usage(facts: dict[str, Any]) -> Usage | None:  # Any: JSON scalars
     )
 
 
-def _time(nanoseconds: int | str | None) -> datetime | None:
-    try:
-        return moment(int(nanoseconds or 0) / 1e9)
-    except (ValueError, OverflowError):
-        return None
-
-
 FORMAT = LogFormat(
     name=NAME,
-    title="OpenTelemetry GenAI spans (OTLP JSON)",
+    title="OpenTelemetry (OTLP JSON): GenAI spans, GitHub Copilot CLI's file, Claude Code's events and metrics",
     tells="sessions",
-    yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "cost_usd where spans carry it"),
+    yields=("calls", "usage by kind", "tool_calls", "iterations", "times", "cost_usd where it is carried"),
     recognizes=recognizes,
     read=read,
-    shows_every_tool_call=True,
+    precedence="last",
 )

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from steelyard.files import file_repeated
-from steelyard.formats import PlacedRun, Precedence, RunPart, tokens_in
+from steelyard.formats import PlacedRun, Precedence, RunPart, itemized, tokens_in
 from steelyard.records import Finding, Rejected, Run, TestResults, add_usage, content_digest, sum_in_order
 from steelyard.tables._sessions import Building, difference, merged_sessions, repeated_run, share_calls, with_totals
 
@@ -18,6 +18,10 @@ HARNESS_DIFFERENCE = 0.01
 
 _OWN = ("id", "outcome", "failure", "passed", "usage", "calls", "source", "experiment")
 """What a trial's own record says, or leaves open, whatever the agent's log says."""
+
+
+_TELLING = ("usage", "cost_usd", "tool_calls", "iterations")
+"""Fields of which a run says how they came."""
 
 
 def assemble(
@@ -40,6 +44,7 @@ def assemble(
     sessions = _with_subagents(sessions)
     for session in sessions:
         with_totals(session)
+    sessions = _told_once(sessions)
     sessions = _judged(sessions, roles.get("prediction", []), roles.get("verdict", []))
     sessions = _folded(owners, sessions)
     beside = [Building.of(part) for role in ("tests", "recording") for part in roles.get(role, [])]
@@ -125,6 +130,29 @@ def _with_subagents(sessions: Sequence[Building]) -> list[Building]:
         if len(costs) == 1:
             home.how(cost_usd="lower_bound")
     return main_sessions
+
+
+def _told_once(sessions: list[Building]) -> list[Building]:
+    """Sessions without those that were derived from another's own log, as telemetry is; what they add is taken."""
+    own = {session.run.id: session for session in sessions if session.declared.precedence != "last"}
+    kept = []
+    for session in sessions:
+        home = own.get(session.run.id) if session.run.id is not None else None
+        if home is None or home is session:
+            kept.append(session)
+            continue
+        added = {name for name in _TELLING if getattr(home.run, name) is None}
+        words = {name: word for name, word in (session.run.provenance or {}).items() if name in added}
+        calls, seen = home.run.calls or (), [call for call in session.run.calls or () if not call.summed]
+        if calls and all(call.summed for call in calls):
+            home.change(calls=itemized(seen, calls) or calls)
+        ended = session.run.ended_at if home.run.duration_seconds is None else None  # the stated duration is surer
+        other = msgspec.structs.replace(session.run, provenance=None, source=None, ended_at=ended)
+        home.run = _filled(home.run, other)
+        for name, word in words.items():
+            home.how(**{name: word})
+        home.notes += session.notes
+    return kept
 
 
 def _judged(sessions: list[Building], predictions: Sequence[RunPart], verdicts: Sequence[RunPart]) -> list[Building]:

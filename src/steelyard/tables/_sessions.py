@@ -137,7 +137,7 @@ def _merged(group: Sequence[Building]) -> Building:
         iterations=_iterations(group),
         files_created=_files_created(runs),
         extra=_extras(runs),
-        provenance={k: v for run in runs for k, v in (run.provenance or {}).items()} or None,
+        provenance=_together(run.provenance for run in runs),
     )
     fullest = next((run for run in runs if run.iterations == first.run.iterations), first.run)
     first.how(iterations=(fullest.provenance or {}).get("iterations"))
@@ -192,6 +192,14 @@ def _iterations(group: Sequence[Building]) -> int | None:
 
 def _first(values: Iterable[Any]) -> Any:  # Any: values of one field
     return next((value for value in values if value is not None), None)
+
+
+def _together(words: Iterable[dict[str, Provenance] | None]) -> dict[str, Provenance] | None:
+    """How fields came by the last part that knows."""
+    known: dict[str, Provenance] = {}
+    for part in words:
+        known |= {name: word for name, word in (part or {}).items() if word != "unknown" or name not in known}
+    return known or None
 
 
 def _files_created(runs: Sequence[Run]) -> tuple[str, ...] | None:

@@ -1,0 +1,122 @@
+"""Agents whose logs state tokens in their own ways: Copilot CLI, telemetry of Claude Code, Qwen Code, Cline, Goose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from steelyard.formats import PlacedRun
+from steelyard.records import Run, Usage
+from steelyard.tables import gather
+
+SAMPLES = Path(__file__).parent / "samples" / "formats"
+
+
+def runs(*paths: Path) -> list[Run]:
+    return [item.run for item in gather(list(paths)) if isinstance(item, PlacedRun)]
+
+
+def only(*paths: Path) -> Run:
+    (run,) = runs(*paths)
+    return run
+
+
+def how(run: Run, name: str) -> str | None:
+    return (run.provenance or {}).get(name)
+
+
+class TestCopilot:
+    FOLDER = SAMPLES / "copilot-cli"
+
+    def test_each_usage_record_is_a_call_and_the_totals_at_the_end_are_not_added(self) -> None:
+        run = only(self.FOLDER / "events.jsonl")
+        # 1,000 + 1,300 in, of which 400 + 1,000 cached; 70 + 60 out, of which 30 + 20 reasoning
+        assert run.usage == Usage(
+            input_tokens=900, cache_read_tokens=1400, cache_write_5m_tokens=0, output_tokens=80, reasoning_tokens=50
+        )
+        assert [call.id for call in run.calls or ()] == ["resp-1", "resp-2"]
+        assert (run.experiment, run.model, run.tool_calls, run.iterations) == ("parcels", "gpt-5.1", 1, 2)
+        assert (run.cost_usd, how(run, "usage")) == (None, "reported")  # premium requests are no money
+        assert run.elapsed_seconds == 4
+
+    def test_a_killed_session_counts_what_it_recorded(self, tmp_path: Path) -> None:
+        path = tmp_path / "events.jsonl"
+        path.write_bytes(b"".join((self.FOLDER / "events.jsonl").read_bytes().splitlines(keepends=True)[:-1]))
+        assert only(path).usage == only(self.FOLDER / "events.jsonl").usage
+
+    def test_what_is_printed_has_no_tokens_and_joins_its_session(self, tmp_path: Path) -> None:
+        printed = self.FOLDER / "output.jsonl"
+        assert (only(printed).usage, how(only(printed), "usage"), only(printed).success) == (None, "unknown", True)
+        text = printed.read_text(encoding="utf-8").replace("000000000002", "000000000001")
+        (tmp_path / "output.jsonl").write_text(text, encoding="utf-8")
+        both = only(self.FOLDER / "events.jsonl", tmp_path / "output.jsonl")
+        assert (both.success, both.usage) == (True, only(self.FOLDER / "events.jsonl").usage)
+
+    def test_an_older_session_states_its_tokens_when_it_ends(self) -> None:
+        run = only(self.FOLDER / "ended-by-error.jsonl")
+        assert run.usage == Usage(input_tokens=300, cache_read_tokens=500, cache_write_5m_tokens=100, output_tokens=40)
+        assert [call.summed for call in run.calls or ()] == [True]
+        assert run.failure is not None
+        assert (run.outcome, run.failure.cause) == ("errored", "infrastructure")
+
+    def test_its_telemetry_counts_models_alone_and_joins_its_session(self, tmp_path: Path) -> None:
+        telemetry = SAMPLES / "otel" / "copilot-file.jsonl"
+        run = only(telemetry)
+        assert run.usage == Usage(input_tokens=600, cache_read_tokens=400, output_tokens=40, reasoning_tokens=30)
+        assert (run.agent, run.tool_calls, run.cost_usd) == ("copilot-cli", 1, None)
+        text = telemetry.read_text(encoding="utf-8").replace("000000000009", "000000000001")
+        (tmp_path / "otel.jsonl").write_text(text, encoding="utf-8")
+        alone = only(self.FOLDER / "events.jsonl")
+        assert only(self.FOLDER / "events.jsonl", tmp_path / "otel.jsonl") == alone
+
+
+class TestClaudeTelemetry:
+    EVENTS = SAMPLES / "otel" / "claude-events.jsonl"
+    METRICS = SAMPLES / "otel" / "claude-metrics.jsonl"
+
+    def test_events_are_calls_with_their_cost(self) -> None:
+        run = only(self.EVENTS)
+        assert run.usage == Usage(input_tokens=140, output_tokens=30, cache_read_tokens=650, cache_write_5m_tokens=50)
+        assert (run.agent, run.cost_usd, how(run, "cost_usd")) == ("claude-code", 0.0015, "reported")
+        assert (run.tool_calls, run.iterations, run.elapsed_seconds) == (1, 2, 3)
+
+    def test_deltas_of_several_exports_add_up(self) -> None:
+        run = only(self.METRICS)
+        assert run.usage == Usage(input_tokens=147, output_tokens=33, cache_read_tokens=300, cache_write_5m_tokens=50)
+        assert run.cost_usd == 0.0031
+        assert run.tool_calls is None  # counters do not tell
+
+    def test_the_last_point_of_a_cumulative_counter_counts(self, tmp_path: Path) -> None:
+        path = tmp_path / "metrics.jsonl"
+        text = self.METRICS.read_text(encoding="utf-8").replace(
+            'Temporality":1', 'Temporality":2'
+        )
+        path.write_text(text, encoding="utf-8")
+        run = only(path)
+        assert run.usage == Usage(  # of 100 and 40 input 100, of 20 and 10 output 20, and the other model's
+            input_tokens=107, output_tokens=23, cache_read_tokens=300, cache_write_5m_tokens=50
+        )
+
+    def test_events_and_counters_of_a_session_count_once(self, tmp_path: Path) -> None:
+        path = tmp_path / "metrics.jsonl"
+        text = self.METRICS.read_text(encoding="utf-8").replace("000000000002", "000000000001")
+        path.write_text(text, encoding="utf-8")
+        assert len(runs(self.EVENTS, path)) == 1
+        together = tmp_path / "together.jsonl"
+        together.write_text(self.EVENTS.read_text(encoding="utf-8") + text, encoding="utf-8")
+        assert only(together).usage == only(self.EVENTS).usage
+
+    def test_telemetry_adds_calls_to_the_printed_result_and_no_second_run(self, tmp_path: Path) -> None:
+        used = {"inputTokens": 140, "outputTokens": 30, "cacheReadInputTokens": 650, "cacheCreationInputTokens": 50}
+        result = {"type": "result", "is_error": False, "num_turns": 2, "session_id": only(self.EVENTS).id}
+        result |= {"total_cost_usd": 0.0015, "modelUsage": {"claude-sonnet-4-5-20250929": used}}
+        (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+        run = only(tmp_path / "result.json", self.EVENTS)
+        assert run.calls == only(self.EVENTS).calls
+        assert (run.cost_usd, run.tool_calls, how(run, "usage")) == (0.0015, 1, "reported")
+
+    def test_a_request_that_failed_for_good_is_told(self, tmp_path: Path) -> None:
+        text = self.EVENTS.read_text(encoding="utf-8").replace("api_request", "api_error")
+        (tmp_path / "events.jsonl").write_text(text.replace('"key":"model"', '"key":"error"'), encoding="utf-8")
+        run = only(tmp_path / "events.jsonl")
+        assert (run.outcome, run.usage) == ("errored", None)
