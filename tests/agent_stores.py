@@ -54,3 +54,45 @@ def opencode_store(path: Path, *, first: Sequence[str] = (), then: Sequence[str]
         for statement in then:
             store.execute(statement)
     return path
+
+
+def goose_store(path: Path, *, leave_out: Sequence[str] = ()) -> Path:
+    """A store in Goose's published layout, without the columns that an older schema does not have."""
+    session: dict[str, Any] = {
+        "id": "20260601_1",
+        "name": "sort",
+        "working_dir": "/work/letters",
+        "created_at": "2026-06-01 08:00:00",
+        "updated_at": "2026-06-01 08:02:00",
+        "total_tokens": 1040,
+        "input_tokens": 1000,
+        "output_tokens": 40,
+        "accumulated_total_tokens": 1990,
+        "accumulated_input_tokens": 1900,
+        "accumulated_output_tokens": 90,
+        "accumulated_cache_read_tokens": 1400,
+        "accumulated_cache_write_tokens": 0,
+        "accumulated_cost": 0.0123,
+        "provider_name": "openai",
+        "model_config_json": json.dumps({"model_name": "gpt-5.1"}),
+    }
+    unused = {name: None for name in session if "tokens" in name or "cost" in name}
+    sessions = [session, session | unused | {"id": "20260601_2"}]
+    columns = [name for name in session if name not in leave_out]
+    contents: list[tuple[str, dict[str, Any]]] = [
+        ("user", {"type": "text", "text": "sort"}),
+        ("assistant", {"type": "toolRequest", "id": "call-1", "toolCall": {}}),
+        ("assistant", {"type": "text", "text": "Sorted."}),
+    ]
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("PRAGMA page_size = 512")
+        store.execute("CREATE TABLE schema_version (version INTEGER PRIMARY KEY)")
+        store.execute(f"CREATE TABLE sessions ({', '.join(columns)})")
+        store.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id, role, content_json)")
+        marks = ", ".join("?" * len(columns))
+        for row in sessions:
+            store.execute(f"INSERT INTO sessions VALUES ({marks})", [row[name] for name in columns])  # noqa: S608
+        for role, content in contents:
+            values = (session["id"], role, json.dumps([content]))
+            store.execute("INSERT INTO messages (session_id, role, content_json) VALUES (?, ?, ?)", values)
+    return path

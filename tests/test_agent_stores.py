@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_stores import opencode_store
+from agent_stores import goose_store, opencode_store
 from steelyard.files import HEAD_BYTES
-from steelyard.formats import PlacedRun, _sqlite_stores
-from steelyard.records import Rejected, Run
+from steelyard.formats import PlacedRun, _sqlite_stores, log_formats
+from steelyard.records import Rejected, Run, Usage
 from steelyard.tables import gather
 
 COLUMNS = ", ".join(f"column_{number} text" for number in range(1500))
@@ -124,3 +124,21 @@ def test_a_broken_store_with_a_log_says_what_is_wrong(tmp_path: Path) -> None:
     path.write_bytes(b"SQLite format 3\0" + b"x" * 200)
     (tmp_path / "opencode.db-wal").write_bytes(b"y" * 100)
     assert "the store cannot be read" in rejected(path)[0].reason
+
+
+class TestGoose:
+    def test_the_accumulated_columns_are_the_sessions(self, tmp_path: Path) -> None:
+        (run,) = runs(goose_store(tmp_path / "sessions.db"))  # the session that asked nothing is none
+        assert run.usage == Usage(input_tokens=500, cache_read_tokens=1400, cache_write_5m_tokens=0, output_tokens=90)
+        assert (run.agent, run.model, run.experiment, run.cost_usd) == ("goose", "gpt-5.1", "letters", 0.0123)
+        assert (run.tool_calls, run.iterations, run.elapsed_seconds) == (1, 2, 120)
+
+    def test_an_older_schema_has_neither_cache_nor_cost(self, tmp_path: Path) -> None:
+        newer = ("accumulated_cache_read_tokens", "accumulated_cache_write_tokens", "accumulated_cost")
+        (run,) = runs(goose_store(tmp_path / "sessions.db", leave_out=newer))
+        assert (run.usage, run.cost_usd) == (Usage(input_tokens=1900, output_tokens=90), None)
+
+    def test_it_says_that_no_real_file_was_seen(self) -> None:
+        titles = {name for name, declared in log_formats().items() if "not seen on a real file" in declared.title}
+        assert "goose" in titles
+        assert "opencode" not in titles

@@ -194,7 +194,7 @@ class TestClaudeResults:
         ]
         path = tmp_path / "session.jsonl"
         path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
-        assert runs(path) == []
+        assert only(path).agent == "qwen-code"
 
     def test_cursors_stream_is_not_taken_for_claudes(self, tmp_path: Path) -> None:
         told = {"session_id": "c1"}

@@ -88,9 +88,7 @@ class TestClaudeTelemetry:
 
     def test_the_last_point_of_a_cumulative_counter_counts(self, tmp_path: Path) -> None:
         path = tmp_path / "metrics.jsonl"
-        text = self.METRICS.read_text(encoding="utf-8").replace(
-            'Temporality":1', 'Temporality":2'
-        )
+        text = self.METRICS.read_text(encoding="utf-8").replace('Temporality":1', 'Temporality":2')
         path.write_text(text, encoding="utf-8")
         run = only(path)
         assert run.usage == Usage(  # of 100 and 40 input 100, of 20 and 10 output 20, and the other model's
@@ -120,3 +118,136 @@ class TestClaudeTelemetry:
         (tmp_path / "events.jsonl").write_text(text.replace('"key":"model"', '"key":"error"'), encoding="utf-8")
         run = only(tmp_path / "events.jsonl")
         assert (run.outcome, run.usage) == ("errored", None)
+
+
+class TestQwen:
+    FOLDER = SAMPLES / "qwen-code"
+    USED = Usage(input_tokens=500, cache_read_tokens=1400, output_tokens=60, reasoning_tokens=30)
+
+    def test_input_includes_cache_and_output_includes_thoughts(self) -> None:
+        # 900 + 1,000 in, of which 600 + 800 cached; 50 + 40 out, of which 10 + 20 thoughts; telemetry repeats them
+        run = only(self.FOLDER / "chat.jsonl")
+        assert run.usage == self.USED
+        assert (run.experiment, run.model, run.tool_calls, len(run.calls or ())) == (
+            "letters",
+            "qwen3-coder-plus",
+            1,
+            2,
+        )
+
+    def test_a_total_with_thoughts_on_top_says_that_output_excludes_them(self, tmp_path: Path) -> None:
+        text = (self.FOLDER / "chat.jsonl").read_text(encoding="utf-8")
+        text = text.replace('"totalTokenCount":950', '"totalTokenCount":960')
+        (tmp_path / "chat.jsonl").write_text(text, encoding="utf-8")
+        first = (only(tmp_path / "chat.jsonl").calls or ())[0]
+        assert first.usage == Usage(input_tokens=300, cache_read_tokens=600, output_tokens=50, reasoning_tokens=10)
+
+    def test_what_is_printed_joins_its_chat(self, tmp_path: Path) -> None:
+        printed = self.FOLDER / "output.json"
+        assert (only(printed).usage, only(printed).duration_seconds, only(printed).success) == (self.USED, 5.4, True)
+        text = printed.read_text(encoding="utf-8").replace("000000000002", "000000000001")
+        (tmp_path / "output.json").write_text(text, encoding="utf-8")
+        both = only(self.FOLDER / "chat.jsonl", tmp_path / "output.json")
+        assert (both.usage, [call.id for call in both.calls or ()]) == (self.USED, ["q-4", "q-7"])
+
+    def test_a_success_without_an_answer_is_a_run_that_broke_off(self) -> None:
+        run = only(self.FOLDER / "stream-failed.jsonl")
+        assert (run.outcome, run.success, run.usage, how(run, "usage")) == ("errored", False, None, "unknown")
+        assert run.failure is not None
+        assert run.failure.cause == "infrastructure"
+
+    def test_a_chat_that_opens_with_the_clients_own_lines_is_qwens(self, tmp_path: Path) -> None:
+        lines = (self.FOLDER / "chat.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / "chat.jsonl").write_text("".join(lines[1:2]), encoding="utf-8")
+        assert only(tmp_path / "chat.jsonl").agent == "qwen-code"
+
+
+class TestCline:
+    FOLDER = SAMPLES / "cline"
+
+    def test_a_session_and_its_messages_are_one_run(self) -> None:
+        run = only(self.FOLDER / "session.json", self.FOLDER / "session.messages.json")
+        # 1,900 in, of which 1,400 cached; 90 out
+        assert run.usage == Usage(input_tokens=500, cache_read_tokens=1400, cache_write_5m_tokens=0, output_tokens=90)
+        assert [call.id for call in run.calls or ()] == ["m-1", "m-3"]
+        assert (run.cost_usd, run.success, run.tool_calls, run.experiment) == (0.0123, True, 1, "letters")
+
+    def test_what_is_printed_belongs_to_the_session_whose_tool_calls_it_shows(self, tmp_path: Path) -> None:
+        session = [self.FOLDER / "session.json", self.FOLDER / "session.messages.json"]
+        assert len(runs(*session, self.FOLDER / "printed.jsonl")) == 2
+        text = (self.FOLDER / "printed.jsonl").read_text(encoding="utf-8").replace("call-8", "call-7")
+        (tmp_path / "printed.jsonl").write_text(text, encoding="utf-8")
+        both = only(*session, tmp_path / "printed.jsonl")
+        assert (both.id, both.usage) == (only(*session).id, only(*session).usage)
+
+    def test_zero_cost_is_unknown(self) -> None:
+        assert (only(self.FOLDER / "printed.jsonl").cost_usd, only(self.FOLDER / "printed.jsonl").success) == (
+            None,
+            True,
+        )
+
+    def test_a_failed_start_has_no_tokens(self, tmp_path: Path) -> None:
+        ended = {"finishReason": "error", "text": "401 no such key", "usage": {"inputTokens": 0, "outputTokens": 0}}
+        event = {"ts": "2026-06-01T08:00:00Z", "type": "run_result"} | ended
+        (tmp_path / "printed.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
+        run = only(tmp_path / "printed.jsonl")
+        assert (run.outcome, run.usage, run.success) == ("errored", None, False)
+        assert run.failure is not None
+        assert run.failure.cause == "infrastructure"
+
+    def test_the_extensions_input_includes_cache_as_the_protocol_has_it(self, tmp_path: Path) -> None:
+        run = only(self.FOLDER / "ui_messages.json")
+        first, second = [call.usage for call in run.calls or ()]
+        assert first == Usage(  # Anthropic's: 200 beside 600 cached
+            input_tokens=200, cache_read_tokens=500, cache_write_5m_tokens=100, output_tokens=30
+        )
+        assert second == Usage(  # OpenAI's: 900, of which 600 cached
+            input_tokens=300, cache_read_tokens=600, cache_write_5m_tokens=0, output_tokens=20
+        )
+        assert run.cost_usd == 0.006
+        folder = tmp_path / "rooveterinaryinc.roo-cline" / "tasks" / "t-1"
+        folder.mkdir(parents=True)
+        (folder / "ui_messages.json").write_bytes((self.FOLDER / "ui_messages.json").read_bytes())
+        assert (only(folder).agent, only(folder).task) == ("roo-code", "t-1")
+
+
+class TestOpenHandsConversations:
+    STATE = SAMPLES / "openhands" / "base_state.json"
+
+    def test_every_use_of_a_model_counts(self) -> None:
+        run = only(self.STATE)
+        # 2,100 + 300 in, of which 1,000 cached; 120 + 20 out, of which 45 reasoning
+        assert run.usage == Usage(
+            input_tokens=1400, cache_read_tokens=1000, cache_write_5m_tokens=0, output_tokens=95, reasoning_tokens=45
+        )
+        assert [call.model for call in run.calls or ()] == ["openai/gpt-5.1", "openai/gpt-5.1", "openai/gpt-5-mini"]
+        assert (run.experiment, run.success, run.tool_calls, run.cost_usd) == ("letters", True, None, None)
+
+    def test_tools_and_times_come_from_the_events_beside_it(self, tmp_path: Path) -> None:
+        (tmp_path / "base_state.json").write_bytes(self.STATE.read_bytes())
+        (tmp_path / "events").mkdir()
+        events = [
+            {"kind": "MessageEvent", "source": "user", "timestamp": "2026-06-01T08:00:00"},
+            {"kind": "ActionEvent", "source": "agent", "timestamp": "2026-06-01T08:00:05", "tool_call_id": "c-1"},
+            {
+                "kind": "ObservationEvent",
+                "source": "environment",
+                "timestamp": "2026-06-01T08:00:06",
+                "tool_call_id": "c-1",
+            },
+        ]
+        for number, event in enumerate(events):
+            (tmp_path / "events" / f"event-{number:05}-x.json").write_text(json.dumps(event), encoding="utf-8")
+        (tmp_path / "events" / "event-00009-x.json").write_text("{", encoding="utf-8")
+        run = only(tmp_path)
+        assert (run.tool_calls, run.elapsed_seconds) == (1, 6)
+
+    def test_a_conversation_that_broke_off_says_why(self, tmp_path: Path) -> None:
+        state = json.loads(self.STATE.read_text(encoding="utf-8")) | {"execution_status": "error"}
+        (tmp_path / "base_state.json").write_text(json.dumps(state), encoding="utf-8")
+        (tmp_path / "events").mkdir()
+        error = {"kind": "ConversationErrorEvent", "source": "environment", "detail": "litellm.RateLimitError: later"}
+        (tmp_path / "events" / "event-00000-x.json").write_text(json.dumps(error), encoding="utf-8")
+        run = only(tmp_path)
+        assert run.failure is not None
+        assert (run.outcome, run.success, run.failure.cause) == ("errored", None, "infrastructure")

@@ -19,6 +19,7 @@ Role = Literal["owner", "session", "prediction", "verdict", "tests", "recording"
 Tells = Literal["runs", "sessions", "trials", "verdicts", "tests", "recordings"]
 Precedence = Literal["first", "normal", "last"]
 SQLITE = b"SQLite format 3\0"
+NOT_SEEN = " (not seen on a real file)"
 
 
 class PlacedRun(msgspec.Struct, frozen=True):
@@ -140,6 +141,8 @@ class LogFormat:
     """The totals of one session in several files are of different calls; otherwise the largest is the session's."""
     shows_every_tool_call: bool = False
     """A session in which no tool call is seen made none; otherwise their number is unknown."""
+    seen: bool = True
+    """Whether its author has seen a real file; otherwise it follows what the tool publishes, and its title says so."""
     kept_by: LogPlaces | None = None
     """Where the tool keeps its logs; None when nobody knows."""
     priority: Literal["normal", "plugin", "last"] = "normal"
@@ -150,6 +153,8 @@ class LogFormat:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", self.family or self.name)
+        if not self.seen and not self.title.endswith(NOT_SEEN):
+            object.__setattr__(self, "title", self.title + NOT_SEEN)
 
 
 def stored_tables(path: Path) -> Mapping[str, frozenset[str]]:

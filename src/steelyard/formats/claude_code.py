@@ -164,6 +164,8 @@ def recognizes(head: Head) -> bool:
     recognized = False
     for record in head.records:
         kind = record.get("type")
+        if "systemPayload" in record:
+            return False
         if (
             ("sessionId" in record and ("parentUuid" in record or "leafUuid" in record or "operation" in record))
             or (kind == "file-history-snapshot" and "messageId" in record)

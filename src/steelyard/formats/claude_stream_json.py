@@ -56,7 +56,7 @@ def recognizes(head: Head) -> bool:
     Cursor's agent streams in the same words; its `init` lists no tools, and its tool calls are events of their own.
     """
     first = head.records[0] if head.records else head.shape
-    if head.types & OTHERS or (first.get("subtype") == "init" and "tools" not in first):
+    if head.types & OTHERS or "qwen_code_version" in first or (first.get("subtype") == "init" and "tools" not in first):
         return False
     if first.get("type") == "system" and "session_id" in first and "subtype" in first:
         return True

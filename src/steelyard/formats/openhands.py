@@ -1,18 +1,23 @@
-"""OpenHands: rows of output.jsonl, and event lists. A cost of 0 beside tokens means that no price was known."""
+"""OpenHands: rows of output.jsonl, event lists, and the conversations that its CLI keeps.
+
+A conversation is a folder: base_state.json holds what each use of a model came to, events/ a file for each event. A
+cost of 0 beside tokens means that no price was known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from steelyard.files import document, label, records
+from steelyard.errors import UnreadableFile
+from steelyard.files import HEAD_BYTES, document, label, records
 from steelyard.formats._failures import failure_of, words_of
-from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
+from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart, head_of
 from steelyard.formats._token_counts import disjoint_usage, run_from, stated_cost, token_contradiction
-from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, add_usage, moment
+from steelyard.records import Amount, Call, Count, Failure, Refused, Rejected, add_usage, moment, sum_in_order
 
 NAME = "openhands"
 
@@ -62,6 +67,7 @@ class Event(ToolCall):
     action: Any = None  # Any: a word, or an object
     llm_response_id: str | None = None
     tool: ToolCall | None = msgspec.field(name="tool_call_metadata", default=None)
+    detail: Any = None  # Any: text, of an error
     llm_metrics: Metrics | None = None
 
     @property
@@ -82,6 +88,34 @@ class Llm(msgspec.Struct):
     """The model."""
 
     model: str | None = None
+
+
+class Agent(msgspec.Struct):
+    """The agent of a conversation."""
+
+    llm: Llm | None = None
+
+
+class Workspace(msgspec.Struct):
+    """Where a conversation works."""
+
+    working_dir: str | None = None
+
+
+class Stats(msgspec.Struct):
+    """What each use of a model came to: the agent's, the condenser's."""
+
+    usage_to_metrics: dict[str, Metrics] = {}
+
+
+class Conversation(msgspec.Struct):
+    """The state that the CLI keeps of a conversation."""
+
+    id: str
+    agent: Agent | None = None
+    workspace: Workspace | None = None
+    execution_status: str | None = None
+    stats: Stats = msgspec.field(default_factory=Stats)
 
 
 class Metadata(msgspec.Struct):
@@ -120,6 +154,10 @@ class Row(msgspec.Struct, kw_only=True):
 
 _ROW = msgspec.json.Decoder(Row)
 _EVENTS = msgspec.json.Decoder(list[Event])
+_EVENT = msgspec.json.Decoder(Event)
+_CONVERSATION = msgspec.json.Decoder(Conversation)
+MOST_EVENTS = 100_000
+"""So many event files of a conversation are read."""
 IDLE = frozenset({"message", "system", "change_agent_state", "recall", "null", "think", "finish"})
 """Actions that call no tool."""
 
@@ -128,13 +166,18 @@ def recognizes(head: Head) -> bool:
     """Rows with an instance, a history and metrics, or a list of events with their sources."""
     if head.has("instance_id", "instruction") and (head.has("metadata") or head.has("history")):
         return True
+    if head.has("id", "agent.llm"):  # what follows the agent may lie behind the part that is looked at
+        return "stats.usage_to_metrics" in head.shape or len(head.start) >= HEAD_BYTES
     return head.has("[].source", "[].timestamp") and (head.has("[].action") or head.has("[].observation"))
 
 
 def read(path: Path) -> Iterator[ReadItem]:
-    """One part per row, or the one that a list of events tells of."""
-    listed = head_of(path).text.startswith(b"[")
-    if listed:
+    """One part per row, or the one that a list of events or a conversation tells of."""
+    head = head_of(path)
+    if "agent.llm" in head.shape:
+        yield _conversation(document(path, _CONVERSATION), path)
+        return
+    if head.text.startswith(b"["):
         events = document(path, _EVENTS)
         metrics = next((event.llm_metrics for event in reversed(events) if event.llm_metrics), None)
         task = path.name.removesuffix(".json")
@@ -148,6 +191,52 @@ def read(path: Path) -> Iterator[ReadItem]:
             yield _part(item[1], path, item[0])
         except Refused as refused:
             yield Rejected(path=str(path), line=item[0], reason=refused.reason, hint=refused.hint)
+
+
+def _conversation(state: Conversation, path: Path) -> RunPart:
+    uses = list(state.stats.usage_to_metrics.values())
+    totals = [use.accumulated_token_usage for use in uses if use.accumulated_token_usage]
+    costs = [use.accumulated_cost for use in uses if use.accumulated_cost is not None]
+    metrics = Metrics(
+        accumulated_cost=sum_in_order(costs) if costs else None,
+        accumulated_token_usage=_added(totals) if totals else None,
+        token_usages=[used for use in uses for used in use.token_usages or ()],
+    )
+    events = list(_events_beside(path))
+    trouble: Any = None  # Any: text
+    if state.execution_status in ("error", "stuck"):
+        told = [event.detail for event in events if event.kind == "ConversationErrorEvent" and event.detail]
+        trouble = "Stuck" if state.execution_status == "stuck" else told[-1] if told else "the conversation broke off"
+    llm = state.agent.llm if state.agent else None
+    row = Row(
+        instance_id=state.id, history=list(events) or None, metrics=metrics, metadata=Metadata(llm=llm), error=trouble
+    )
+    part = _part(row, path, 1)
+    folder = (state.workspace.working_dir or "") if state.workspace else ""
+    run = msgspec.structs.replace(
+        part.run,
+        id=label(state.id),
+        experiment=label(folder.replace("\\", "/").rstrip("/").rpartition("/")[2]),
+        success=True if state.execution_status == "finished" else None,
+    )
+    return msgspec.structs.replace(part, run=run, line=None)
+
+
+def _added(totals: list[Tokens]) -> Tokens:
+    names = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+    known = {name: [n for total in totals if (n := getattr(total, name)) is not None] for name in names}
+    return Tokens(**{name: sum(counts) if counts else None for name, counts in known.items()})
+
+
+def _events_beside(path: Path) -> Iterator[Event]:
+    """The conversation's events, those that can be read; no token hangs on one of them."""
+    files = sorted(path.parent.joinpath("events").glob("event-*.json"))
+    for file in files[:MOST_EVENTS]:
+        try:
+            if file.is_file() and not file.is_symlink():
+                yield document(file, _EVENT)
+        except UnreadableFile:
+            continue
 
 
 def _part(row: Row, path: Path, line: int) -> RunPart:
@@ -218,9 +307,13 @@ def _failure(error: Any) -> Failure | None:  # Any: text, or null
     return Failure(cause="agent", message=words_of(error)) if agents else failure_of(error)
 
 
+def _places(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    return [Path(environment.get("OPENHANDS_PERSISTENCE_DIR") or home / ".openhands") / "conversations"]
+
+
 FORMAT = LogFormat(
     name=NAME,
-    title="OpenHands evaluation output.jsonl and event lists",
+    title="OpenHands evaluation output.jsonl, event lists, and conversations of its CLI (base_state.json)",
     tells="sessions",
     yields=(
         "calls",
@@ -234,4 +327,5 @@ FORMAT = LogFormat(
     ),
     recognizes=recognizes,
     read=read,
+    kept_by=LogPlaces("OpenHands CLI", _places),
 )

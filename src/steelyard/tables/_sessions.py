@@ -100,16 +100,23 @@ class Building:
 
 def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
     """One building a session, in the order of the first part of each."""
+    buildings = [Building.of(part) for part in parts]
+    homes = {
+        (building.family, tool): building.run.id
+        for building in buildings
+        if building.run.id
+        for tool in building.tool_ids
+    }
     groups: dict[tuple[str, str], list[Building]] = {}
-    for number, part in enumerate(parts):
-        building = Building.of(part)
-        key = (building.family, part.run.id) if part.run.id else ("", str(number))
-        groups.setdefault(key, []).append(building)
+    for number, building in enumerate(buildings):
+        # A log that does not name its session belongs to the one whose tool calls it shows.
+        id_ = building.run.id or _first(homes.get((building.family, tool)) for tool in building.tool_ids)
+        groups.setdefault((building.family, id_) if id_ else ("", str(number)), []).append(building)
     return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
 
 
 def _merged(group: Sequence[Building]) -> Building:
-    group = sorted(group, key=lambda building: (not building.declared.leads_family, building.path, building.line or 0))
+    group = sorted(group, key=_leading)
     first = group[0]
     runs = [building.run for building in group]
     for other in group[1:]:
@@ -150,9 +157,13 @@ def _merged(group: Sequence[Building]) -> Building:
     return first
 
 
+def _leading(building: Building) -> tuple[bool, bool, str, int]:
+    return building.run.id is None, not building.declared.leads_family, building.path, building.line or 0
+
+
 def _tells_the_same(first: Building, other: Building) -> bool:
     """Whether two logs of one format are copies, and not the parts of a session that goes on in another file."""
-    if first.format != other.format:
+    if first.format != other.format or other.run.id is None:
         return False
     if first.run.calls is None and other.run.calls is None:
         return content_digest(_without_place(first.run)) == content_digest(_without_place(other.run))
