@@ -41,6 +41,8 @@ METHODS: dict[str, str] = {
     "none": "no intervals",
     "wilson": "a share; runs taken as independent",
     "clopper-pearson": "a share, never too narrow; runs taken as independent",
+    "gaffke": "a mean within bounds, attempts at a task kept together",
+    "hall": "a mean without an upper bound, corrected for skew; attempts at a task kept together",
     "wilson-clustered": "a share, attempts at a task kept together",
     "student": "a mean; runs taken as independent",
     "clustered": "a mean, attempts at a task kept together",
@@ -123,13 +125,16 @@ def _weighted(metric: Metric, runs: _Rows, figures: Floats, *, weight_by: Weight
     Where a group tried all tasks equally often both weights are the same, and the runs say more (how many passed).
     Otherwise tasks that count once are taken by their means.
     """
-    intervals, rows = _means(metric, runs, method), [runs] * runs.size
-    if weight_by == "tasks":
-        even = evenly_tried(runs.groups, runs.tasks, size=runs.size)
-        by_task = runs.by_task()
-        of_tasks = _means(metric, by_task, method, binary=False)
-        intervals = [interval if even[place] else of_tasks[place] for place, interval in enumerate(intervals)]
-        rows = [runs if even[place] else by_task for place in range(runs.size)]
+    if method in ("auto", "gaffke", "hall"):
+        intervals, rows = _finite(metric, runs, figures, weight_by=weight_by, method=method), [runs] * runs.size
+    else:
+        intervals, rows = _means(metric, runs, method), [runs] * runs.size
+        if weight_by == "tasks":
+            even = evenly_tried(runs.groups, runs.tasks, size=runs.size)
+            by_task = runs.by_task()
+            of_tasks = _means(metric, by_task, method, binary=False)
+            intervals = [interval if even[place] else of_tasks[place] for place, interval in enumerate(intervals)]
+            rows = [runs if even[place] else by_task for place in range(runs.size)]
     return [
         _of_mean(metric, interval, figure, rows[place], place)
         for place, (interval, figure) in enumerate(zip(intervals, figures.tolist(), strict=True))
@@ -147,8 +152,6 @@ def _of_mean(metric: Metric, interval: Interval, mean: float, rows: _Rows, place
 
 def _means(metric: Metric, rows: _Rows, method: str, *, binary: bool = True) -> list[Interval]:
     binary = binary and metric.binary
-    if method == "auto":
-        return _finite(metric, rows, binary=binary)
 
     def mean_interval(numbers: Floats, labels: Ints, level: float) -> Interval:
         return _mean(metric, numbers, labels, binary=binary, method=method, level=level)
@@ -174,23 +177,27 @@ def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, flo
     return dataclasses.replace(interval, estimate=figure, low=min(low, figure), high=max(high, figure))
 
 
-def _finite(metric: Metric, rows: _Rows, *, binary: bool) -> list[Interval]:
-    """Automatic intervals of means; groups with an infinite value have none."""
-    values, groups, tasks, size, level = rows.values, rows.groups, rows.tasks, rows.size, rows.level
-    endless = np.abs(values) > TOO_LARGE
-    infinite = np.bincount(groups[endless], minlength=size) > 0
+def _finite(metric: Metric, rows: _Rows, figures: Floats, *, weight_by: WeightBy, method: str) -> list[Interval]:
+    """Gaffke's intervals within bounds, Hall's without an upper one; groups with an infinite value have none."""
+    least, most = metric.bounds
+    if method == "gaffke" and not np.isfinite([least, most]).all():
+        reason = f"gaffke is for a mean within bounds, and {metric.name} lies between {least:g} and {most:g}"
+        return [no_interval(reason, method=method, n=0, clusters=0, level=rows.level)] * rows.size
+    values, groups, tasks, level = rows.values, rows.groups, rows.tasks, rows.level
+    infinite = np.bincount(groups[np.abs(values) > TOO_LARGE], minlength=rows.size) > 0
     usable = ~infinite[groups]
     intervals = auto_means(
         values[usable],
         groups[usable],
         tasks[usable],
-        size=size,
-        binary=binary,
-        share=metric.is_share,
+        figures=figures,
+        bounds=(least, math.inf if method == "hall" else most),
+        binary=metric.binary and method != "hall",
+        weight_by=weight_by,
         level=level,
     )
     return [
-        _infinite(values[groups == place], "clustered", level) if infinite[place] else interval
+        _infinite(values[groups == place], interval.method, level) if infinite[place] else interval
         for place, interval in enumerate(intervals)
     ]
 

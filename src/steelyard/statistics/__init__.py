@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from steelyard.statistics._bootstrap import (
         bootstrap_mean as bootstrap_mean,
     )
+    from steelyard.statistics._bounded_means import (
+        bounded_mean as bounded_mean,
+    )
     from steelyard.statistics._coincidences import (
         Coincidence as Coincidence,
         coincidences as coincidences,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.statistics import _bounded_means as bounded_means, _skewed_means as skewed_means
+from steelyard.statistics._bounded_means import bounded_limits
 from steelyard.statistics._exact_sums import exact_means
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
 from steelyard.statistics._means import (
@@ -16,94 +18,129 @@ from steelyard.statistics._means import (
     student_quantile,
     woodruff_median,
 )
-from steelyard.statistics._proportions import normal_quantile, wilson_bounds
+from steelyard.statistics._proportions import clopper_pearson, wilson_bounds
+from steelyard.statistics._skewed_means import skewed_limits
 from steelyard.statistics._sorted_groups import SortedGroups
+from steelyard.statistics._weighting import WeightBy
 
 SAME = 1e-12
-"""A standard error this small beside its mean is what rounding leaves of none."""
+"""Limits this near to each other beside their mean are what rounding leaves of none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class Cells:
     """Values added up by group and by task within the group, whatever the order of rows."""
 
-    groups: int
-    n: Floats
-    """Values in each group."""
-    clusters: Floats
-    """Tasks in each group."""
-    mean: Floats
-    """Mean over the values of each group; NaN for an empty one."""
-    standard_error: Floats
-    """Clustered standard error; NaN below two tasks."""
+    owner: Ints
+    """The group of each task, ascending."""
+    sums: Floats
+    """Sum of each task's values."""
+    counts: Floats
+    """How many values each has."""
 
 
-def by_group(values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int) -> Grouped:
-    """The moments of each group; `groups` and `tasks` are codes 0, 1, ..."""
-    numbers = np.asarray(values, dtype=float)
-    order = np.lexsort((numbers, tasks, groups))
-    numbers, group, task = numbers[order], groups[order], tasks[order]
+def by_cell(values: Floats, groups: Ints, tasks: Ints) -> Cells:
+    """One row for each task of each group; `groups` and `tasks` are codes 0, 1, ..."""
+    order = np.lexsort((values, tasks, groups))
+    numbers, group, task = values[order], groups[order], tasks[order]
     fresh = np.ones(len(group), dtype=bool)
     fresh[1:] = (group[1:] != group[:-1]) | (task[1:] != task[:-1])
     cell = np.cumsum(fresh) - 1
-    owner = group[fresh]
-    sums = np.bincount(cell, weights=numbers) if len(cell) else np.empty(0)
-    counts = np.bincount(cell).astype(float) if len(cell) else np.empty(0)
-    n = np.bincount(group, minlength=size).astype(float)
-    clusters = np.bincount(owner, minlength=size).astype(float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = exact_means(numbers, group, size)
-        residual = sums - counts * mean[owner]
-        squared = np.bincount(owner, weights=residual**2, minlength=size)
-        error = np.where(clusters > 1, np.sqrt(squared * clusters / (clusters - 1)) / n, np.nan)
-    return Grouped(size, n, clusters, mean, error)
+    size = int(fresh.sum())
+    return Cells(
+        group[fresh],
+        np.bincount(cell, weights=numbers, minlength=size).astype(float),
+        np.bincount(cell, minlength=size).astype(float),
+    )
 
 
 def auto_means(
-    values: npt.ArrayLike,
+    values: Floats,
     groups: Ints,
     tasks: Ints,
     *,
-    size: int,
+    figures: Floats,
+    bounds: tuple[float, float],
     binary: bool = False,
-    share: bool = False,
+    weight_by: WeightBy = "runs",
     level: float = LEVEL,
 ) -> list[Interval]:
     """For each group the interval of its mean that the metric calls for, at the cost of a few array operations.
 
-    `binary` (0 or 1): Wilson's, clustered where tasks were tried more than once. Else the clustered Student interval
-    (with one value a task it is Student's own). A `share` (0 to 1) whose tasks do not differ at all has no spread to
-    make that of, and is not therefore certain: it gets Wilson's, each task counting once.
+    Within bounds it is Gaffke's over task means, which for single attempts at a `binary` metric (0 or 1) is Clopper
+    and Pearson's; without an upper bound it is Hall's. `figures` are the means, weighted as `weight_by` says.
     """
-    grouped = by_group(values, groups, tasks, size=size)
-    usable = grouped.clusters > 1
-    safe_mean = np.where(usable, grouped.mean, 0.5)
-    safe_error = np.where(usable, grouped.standard_error, 1.0)
-    degrees = np.where(usable, grouped.clusters - 1, 1.0)
-    critical = student_quantile(level, degrees)
-    single = grouped.clusters == grouped.n
-    shares = np.clip(safe_mean, 0, 1)
-    effective = np.where(single, np.maximum(grouped.n, 1), effective_size(shares, safe_error, grouped.clusters))
-    quantile = np.where(single, normal_quantile(level), critical)
-    bounds = wilson_bounds(shares, np.where(usable, effective, 1.0), quantile)
-    counted = np.full(size, binary) | (share & usable & (safe_error <= SAME * np.maximum(np.abs(safe_mean), SAME)))
-    low = np.where(counted, bounds[0], safe_mean - critical * safe_error)
-    high = np.where(counted, bounds[1], safe_mean + critical * safe_error)
+    size = len(figures)
+    cells = by_cell(values, groups, tasks)
+    n = np.bincount(groups, minlength=size)
+    clusters = np.bincount(cells.owner, minlength=size)
+    means, weights = cells.sums / cells.counts, cells.counts if weight_by == "runs" else np.ones(len(cells.counts))
+    usable = clusters > 1
+    order = np.lexsort((weights, means, cells.owner))
+    order = order[usable[cells.owner[order]]]
+    places = (np.cumsum(usable) - 1)[cells.owner[order]]
+    bounded = bool(np.isfinite(bounds).all())
+    low, high, counted = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size)
+    rows, used = (means[order], weights[order], places), int(usable.sum())
+    if bounded:
+        low[usable], high[usable] = bounded_limits(*rows, size=used, bounds=bounds, level=level)
+    else:
+        low[usable], high[usable], counted[usable] = skewed_limits(*rows, size=used, floor=bounds[0], level=level)
     return [
-        _interval(grouped, place, float(low[place]), float(high[place]), counted=bool(counted[place]), level=level)
+        _interval(
+            float(figures[place]) if n[place] else None,
+            (float(low[place]), float(high[place])),
+            n=int(n[place]),
+            clusters=int(clusters[place]),
+            binary=binary and bool(n[place] == clusters[place]),
+            tasks=None if bounded else float(counted[place]),
+            level=level,
+        )
         for place in range(size)
     ]
 
 
-def _interval(grouped: Grouped, place: int, low: float, high: float, *, counted: bool, level: float) -> Interval:
-    n, clusters = int(grouped.n[place]), int(grouped.clusters[place])
-    single = n == clusters
-    plain, for_tasks = ("wilson", "wilson-clustered") if counted else ("student", "clustered")
-    method = plain if single else for_tasks
-    estimate = float(grouped.mean[place]) if n else None
-    if clusters < 2:
+def _interval(
+    estimate: float | None,
+    limits: tuple[float, float],
+    *,
+    n: int,
+    clusters: int,
+    binary: bool,
+    tasks: float | None,
+    level: float,
+) -> Interval:
+    """The interval of one group; `tasks` says how many a mean without an upper bound rests on."""
+    method = bounded_means.METHOD if tasks is None else skewed_means.METHOD
+    if clusters < 2 or estimate is None:
         return no_interval(too_few(n), method=method, n=n, clusters=clusters, level=level, estimate=estimate)
-    return Interval(estimate=estimate, low=low, high=high, method=method, n=n, clusters=clusters, level=level)
+    if binary:
+        return clopper_pearson(round(estimate * n), n, level=level)
+    if limits[1] - limits[0] <= SAME * max(abs(estimate), SAME):
+        reason = "the value is the same on every task, so nothing says how it would vary"
+        return no_interval(reason, method=method, n=n, clusters=clusters, level=level, estimate=estimate)
+    return Interval(
+        estimate=estimate,
+        low=limits[0],
+        high=limits[1],
+        method=method,
+        n=n,
+        clusters=clusters,
+        level=level,
+        reaches=None if tasks is None else skewed_means.reached(tasks, level),
+    )
+
+
+def _errors(values: Floats, groups: Ints, tasks: Ints, *, size: int) -> tuple[Floats, Floats]:
+    """Tasks of each group, and the clustered standard error of its mean; NaN below two tasks."""
+    cells = by_cell(values, groups, tasks)
+    n = np.bincount(groups, minlength=size).astype(float)
+    clusters = np.bincount(cells.owner, minlength=size).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = exact_means(values, groups, size)
+        residual = cells.sums - cells.counts * mean[cells.owner]
+        squared = np.bincount(cells.owner, weights=residual**2, minlength=size)
+        return clusters, np.where(clusters > 1, np.sqrt(squared * clusters / (clusters - 1)) / n, np.nan)
 
 
 def auto_medians(
@@ -118,16 +155,15 @@ def auto_medians(
     median = np.full(size, np.nan)
     median[n > 0] = SortedGroups.of(ordered, n, ddof=0).median
     below = (numbers < median[groups]) + 0.5 * (numbers == median[groups])
-    grouped = by_group(below, groups, tasks, size=size)
+    tried, error = _errors(below, groups, tasks, size=size)
     ranks = {int(count): median_rank(int(count), level) for count in np.unique(n)}
-    usable = grouped.clusters > 1
-    error = np.where(usable, grouped.standard_error, 1.0)
-    effective = effective_size(np.full(size, 0.5), error, np.maximum(grouped.clusters, 1.0))
-    critical = student_quantile(level, np.where(usable, grouped.clusters - 1, 1.0))
+    usable = tried > 1
+    effective = effective_size(np.full(size, 0.5), np.where(usable, error, 1.0), np.maximum(tried, 1.0))
+    critical = student_quantile(level, np.where(usable, tried - 1, 1.0))
     low, high = wilson_bounds(np.full(size, 0.5), effective, critical)
     intervals = []
     for place in range(size):
-        count, clusters = int(n[place]), int(grouped.clusters[place])
+        count, clusters = int(n[place]), int(tried[place])
         own = ordered[starts[place] : starts[place] + count]
         estimate = float(median[place]) if count else None
         if count == clusters:

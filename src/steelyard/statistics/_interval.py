@@ -42,6 +42,8 @@ class Interval:
     """How many random draws; None when there were none."""
     reason: str | None = None
     """Why there are no limits, or why one of them is infinite."""
+    reaches: float | None = None
+    """About how often it really holds where the method is known to fall short of its level; None where it does not."""
 
     @property
     def known(self) -> bool:
@@ -55,7 +57,7 @@ class Interval:
     def as_dict(self) -> dict[str, Any]:  # Any: numbers, text and nulls
         """The shape of `--json`; draws are left out where there were none."""
         shape = {"confidence" if name == "level" else name: getattr(self, name) for name in self.__slots__}
-        optional = ("seed", "resamples", "reason")
+        optional = ("seed", "resamples", "reason", "reaches")
         return {name: value for name, value in shape.items() if value is not None or name not in optional}
 
 
