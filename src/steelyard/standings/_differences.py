@@ -15,6 +15,7 @@ from steelyard.records import Missing
 from steelyard.results import Difference, Flip
 from steelyard.standings._choosing_intervals import holds, of_figure
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
+from steelyard.standings._unequal_attempts import dealt_runs, delta_within_tasks, kept_level
 from steelyard.statistics import (
     LEVEL,
     RESAMPLES,
@@ -83,7 +84,8 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
         missing=missing,
     )
     if declared.is_ratio or not _evenly_weighted(samples, sides, common):
-        return _ratio_difference(samples, (a, b), names, compared, common, options)
+        unequal = _unequally_tried(sides, common)
+        return _ratio_difference(samples, (a, b), names, compared, common, options, unequal=unequal)
     return _mean_difference(samples, (a, b), sides, compared, common, options)
 
 
@@ -102,6 +104,11 @@ def _evenly_weighted(samples: Samples, sides: tuple[TaskMeans, TaskMeans], commo
     return samples.weight_by == "tasks" or all(np.ptp(side.known[common]) == 0 for side in sides)
 
 
+def _unequally_tried(sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:
+    """Whether the two sides have another number of values on a common task."""
+    return bool(np.any(sides[0].known[common] != sides[1].known[common]))
+
+
 def _mean_difference(
     samples: Samples,
     rows: tuple[Mask, Mask],
@@ -114,7 +121,13 @@ def _mean_difference(
     a, b = (side.mean[common] for side in sides)
     # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
     gaps = np.where(_same(a, b), 0.0, b - a)
-    interval, test = _judged(samples, metric, *sides, gaps, common, options)
+    judged = _judged(samples, metric, *sides, gaps, common, options)
+    delta = cliffs_delta(a, b)
+    if _unequally_tried(sides, common):
+        runs = dealt_runs(samples, rows, (metric,), common)
+        judged = kept_level(runs, judged, by_task=True, resamples=options.resamples, seed=options.seed)
+        delta = delta_within_tasks(runs)
+    interval, test = judged
     spread = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
     gained, lost = _flips(samples.task_names, sides[0].mean, sides[1].mean, common)
     values = samples.known(metric)
@@ -124,7 +137,7 @@ def _mean_difference(
         interval=_of_difference(interval, compared, gaps, options),
         test=test,
         spread=spread,
-        cliffs_delta=cliffs_delta(a, b),
+        cliffs_delta=delta,
         standardized=standardized(gaps),
         detectable=detectable_difference(len(gaps), spread, level=options.level) if spread else None,
         gained=gained,
@@ -236,10 +249,16 @@ def _ratio_difference(
     compared: Difference,
     common: Mask,
     options: StatisticsOptions,
+    *,
+    unequal: bool,
 ) -> Difference:
     """The difference of two ratios over the same tasks: of a ratio of means, or of a mean over uneven attempts."""
     halves = [_halves(samples, names, side, common) for side in rows]
-    interval, test = paired_ratios(*halves, level=options.level, resamples=options.resamples, seed=options.seed)
+    judged = paired_ratios(*halves, level=options.level, resamples=options.resamples, seed=options.seed)
+    if unequal:
+        runs, by_task = dealt_runs(samples, rows, names, common), samples.weight_by == "tasks"
+        judged = kept_level(runs, judged, by_task=by_task, resamples=options.resamples, seed=options.seed)
+    interval, test = judged
     gaps = linearized(*halves[1]) - linearized(*halves[0]) if all(below.any() for _, below in halves) else np.empty(0)
     return replace(compared, interval=_of_difference(interval, compared, gaps, options), test=test)
 

@@ -98,6 +98,9 @@ if TYPE_CHECKING:
         pass_at_k as pass_at_k,
         passes_over_tasks as passes_over_tasks,
     )
+    from steelyard.statistics._permuting import (
+        dealt_sums as dealt_sums,
+    )
     from steelyard.statistics._power import (
         POWER as POWER,
         detectable_difference as detectable_difference,

@@ -1,0 +1,82 @@
+"""Two sides that tried tasks unequally often: a test that keeps its level, and limits and effect to match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.records import Missing
+from steelyard.standings._samples import Mask, Samples
+from steelyard.statistics import Floats, Interval, Ints, Significance, cliffs_delta, dealt_sums, mean_of
+
+METHOD = "permutation"
+
+
+def dealt_runs(
+    samples: Samples, rows: tuple[Mask, Mask], names: Sequence[str], common: Mask
+) -> tuple[Floats, Ints, Mask]:
+    """The runs of both sides on the common tasks that have all values: the values, the task and whether it is B's."""
+    columns = [values for name in names if not isinstance(values := samples.known(name), Missing)]
+    known = ~np.isnan(columns).any(axis=0) & common[samples.tasks]
+    places = [np.flatnonzero(side & known) for side in rows]
+    chosen = np.concatenate(places)
+    values = np.column_stack([column[chosen] for column in columns])
+    if len(names) == 1:  # a mean is a ratio to the number of runs
+        values = np.column_stack([values, np.ones(len(chosen))])
+    return values, samples.tasks[chosen], np.repeat([False, True], [len(side) for side in places])
+
+
+def kept_level(
+    runs: tuple[Floats, Ints, Mask],
+    judged: tuple[Interval, Significance],
+    *,
+    by_task: bool,
+    resamples: int,
+    seed: int,
+) -> tuple[Interval, Significance]:
+    """Limits and test that hold where attempts are unequal, made of those over tasks.
+
+    Two things may be true without a difference: the sides are alike on every task, which dealing runs out anew tests
+    exactly, or they differ by task and even out, which the differences over tasks test. Both must reject: the larger
+    p-value counts, and the limits hold those of either.
+    """
+    interval, test = judged
+    if interval.low is None or interval.high is None:
+        return judged
+    seen, dealt = dealt_sums(*runs, by_task=by_task, resamples=resamples, seed=seed)
+    observed, gaps = _gap(seen[None])[0], _gap(dealt)
+    gaps = np.where(np.isnan(gaps), np.inf, gaps)
+    reached = int(np.count_nonzero(np.abs(gaps) >= abs(observed) - 1e-9 * max(abs(observed), 1e-300)))
+    p_value = max((reached + 1) / (len(gaps) + 1), test.p_value or 0.0)
+    tail = (1 - interval.level) / 2
+    least, most = np.quantile(gaps[np.isfinite(gaps)], [tail, 1 - tail]) if np.isfinite(gaps).any() else (0.0, 0.0)
+    made = len(gaps)
+    low, high = min(interval.low, float(observed - most)), max(interval.high, float(observed - least))
+    return (
+        replace(interval, low=low, high=high, method=METHOD, seed=seed, resamples=made),
+        replace(test, p_value=p_value, statistic=float(observed), method=METHOD, seed=seed, resamples=made),
+    )
+
+
+def _gap(sums: Floats) -> Floats:
+    """B's ratio minus A's in each row of (side, column)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = sums[:, :, 0] / sums[:, :, 1]
+        return np.asarray(ratios[:, 1] - ratios[:, 0], dtype=float)
+
+
+def delta_within_tasks(runs: tuple[Floats, Ints, Mask]) -> float:
+    """Cliff's delta of the runs of each task, averaged over tasks.
+
+    Over task means it would lean: the mean of many attempts lies in the middle more often than that of one.
+    """
+    values, tasks, on_b = runs
+    order = np.argsort(tasks, kind="stable")
+    ends = np.flatnonzero(np.diff(tasks[order])) + 1
+    deltas = [
+        cliffs_delta(values[of_task, 0][~on_b[of_task]], values[of_task, 0][on_b[of_task]])
+        for of_task in np.split(order, ends)
+    ]
+    return mean_of([delta for delta in deltas if delta is not None])
