@@ -72,7 +72,7 @@ def _cells(judged: Judged) -> list[str]:
         DASH if difference.a is None else level_of(difference.a, declared.unit),
         DASH if difference.b is None else level_of(difference.b, declared.unit),
         DASH if difference.value is None else amount(difference.value, declared.unit, signed=True),
-        range_text(difference.interval.low, difference.interval.high, declared.unit),
+        range_text(difference.interval.low, difference.interval.high, declared.unit, difference.interval.label),
         p_value,
         DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
         f"{difference.tasks:,}",
@@ -80,11 +80,11 @@ def _cells(judged: Judged) -> list[str]:
     ]
 
 
-def range_text(low: float | None, high: float | None, unit: str) -> str:
-    """The limits of an interval, without the unit."""
+def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:
+    """The limits of an interval, without the unit; the label that says what it reaches stands under them."""
     if low is None or high is None:
         return DASH
-    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}"
+    return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}" + (f"\n{label}" if label else "")
 
 
 def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
@@ -134,7 +134,7 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
             *_key_cells(place, result),
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
-            range_text(place.score.low, place.score.high, declared.unit),
+            range_text(place.score.low, place.score.high, declared.unit, place.score.label),
             _cost_text(place),
             DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
             _front_text(place),

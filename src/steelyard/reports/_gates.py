@@ -36,7 +36,8 @@ def _cells(check: RuleCheck) -> list[str]:
         DASH if check.baseline is None else level_of(check.baseline, unit),
         DASH if check.candidate is None else level_of(check.candidate, unit),
         amount(gap, unit, signed=True) if known else DASH,
-        range_text(interval.low, interval.high, unit) + (" (from the limit)" if check.rule.relative else ""),
+        range_text(interval.low, interval.high, unit, interval.label).replace("\n", ", ")
+        + (" (from the limit)" if check.rule.relative else ""),
         f"{check.difference.tasks:,}",
         check.result,
     ]

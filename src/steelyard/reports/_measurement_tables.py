@@ -124,7 +124,8 @@ def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> st
     interval = value.interval if isinstance(value, GroupValue) else value.intervals.get(statistic)
     if interval is None or interval.low is None:
         return ""
-    return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
+    label = f"\n{interval.label}" if interval.label else ""
+    return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}{label}"
 
 
 def _tiers(result: Measurement) -> Table:

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         Flip as Flip,
         Judged as Judged,
         Pair as Pair,
+        TasksNeeded as TasksNeeded,
         Verdict as Verdict,
     )
     from steelyard.results._doctor import (

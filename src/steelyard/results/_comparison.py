@@ -96,6 +96,15 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class TasksNeeded:
+    """How many tasks would show a difference: a range, since the data leave its size or its spread open."""
+
+    at_least: int
+    at_most: int | None
+    """None where the data set no end to it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """A difference with its verdict."""
 
@@ -103,7 +112,10 @@ class Judged:
     adjusted_p: float | None
     verdict: Verdict
     sentence: str
-    needed: int | None
+    needed: TasksNeeded | None
+    """For a true difference of the size that the interval leaves open."""
+    detect: TasksNeeded | None = None
+    """For a true difference of the size that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +218,12 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
             "size": None if delta is None else size_word(delta),
             "standardized": difference.standardized,
         },
-        "to_be_sure": {"tasks": judged.needed, "detectable_difference": difference.detectable, "power": POWER},
+        "to_be_sure": {
+            **_range_dict(judged.needed),
+            "detectable_difference": difference.detectable,
+            "power": POWER,
+            **({} if judged.detect is None else {"detect": _range_dict(judged.detect)}),
+        },
         "flips": {
             "gained": [_flip(flip) for flip in difference.gained],
             "lost": [_flip(flip) for flip in difference.lost],
@@ -216,6 +233,13 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
     if difference.bounds is not None:
         shape["if_missing_were_known"] = {"low": difference.bounds.low, "high": difference.bounds.high}
     return shape
+
+
+def _range_dict(needed: TasksNeeded | None) -> dict[str, int | None]:
+    return {
+        "tasks_at_least": None if needed is None else needed.at_least,
+        "tasks_at_most": None if needed is None else needed.at_most,
+    }
 
 
 def _flip(flip: Flip) -> dict[str, Any]:  # Any: JSON values
@@ -239,6 +263,6 @@ def _row(a: ComparedSide, b: ComparedSide, judged: Judged) -> dict[str, Any]:  #
         "verdict": judged.verdict,
         "tasks": difference.tasks,
         "cliffs_delta": difference.cliffs_delta,
-        "tasks_needed": judged.needed,
+        "tasks_needed": None if judged.needed is None else judged.needed.at_least,
         "sentence": judged.sentence,
     }

@@ -25,6 +25,7 @@ from steelyard.statistics import (
     clustered,
     evenly_tried,
     fieller,
+    fieller_hall,
     median_clustered,
     median_exact,
     no_interval,
@@ -49,6 +50,7 @@ METHODS: dict[str, str] = {
     "percentile": "a mean or a ratio from draws of tasks",
     "bca": "a mean or a ratio from draws of tasks, corrected for bias and skew",
     "fieller": "a ratio of means, attempts at a task kept together",
+    "fieller-hall": "a ratio of means, corrected for skew; attempts at a task kept together",
     "median-exact": "a median, never too narrow; runs taken as independent",
     "median-clustered": "a median, attempts at a task kept together",
 }
@@ -93,7 +95,7 @@ def group_intervals(
         chosen = _median_exact if method == "median-exact" else _median_clustered
         medians = _each(chosen, runs)
         return {"median": [of_figure(interval, interval.estimate, metric.bounds) for interval in medians]}
-    if method in ("fieller", "none"):
+    if method in ("fieller", "fieller-hall", "none"):
         return {}
     figures = weighted_means(values, groups, tasks, size=size, weight_by=weight_by)
     intervals = {"mean": _weighted(metric, runs, figures, weight_by=weight_by, method=method)}
@@ -270,7 +272,7 @@ def ratio_interval(
     """
     known = ~np.isnan(halves[0])
     above, below, tasks = halves[0][known], halves[1][known], tasks[known]
-    if method not in ("auto", "fieller", "percentile", "bca"):
+    if method not in ("auto", "fieller", "fieller-hall", "percentile", "bca"):
         return None
     if np.any(np.abs([above, below]) > TOO_LARGE):
         return _infinite(np.concatenate([above, below]), method, level)
@@ -285,5 +287,6 @@ def ratio_interval(
     if method in ("percentile", "bca"):
         interval = ratio_bootstrap(above, below, tasks, method=method, level=level)
     if interval is None or not holds(interval, figure, declared.bounds):
-        interval = fieller(above, below, tasks, level=level)
+        limits = fieller if method == "fieller" else fieller_hall
+        interval = limits(above, below, tasks, level=level)
     return of_figure(interval, figure, declared.bounds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.results import Correction, Difference, Judged, Verdict
-from steelyard.standings._verdicts import CLAIMS, needed_tasks, sentence, verdict
+from steelyard.standings._verdicts import CLAIMS, detect_text, needed_tasks, sentence, tasks_to_detect, verdict
 from steelyard.statistics import benjamini_hochberg, holm
 
 
@@ -35,18 +35,22 @@ def judge(
     adjusted: float | None,
     comparisons: int,
     otherwise: Verdict | None = None,
+    detect: float | None = None,
 ) -> Judged:
-    """The verdict and the sentence of one difference.
+    """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
 
     `otherwise` is the verdict if runs without one of their own were counted the other way; what only one of the two
     says is not shown.
     """
     told = verdict(difference, adjusted)
     rests = otherwise is not None and told in CLAIMS and told != otherwise
+    text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, rests=rests)
+    wanted = None if detect is None else tasks_to_detect(difference, detect, comparisons)
     return Judged(
         difference=difference,
         adjusted_p=adjusted,
         verdict="not shown" if rests else told,
-        sentence=sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, rests=rests),
+        sentence=text if detect is None else text + detect_text(difference, detect, wanted),
         needed=needed_tasks(difference, comparisons),
+        detect=wanted,
     )

@@ -35,6 +35,7 @@ from steelyard.statistics import (
     paired_ratios,
     paired_shares,
     paired_t,
+    reached,
     sign_flip,
     standardized,
 )
@@ -85,8 +86,16 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
     )
     if declared.is_ratio or not _evenly_weighted(samples, sides, common):
         unequal = _unequally_tried(sides, common)
-        return _ratio_difference(samples, (a, b), names, compared, common, options, unequal=unequal)
-    return _mean_difference(samples, (a, b), sides, compared, common, options)
+        judged = _ratio_difference(samples, (a, b), names, compared, common, options, unequal=unequal)
+    else:
+        judged = _mean_difference(samples, (a, b), sides, compared, common, options)
+    return _labelled(judged) if declared.is_ratio or not np.isfinite(declared.bounds).all() else judged
+
+
+def _labelled(judged: Difference) -> Difference:
+    """With what its interval reaches where values have no upper bound."""
+    reaches = reached(judged.tasks, judged.interval.level) if judged.interval.known else None
+    return replace(judged, interval=replace(judged.interval, reaches=reaches))
 
 
 def _other_metric(metric: str) -> str:

@@ -62,9 +62,21 @@ def check(
             sentence = _sentence(rule, plain, tested, "cannot be told", None).removesuffix(".")
             sentence = f"{sentence}: it {RESTS_ON_UNSCORED}{_worst_case(plain)}."
             return RuleCheck(rule, "cannot be told", sentence, tested, plain.a, plain.b, None)
-    if result == "cannot be told" and tested.spread and tested.value is not None:
-        needed = tasks_for_margin(tested.value, limit, tested.spread, level=options.level)
+    if result == "cannot be told":
+        needed = _fewest(tested, limit)
     return RuleCheck(rule, result, _sentence(rule, plain, tested, result, needed), tested, plain.a, plain.b, needed)
+
+
+def _fewest(tested: Difference, limit: float) -> int | None:
+    """The fewest tasks that would tell: those at the end of the interval that lies farther from the limit.
+
+    There is no largest number, since the limit itself lies within the interval.
+    """
+    ends = [end for end in (tested.interval.low, tested.interval.high) if end is not None and math.isfinite(end)]
+    if not ends or not tested.spread:
+        return None
+    farthest = max(ends, key=lambda end: abs(end - limit))
+    return tasks_for_margin(farthest, limit, tested.spread, level=tested.interval.level)
 
 
 def _tested(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, options: StatisticsOptions) -> Difference:
@@ -125,13 +137,14 @@ def _sentence(rule: Rule, plain: Difference, tested: Difference, result: GateVer
         return f"{text}; whether the rule holds cannot be told: {tested.interval.reason}."
     level = f"{tested.interval.level * 100:g} % interval"
     limits = f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}"
+    limits += f", {tested.interval.label}" if tested.interval.label else ""
     if rule.relative:
         text += f"; against the baseline {rule.limit * 100:+g} % it is {amount(tested.value or 0.0, unit, signed=True)}"
         text += f", {level} {limits}"
     else:
         allowed = "at least" if rule.at_least else "at most"
         text += f", {level} {limits}; allowed is {allowed} {amount(rule.limit, unit, signed=True)}"
-    more = f"; {tasks_text(needed)} would tell, if the difference stays" if needed is not None else ""
+    more = f"; at least {tasks_text(needed)} would be needed to tell" if needed is not None else ""
     return f"{text}: the rule {_told(result)}{more}."
 
 

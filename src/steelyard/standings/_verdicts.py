@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from steelyard.metrics import catalog
-from steelyard.results import Difference, Verdict, amount, level_of, tasks_text
-from steelyard.statistics import tasks_needed
+from steelyard.results import Difference, TasksNeeded, Verdict, amount, level_of, tasks_text
+from steelyard.statistics import spread_range, tasks_needed, tasks_range
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
@@ -61,7 +63,8 @@ def sentence(
     ending = f"not shown: {RESTS_ON_UNSCORED}"
     if not rests:
         ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
-    text = f"{head}, {interval.level * 100:g} % interval {low} to {high}: {ending}."
+    label = f", {interval.label}" if interval.label else ""
+    text = f"{head}, {interval.level * 100:g} % interval {low} to {high}{label}: {ending}."
     return f"{text}{_about_missing(difference, told, a=a, b=b)}"
 
 
@@ -115,25 +118,60 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.2g}"
 
 
-def needed_tasks(difference: Difference, comparisons: int) -> int | None:
-    """Tasks at which a true difference of the size seen would be shown with a chance of 80 %, among so many.
+def needed_tasks(difference: Difference, comparisons: int) -> TasksNeeded | None:
+    """Tasks at which a true difference would be shown with a chance of 80 %, among so many.
 
-    Never fewer than a test of signs needs: with n tasks its p-value cannot go below 2 / 2^n.
+    They go from those for the larger end of the interval to those for the smaller one. Never fewer than a test of signs needs: with n tasks its p-value cannot go below 2 / 2^n.
     """
-    if difference.spread is None or not difference.value:
+    low, high = difference.interval.low, difference.interval.high
+    if difference.spread is None or low is None or high is None or not np.isfinite([low, high]).all():
         return None
     allowed = (1 - difference.interval.level) / max(comparisons, 1)
-    needed = tasks_needed(difference.value, difference.spread, level=1 - allowed)
-    return None if needed is None else max(needed, math.ceil(1 - math.log2(allowed)))
+    return _told_by_signs(tasks_range((low, high), difference.spread, level=1 - allowed), allowed)
+
+
+def tasks_to_detect(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
+    """Tasks for a true difference of the size asked for, over the spreads that the present tasks leave open."""
+    if difference.spread is None:
+        return None
+    allowed = (1 - difference.interval.level) / max(comparisons, 1)
+    spreads = spread_range(difference.spread, difference.tasks, level=difference.interval.level)
+    fewest, most = (tasks_needed(size, spread, level=1 - allowed) for spread in spreads)
+    return None if fewest is None else _told_by_signs((fewest, most), allowed)
+
+
+def _told_by_signs(tasks: tuple[int, int | None] | None, allowed: float) -> TasksNeeded | None:
+    if tasks is None:
+        return None
+    least = math.ceil(1 - math.log2(allowed))
+    return TasksNeeded(max(tasks[0], least), None if tasks[1] is None else max(tasks[1], least))
 
 
 def _needed(difference: Difference, comparisons: int) -> str:
     needed = needed_tasks(difference, comparisons)
     if needed is None:
         return ""
-    if needed <= difference.tasks:
+    if needed.at_most is None:
+        return f"; at least {tasks_text(needed.at_least)} would be needed"
+    if needed.at_most <= difference.tasks:
         return ", but close: a few more tasks would settle it"
-    return f"; {tasks_text(needed)} would be needed"
+    return f"; {_range_text(needed)} would be needed"
+
+
+def _range_text(needed: TasksNeeded) -> str:
+    if needed.at_most is None:
+        return f"at least {tasks_text(needed.at_least)}"
+    if needed.at_most == needed.at_least:
+        return tasks_text(needed.at_least)
+    return f"{needed.at_least:,} to {tasks_text(needed.at_most)}"
+
+
+def detect_text(difference: Difference, size: float, needed: TasksNeeded | None) -> str:
+    """What it would take to show a difference of the size asked for."""
+    told = amount(abs(size), catalog()[difference.metric].unit)
+    if needed is None:
+        return f" How many tasks would show a difference of {told} cannot be told."
+    return f" A true difference of {told} would take {_range_text(needed)}."
 
 
 def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> str:

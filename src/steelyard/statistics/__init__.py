@@ -104,8 +104,10 @@ if TYPE_CHECKING:
     from steelyard.statistics._power import (
         POWER as POWER,
         detectable_difference as detectable_difference,
+        spread_range as spread_range,
         tasks_for_margin as tasks_for_margin,
         tasks_needed as tasks_needed,
+        tasks_range as tasks_range,
     )
     from steelyard.statistics._proportions import (
         clopper_pearson as clopper_pearson,
@@ -117,11 +119,15 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._ratios import (
         fieller as fieller,
+        fieller_hall as fieller_hall,
         ratio_bootstrap as ratio_bootstrap,
     )
     from steelyard.statistics._sensitivity import (
         SensitivityBounds as SensitivityBounds,
         difference_bounds as difference_bounds,
+    )
+    from steelyard.statistics._skewed_means import (
+        reached as reached,
     )
     from steelyard.statistics._sorted_groups import (
         SortedGroups as SortedGroups,

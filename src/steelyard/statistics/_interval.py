@@ -50,6 +50,11 @@ class Interval:
         """Whether there are limits."""
         return self.low is not None and self.high is not None
 
+    @property
+    def label(self) -> str:
+        """What to say of an interval that is known to fall short of its level; empty where it does not."""
+        return "" if self.reaches is None else f"approximate (about {self.reaches * 100:.0f} %)"
+
     def excludes(self, value: float) -> bool:
         """Whether the value lies outside the limits; never without limits."""
         return self.low is not None and self.high is not None and not self.low <= value <= self.high

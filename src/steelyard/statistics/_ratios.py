@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from steelyard.statistics._bootstrap import bootstrap_ratio
 from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Interval, check_level, no_interval, too_few
 from steelyard.statistics._means import Clusters, cluster, student_quantile
 from steelyard.statistics._proportions import at_most_when_none
+from steelyard.statistics._skewed_means import reached, skewed_limits
 
 
 def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
@@ -36,6 +38,28 @@ def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike,
         level=level,
         reason=reason,
     )
+
+
+def fieller_hall(
+    above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL
+) -> Interval:
+    """Fieller's limits for a ratio of means, widened on each side to Hall's for what each task adds to the ratio.
+
+    Fieller's allow for a denominator that may be 0, Hall's for skewed costs.
+    """
+    plain = fieller(above, below, clusters, level=level)
+    if plain.low is None or plain.high is None or plain.estimate is None:
+        return replace(plain, method="fieller-hall")
+    top, bottom = cluster(above, clusters), cluster(below, clusters)
+    tasks = float(top.counts.sum() ** 2 / (top.counts**2).sum())
+    low, high = plain.low, plain.high
+    if bottom.mean != 0:
+        adds = np.sort(plain.estimate + (top.sums - plain.estimate * bottom.sums) / bottom.sums.mean())
+        same = np.zeros(len(adds), dtype=np.int64)
+        least = min(float(top.sums.min()), float(bottom.sums.min()), 0.0)
+        skewed = skewed_limits(adds, np.ones(len(adds)), same, size=1, floor=least, level=level)
+        low, high = min(low, float(skewed[0][0])), max(high, float(skewed[1][0]))
+    return replace(plain, low=low, high=high, method="fieller-hall", reaches=reached(tasks, level))
 
 
 def _ratio(top: Clusters, bottom: Clusters) -> float:

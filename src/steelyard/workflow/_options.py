@@ -201,6 +201,8 @@ class CompareOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions
     """Only these metrics, separated by commas."""
     correction: Literal["holm", "bh", "none"] = "holm"
     """How p-values account for the number of comparisons."""
+    detect: float | None = None
+    """Tell how many tasks would show a true difference of this size, in the metric's own unit: 0.05 is five points."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

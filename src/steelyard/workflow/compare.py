@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
@@ -17,7 +18,7 @@ from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
-    from steelyard.results import Correction, Difference
+    from steelyard.results import Difference
     from steelyard.standings import Mask, Samples, StatisticsOptions
     from steelyard.statistics import Ints
     from steelyard.tables import RunTable
@@ -35,6 +36,8 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
 
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     names = comparable(options.metrics or [metric.name for metric in catalog().overview() if metric.is_estimate])
+    if options.detect is not None and not 0 < abs(options.detect) < math.inf:
+        raise UsageError(f"a difference of {options.detect:g} cannot be detected", hint="--detect 0.05")
     filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
     table = open_runs(runs, options.choice(), labels=options.labels(), prices=options.prices, progress=progress)
     samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
@@ -48,7 +51,7 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
         others = differences
     else:
         others = _differences(otherwise, masks, [[cell.metric for cell in row] for row in differences], judging)
-    pairs, tests = _judged(samples, sides, masks, differences, others, options.correction)
+    pairs, tests = _judged(samples, sides, masks, differences, others, options)
     return Comparison(
         a=sides[0],
         pairs=pairs,
@@ -140,7 +143,7 @@ def _judged(
     masks: Sequence[Mask],
     differences: Sequence[Sequence[Difference]],
     others: Sequence[Sequence[Difference]],
-    correction: Correction,
+    options: CompareOptions,
 ) -> tuple[tuple[Pair, ...], int]:
     """The pairs with their verdicts, and how many tests those account for.
 
@@ -148,6 +151,7 @@ def _judged(
     """
     from steelyard.standings import adjusted_p_values, judge, verdict  # brings numpy and scipy
 
+    correction = options.correction
     flat, flat_others = ([difference for row in rows for difference in row] for rows in (differences, others))
     adjusted = iter(adjusted_p_values(flat, correction))
     otherwise = iter(
@@ -169,6 +173,7 @@ def _judged(
                     adjusted=next(adjusted),
                     comparisons=counted,
                     otherwise=next(otherwise),
+                    detect=options.detect,
                 )
                 for difference in row
             ),
