@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.coverage._scenario import holds_truth, share_of
+from benchmarks.coverage._scenario import Simulation, holds_truth, share_of
 from steelyard.statistics import krippendorff_alpha, severity
 
 
@@ -26,14 +26,36 @@ def alpha_tasks(random: np.random.Generator, trials: int) -> float:
     return share_of(trials, once)
 
 
-def alpha_votes(random: np.random.Generator, trials: int) -> float:
-    # a unit's true verdict is even, each judge reports it with chance 0.9: agreement 0.82 against 0.5 by chance
+def alpha_scores(random: np.random.Generator, trials: int) -> float:
+    """Scores in tenths, most of them near the upper end, on 10 units; alpha of 10 million such units is 0.744."""
+
     def once() -> bool:
-        truth = random.random((60, 1)) < 0.5
-        votes = np.where(random.random((60, 3)) < 0.9, truth, ~truth)
-        return holds_truth(krippendorff_alpha(votes, scale="nominal"), 0.64)
+        truth = random.beta(2.7, 0.3, (10, 1))
+        scores = np.round(np.clip(truth + random.normal(0, 0.1, (10, 3)), 0, 1), 1)
+        interval = krippendorff_alpha(scores)
+        return interval.estimate is None or interval.low is None or holds_truth(interval, 0.744)
 
     return share_of(trials, once)
+
+
+def alpha_votes(units: int, share: float) -> Simulation:
+    """Votes of three judges who err in a tenth of the units; `share` of the units should pass.
+
+    A data set of one verdict only has no alpha and counts as held.
+    """
+    voted = share * 0.9 + (1 - share) * 0.1
+    alpha = 1 - 0.18 / (2 * voted * (1 - voted))
+
+    def run(random: np.random.Generator, trials: int) -> float:
+        def once() -> bool:
+            truth = random.random((units, 1)) < share
+            votes = np.where(random.random((units, 3)) < 0.9, truth, ~truth)
+            interval = krippendorff_alpha(votes, scale="nominal")
+            return interval.estimate is None or holds_truth(interval, alpha)
+
+        return share_of(trials, once)
+
+    return run
 
 
 def severe_judge(random: np.random.Generator, trials: int) -> float:
