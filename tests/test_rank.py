@@ -114,6 +114,13 @@ def test_one_task_with_a_single_attempt_hides_no_pass_at_k(tmp_path: Path) -> No
     assert {one["key"]["agent"]: one["pass_at_k"]["2"]["missing"] for one in shown} == {"one": 1, "two": 0}
 
 
+@pytest.mark.parametrize("chance", [0.5, 0.97, 1.0])
+def test_pass_at_one_is_the_pass_rate_with_its_own_interval(chance) -> None:
+    (place,) = sy.rank(made_runs({"one": chance}, tasks=12, attempts=4), by=["agent"], metrics=["pass_rate"]).places
+    first = place.passes[1][0]
+    assert (first.estimate, first.low, first.high) == (place.score.estimate, place.score.low, place.score.high)
+
+
 def test_single_attempts_have_no_pass_at_k_beyond_the_pass_rate() -> None:
     assert sy.rank(made_runs({"one": 0.5}, tasks=5), by=["agent"], metrics=["pass_rate"]).places[0].passes == {}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.coverage import bands, differences, figures, judges
+from benchmarks.coverage import bands, differences, figures, judges, passes
 from benchmarks.coverage._scenario import PROMISES, Row, Scenario
 
 __all__ = ["PROMISES", "SCENARIOS", "Row", "Scenario", "run"]
@@ -75,8 +75,20 @@ SCENARIOS: tuple[Scenario, ...] = (
         differences.drawn_ratios,
         10_000,
     ),
-    Scenario("pass@2", "interval", "40 tasks or more, 5 attempts", figures.pass_at_two(all_of_them=False), 20_000),
-    Scenario("pass^2", "interval", "40 tasks or more, 5 attempts", figures.pass_at_two(all_of_them=True), 20_000),
+    Scenario(
+        "pass@2",
+        "cautious interval",
+        "40 tasks, 5 attempts, chances spread evenly",
+        passes.passes(40, 5, 2, share=0.5, dependence=1 / 3),
+        4_000,
+    ),
+    Scenario(
+        "pass^2",
+        "cautious interval",
+        "40 tasks, 5 attempts, chances spread evenly",
+        passes.passes(40, 5, 2, share=0.5, dependence=1 / 3, all_of_them=True),
+        4_000,
+    ),
     Scenario("krippendorff-interval", "cautious interval", "60 units, 3 judges", judges.alpha_units, 20_000),
     Scenario(
         "krippendorff-interval",
@@ -177,6 +189,34 @@ SCENARIOS: tuple[Scenario, ...] = (
         "cautious interval",
         "10 units, 3 judges, scores near the upper end",
         judges.alpha_scores,
+        4_000,
+    ),
+    Scenario(
+        "pass@5",
+        "cautious interval",
+        "10 tasks, 5 attempts, pass rate 0.9",
+        passes.passes(10, 5, 5, share=0.9, dependence=0.3),
+        4_000,
+    ),
+    Scenario(
+        "pass@2",
+        "cautious interval",
+        "30 tasks, 2 attempts, pass rate 0.9",
+        passes.passes(30, 2, 2, share=0.9, dependence=0.3),
+        4_000,
+    ),
+    Scenario(
+        "pass@2",
+        "cautious interval",
+        "500 tasks, 5 attempts, pass rate 0.98",
+        passes.passes(500, 5, 2, share=0.98, dependence=0.7),
+        2_000,
+    ),
+    Scenario(
+        "pass^3",
+        "cautious interval",
+        "30 tasks, 5 attempts, pass rate 0.1",
+        passes.passes(30, 5, 3, share=0.1, dependence=0.3, all_of_them=True),
         4_000,
     ),
 )

@@ -17,7 +17,6 @@ from steelyard.statistics import (
     fieller,
     median_clustered,
     median_exact,
-    passes_over_tasks,
     ratio_bootstrap,
     student,
     wilson,
@@ -127,20 +126,6 @@ def drawn_ratio(method: str) -> Simulation:
             cost, passed, labels, truth = _costs(random, 100)
             interval = ratio_bootstrap(cost, passed, labels, method=method, resamples=DRAWS, seed=fresh_seed(random))
             return holds_truth(interval, truth)
-
-        return share_of(trials, once)
-
-    return run
-
-
-def pass_at_two(*, all_of_them: bool) -> Simulation:
-    # for a uniform pass chance E[p²] = 1/3, so pass^2 = 1/3 and pass@2 = 1 - E[(1 - p)²] = 2/3
-    truth = 1 / 3 if all_of_them else 2 / 3
-
-    def run(random: np.random.Generator, trials: int) -> float:
-        def once() -> bool:
-            passed = random.binomial(5, random.random(40)).tolist()
-            return holds_truth(passes_over_tasks([5] * 40, passed, 2, all_of_them=all_of_them), truth)
 
         return share_of(trials, once)
 

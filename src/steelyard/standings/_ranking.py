@@ -11,7 +11,7 @@ from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Order
-from steelyard.standings._choosing_intervals import group_intervals, of_figure, ratio_interval
+from steelyard.standings._choosing_intervals import group_intervals, ratio_interval
 from steelyard.standings._differences import StatisticsOptions
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.statistics import (
@@ -173,12 +173,8 @@ def passes_of(passed: TaskMeans, common: Mask, *, level: float) -> dict[int, tup
     counts = np.rint(np.nan_to_num(passed.mean[common]) * passed.known[common]).astype(int).tolist()
     return {
         k: (
-            _share(passes_over_tasks(tries, counts, k, level=level)),
-            _share(passes_over_tasks(tries, counts, k, all_of_them=True, level=level)),
+            passes_over_tasks(tries, counts, k, level=level),
+            passes_over_tasks(tries, counts, k, all_of_them=True, level=level),
         )
         for k in range(1, most + 1)
     }
-
-
-def _share(interval: Interval) -> Interval:
-    return of_figure(interval, interval.estimate, (0.0, 1.0))

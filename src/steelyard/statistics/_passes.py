@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from steelyard.errors import UsageError
+from steelyard.statistics._bounded_means import METHOD, bounded_mean
 from steelyard.statistics._interval import LEVEL, Interval, no_interval
-from steelyard.statistics._means import student
 
 
 def _check(attempts: int, passed: int, k: int) -> None:
@@ -50,10 +50,12 @@ def pass_all_k(attempts: int, passed: int, k: int) -> float | None:
 def passes_over_tasks(
     attempts: Sequence[int], passed: Sequence[int], k: int, *, all_of_them: bool = False, level: float = LEVEL
 ) -> Interval:
-    """Mean pass@k (or pass^k) over tasks with its interval; tasks with fewer than k attempts are left out."""
+    """Mean pass@k (or pass^k) over tasks with its interval; tasks with fewer than k attempts are left out.
+
+    The interval is that of a mean between 0 and 1, so of pass@1 it is the pass rate's own.
+    """
     pass_chance = pass_all_k if all_of_them else pass_at_k
-    method = "student"
     values = [value for n, c in zip(attempts, passed, strict=True) if (value := pass_chance(n, c, k)) is not None]
     if not values:
-        return no_interval(f"no task has {k} attempts", method=method, n=0, clusters=0, level=level)
-    return student(values, level=level)
+        return no_interval(f"no task has {k} attempts", method=METHOD, n=0, clusters=0, level=level)
+    return bounded_mean(values, level=level)
