@@ -167,6 +167,7 @@ def benchmark_measures(
         "log_ratio_low": nullable(surety.ratio.low[rows]),
         "log_ratio_high": nullable(surety.ratio.high[rows]),
         "verdict": [surety.verdict(row) for row in range(rows.start, rows.stop)],
+        "samples": [surety.speedup.basis(row) for row in range(rows.start, rows.stop)],
     }
     keys = tuple(columns)
     names = [attempt.nop.names[position] for position in table.local[rows].tolist()]
