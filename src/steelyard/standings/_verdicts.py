@@ -121,7 +121,8 @@ def _p(value: float) -> str:
 def needed_tasks(difference: Difference, comparisons: int) -> TasksNeeded | None:
     """Tasks at which a true difference would be shown with a chance of 80 %, among so many.
 
-    They go from those for the larger end of the interval to those for the smaller one. Never fewer than a test of signs needs: with n tasks its p-value cannot go below 2 / 2^n.
+    They go from those for the larger end of the interval to those for the smaller one. Never fewer than a test of signs
+    needs: with n tasks its p-value cannot go below 2 / 2^n.
     """
     low, high = difference.interval.low, difference.interval.high
     if difference.spread is None or low is None or high is None or not np.isfinite([low, high]).all():
