@@ -67,7 +67,7 @@ def _is_furniture(above: tuple[ET.Element, ...]) -> bool:
 def _outside(figure: Figure, element: ET.Element, above: tuple[ET.Element, ...]) -> list[tuple[float, float]]:
     moves = [re.match(r"translate\((\S+) 0\)", parent.get("transform", "")) for parent in above]
     shift = math.fsum(float(move[1]) for move in moves if move)
-    places = [(x + shift, y) for x, y in _corners(element)]
+    places = [(x + shift, y) for x, y in _corners(element, above)]
     if not all(math.isfinite(x) and math.isfinite(y) for x, y in places):
         return places
     return [
@@ -75,7 +75,7 @@ def _outside(figure: Figure, element: ET.Element, above: tuple[ET.Element, ...])
     ]
 
 
-def _corners(element: ET.Element) -> list[tuple[float, float]]:
+def _corners(element: ET.Element, above: tuple[ET.Element, ...]) -> list[tuple[float, float]]:
     def number(name: str) -> float:
         return float(element.get(name, "0"))
 
@@ -89,7 +89,7 @@ def _corners(element: ET.Element) -> list[tuple[float, float]]:
         case "path":
             return list(_path_points(element.get("d", "")))
         case "text":
-            return _text_corners(element)
+            return _text_corners(element, above)
     return []
 
 
@@ -113,12 +113,13 @@ def _path_points(path: str) -> Iterator[tuple[float, float]]:
         yield x, y
 
 
-def _text_corners(element: ET.Element) -> list[tuple[float, float]]:
-    """The ends of a text by our table of widths, turned as it is turned."""
-    look = element.get("class", "").removeprefix("sy-")
+def _text_corners(element: ET.Element, above: tuple[ET.Element, ...]) -> list[tuple[float, float]]:
+    """The ends of a text by our table of widths, turned as it is turned; its group may say its look and anchor."""
+    styled = element if element.get("class") else above[-1]
+    look = styled.get("class", "").removeprefix("sy-")
     width = text_width(shown_text(element), size=size_of(look), bold=is_bold(look))
     x, y = float(element.get("x", "0")), float(element.get("y", "0"))
-    start = {"start": 0.0, "middle": -width / 2, "end": -width}[element.get("text-anchor", "start")]
+    start = {"start": 0.0, "middle": -width / 2, "end": -width}[styled.get("text-anchor", "start")]
     low, high = -0.75 * size_of(look), 0.2 * size_of(look)
     angle = math.radians(-45 if "rotate(-45" in element.get("transform", "") else 0)
     return [

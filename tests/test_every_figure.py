@@ -96,14 +96,15 @@ def test_a_cut_name_has_the_whole_in_its_title() -> None:
     assert all(has_title(element) and element[0].text == "x" * 400 for element in texts)
 
 
-def test_a_heatmap_of_the_most_cells_takes_at_most_120_bytes_a_cell() -> None:
+@pytest.mark.parametrize(("tasks", "most"), [(300, 120), (150, 120), (40, 140)], ids=["3,000", "1,500", "with counts"])
+def test_a_heatmap_is_small_for_each_of_its_cells(tasks: int, most: int) -> None:
     agents = [f"agent-number-{index}/model-{index}" for index in range(10)]
-    tasks = [f"a-task-with-a-rather-long-name-{index}" for index in range(300)]
-    cells = [[Tried((row + column) % 6, 5) if row % 7 else None for column in range(10)] for row in range(300)]
-    figure = figures.heatmap(tasks, agents, cells, title="Tasks by agents")
-    drawn = sum(tag(element) == "path" and has_title(element) for element, _ in elements(figure))
-    assert drawn == figures.MOST_CELLS + 1  # the key shows what hatched means
-    assert len(figure.inline.encode()) <= 120 * figures.MOST_CELLS
+    names = [f"a-task-with-a-rather-long-name-{index}" for index in range(tasks)]
+    cells = [[Tried((row + column) % 6, 5) if row % 7 else None for column in range(10)] for row in range(tasks)]
+    figure = figures.heatmap(names, agents, cells, title="Tasks by agents")
+    squares = [element for element, _ in elements(figure) if tag(element) == "path" and has_title(element)]
+    assert len(squares) == 10 * tasks + 1  # the key shows what hatched means
+    assert len(figure.inline.encode()) <= most * 10 * tasks
 
 
 def test_past_the_most_cells_tasks_are_grouped_by_category_or_difficulty() -> None:

@@ -13,7 +13,7 @@ from steelyard.figures._markup import HATCHED, Mark, cut, dot, group, px, text_w
 MOST_CELLS = 3000
 """Cells that are drawn one by one; more are grouped by category, or by how many runs solve a task."""
 SLANTED = 74.0
-"""Room above the columns, and right of the last one, for names at 45 degrees."""
+"""The most room above the columns, and right of the last one, for names at 45 degrees."""
 _RANGES = ((0.0, "no run"), (0.25, "up to 25 %"), (0.5, "25 to 50 %"), (0.75, "50 to 75 %"), (0.999, "75 to 99 %"))
 _ALL = "every run"
 
@@ -65,7 +65,7 @@ def heatmap(
         body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no runs."),)
         bottom = top + 30
     else:
-        body = (*_names(grid, width), *_cells(grid), *_key(grid, width))
+        body = (*_names(grid, top, width), *_cells(grid), *_key(grid, width))
         bottom = grid.top + grid.cell[1] * len(grid.rows) + 26
     unseen = (len(rows) - len(grid.rows), len(agents) - len(grid.columns))
     rest = left_out(unseen[1], bottom, width, "agents") or left_out(unseen[0], bottom, width, "tasks")
@@ -84,13 +84,14 @@ def _grid(
 ) -> _Grid:
     label = min(max((text_width(row) for row in rows[:200]), default=0.0), width * 0.32)
     left = float(int(EDGE + label + 10))
-    room = width - EDGE - left - SLANTED * 0.75
+    slanted = min(max((text_width(name, size=11) for name in agents), default=0.0) * 0.72 + 10, SLANTED)
+    room = width - EDGE - left - slanted * 0.75
     columns = tuple(agents[: max(int(room / 8), 1)])
     rows = rows[: MOST_CELLS // max(len(columns), 1)]
     wide = min(float(int(room / max(len(columns), 1))), 46.0)
     high = 22.0 if len(rows) <= 40 else 14.0 if len(rows) <= 120 else 6.0
     shown = tuple(row[: len(columns)] for row in cells[: len(rows)])
-    return _Grid(rows, columns, shown, left, top + SLANTED + 6, (wide, high))
+    return _Grid(rows, columns, shown, left, float(int(top + slanted + 6)), (wide, high))
 
 
 def _grouped(
@@ -119,7 +120,7 @@ def _added(column: Iterable[Tried | None]) -> Tried | None:
     return Tried(*(sum(cell[part] for cell in known) for part in range(3))) if known else None
 
 
-def _names(grid: _Grid, width: int) -> list[Mark]:
+def _names(grid: _Grid, top: float, width: int) -> list[Mark]:
     wide, high = grid.cell
     every = math.ceil(11 / high)
     label_x, label_room = grid.left - 8, grid.left - 8 - EDGE
@@ -133,42 +134,44 @@ def _names(grid: _Grid, width: int) -> list[Mark]:
         if column % skip:
             continue
         x, y = grid.left + wide * (column + 0.5), grid.top - 6
-        room = min(SLANTED * 1.3, (width - EDGE - x) * 1.3)
+        room = min((y - top) * 1.3, (width - EDGE - x) * 1.3)
         label = words(x, y, name, room=room, look="tick")
         marks.append(label._replace(place=f'{label.place} transform="rotate(-45 {px(x)} {px(y)})"'))
     return marks
 
 
 def _cells(grid: _Grid) -> list[Mark]:
-    """Cells in two groups, run and not run, so that none repeats its look: 3,000 cells are to stay small."""
+    """Cells in groups of one shade, counts in groups of one look: 3,000 cells are to stay small."""
     wide, high = grid.cell
     box_wide, box_high = max(wide - 1, 1), max(high - 1, 1)
-    cells: list[Mark] = []
-    unrun: list[Mark] = []
-    over: list[Mark] = []
-    is_counted = wide >= 30 and high >= 14
+    square = f"h{px(box_wide)}v{px(box_high)}h-{px(box_wide)}z"
+    shades: dict[str, list[Mark]] = {}
+    rings: list[Mark] = []
+    counts: dict[str, list[Mark]] = {"count": [], "count-over": []}
     columns = [cut(name, 100) for name in grid.columns]
     for row, (name, tried) in enumerate(zip(grid.rows, grid.cells, strict=True)):
         y, task = grid.top + high * row, cut(name, 120)
         for column, cell in enumerate(tried):
-            x = grid.left + wide * column
-            place = f' d="M{px(x)} {px(y)}h{px(box_wide)}v{px(box_high)}h-{px(box_wide)}z"'
-            title = f"{task}, {columns[column]}: {_said(cell)}"
-            if cell is None:
-                unrun.append(Mark("path", "", place, title))
-            else:
-                cells.append(Mark("path", "", place + _shade(cell), title))
+            x, title = grid.left + wide * column, f"{task}, {columns[column]}: {_said(cell)}"
+            mark = Mark("path", "", f' d="M{px(x)} {px(y)}{square}"', title)
+            shades.setdefault(HATCHED if cell is None else _shade(cell), []).append(mark)
             if cell is not None and cell.errored:
-                radius = min(box_wide, box_high) / 2 - 1
-                over.append(dot(x + box_wide / 2, y + box_high / 2, max(radius, 1), look="ring", title=title))
-            elif cell is not None and cell.runs and is_counted:
-                text = f"{cell.passed}/{cell.runs}"
+                radius = max(min(box_wide, box_high) / 2 - 1, 1)
+                rings.append(dot(x + box_wide / 2, y + box_high / 2, radius, look="ring", title=title))
+            elif cell is not None and cell.runs and high >= 14:
                 look = "count-over" if cell.passed / cell.runs > 0.6 else "count"
-                if text_width(text, size=10) <= box_wide - 2:
-                    over.append(
-                        words(x + box_wide / 2, y + high / 2 + 3, text, room=box_wide, look=look, anchor="middle")
-                    )
-    return [group(tuple(cells), look="cell"), *([group(tuple(unrun), place=HATCHED)] if unrun else []), *over]
+                counts[look] += _count(cell, x + box_wide / 2, y + high / 2 + 3, box_wide)
+    looks = {HATCHED: ""}
+    groups = [group(tuple(cells), look=looks.get(shade, "cell"), place=shade) for shade, cells in shades.items()]
+    over = [group(tuple(each), look=look, place=' text-anchor="middle"') for look, each in counts.items() if each]
+    return [*groups, *over, *rings]
+
+
+def _count(cell: Tried, x: float, y: float, room: float) -> list[Mark]:
+    """How many of the runs passed, or which share of them, where there is room for it."""
+    texts = (f"{cell.passed}/{cell.runs}", f"{100 * cell.passed / cell.runs:.0f} %")
+    fitting = (text for text in texts if text_width(text, size=10) <= room - 2)
+    return [Mark("text", "", f' x="{px(x)}" y="{px(y)}"', "", text) for text in fitting][:1]
 
 
 def _shade(cell: Tried) -> str:
