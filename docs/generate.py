@@ -10,6 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 import msgspec
+from pictures import PICTURES, VERBS
 from rich.console import Console
 
 from steelyard.demo import demo_runs
@@ -19,6 +20,7 @@ from steelyard.profiles import load_profile, shipped_profiles
 from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
 from steelyard.reports import measurement_tables
+from steelyard.results._drawing import DRAWINGS
 from steelyard.statistics import STATISTICS
 from steelyard.workflow.measure import measure
 
@@ -142,12 +144,33 @@ def formats_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def figures_page() -> str:
+    """The page of figures, with the names of each verb's figures and a picture of each kind."""
+    names = ["| verb | figures; the first is the main one |", "|---|---|"]
+    names += [f"| {VERBS[kind.__name__]} | {', '.join(f'`{name}`' for name in DRAWINGS[kind])} |" for kind in DRAWINGS]
+    pictures = [
+        f"### {name.capitalize()}\n\n{draw.__doc__}\n\n![{draw().title}](figures/{name}.svg)"
+        for name, draw in PICTURES.items()
+    ]
+    page = (HERE / "figures.md").read_text(encoding="utf-8")
+    return _between(_between(page, "names", "\n".join(names)), "pictures", "\n\n".join(pictures))
+
+
+def _between(page: str, mark: str, text: str) -> str:
+    """The page with the text between the two comments that name the mark."""
+    before, _, rest = page.partition(f"<!-- {mark} -->\n")
+    _, _, after = rest.partition(f"<!-- end of {mark} -->\n")
+    return f"{before}<!-- {mark} -->\n{text}\n<!-- end of {mark} -->\n{after}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "../README.md": readme_page,
     "formats.md": formats_page,
     "metrics.md": metrics_page,
     "records.md": records_page,
     "profiles.md": profiles_page,
+    "figures.md": figures_page,
+    **{f"figures/{name}.svg": lambda draw=draw: f"{draw().svg}\n" for name, draw in PICTURES.items()},
 }
 
 

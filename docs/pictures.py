@@ -1,0 +1,244 @@
+"""The pictures of docs/figures.md: one figure of each kind, drawn by the product from numbers made up here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+
+from steelyard.figures import (
+    Axis,
+    BenchmarkRatio,
+    Change,
+    DayAmount,
+    Estimate,
+    Figure,
+    PricedEstimate,
+    ScoreBin,
+    StackedRow,
+    TaskPair,
+    TrendMark,
+    TrendPoint,
+    Tried,
+    days,
+    distances,
+    dots,
+    dumbbells,
+    flips,
+    heatmap,
+    histogram,
+    pareto,
+    reliability,
+    slopes,
+    stacked,
+    trend,
+    waterfall,
+)
+
+AGENTS = ("ant / large", "bee / small", "cat / large", "dog / small", "elk / small")
+RATES = (0.712, 0.671, 0.55, 0.41, 0.3)
+COSTS = (0.61, 0.22, 0.9, 0.05, None)
+FRONT = (0.61, 0.22, 0.05)
+TASKS = ("parse-csv", "add-endpoint", "fix-race", "port-tests", "speed-up-join", "write-docs")
+RATE = Axis(title="Pass rate, higher is better", unit="share", low=0, high=1)
+WIDTH = 640
+
+VERBS = {
+    "Measurement": "`measure`",
+    "Ranking": "`rank`",
+    "Comparison": "`compare`",
+    "Gate": "`gate`",
+    "Judges": "`judges`",
+    "Repeatability": "`repeat`",
+    "SpeedupResult": "`speedup`",
+    "Standings": "`arena standings TASK`",
+    "AllStandings": "`all_standings` (Python)",
+    "Leaderboard": "`arena standings`",
+    "ScoreHistory": "`arena history`",
+    "ToolBias": "`arena bias`",
+    "ProfileComparison": "`arena compare-profiles`",
+}
+"""What gives each kind of result."""
+
+
+def _dots() -> Figure:
+    """Estimates with their intervals on one axis. Places that the data cannot tell apart are a band: `1-2`."""
+    bands = ("1-2", "1-2", "3", "4", "5")
+    rows = [
+        Estimate(label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, band=band, note="90 tasks")
+        for agent, rate, band in zip(AGENTS, RATES, bands, strict=True)
+    ]
+    note = "95 % intervals, 90 common tasks, weighted by tasks"
+    return dots(rows, title="Pass rate by agent, model", axis=RATE, note=note, width=WIDTH)
+
+
+def _differences() -> Figure:
+    """The same around a reference: paired differences, bias of tools, strictness of judges."""
+    gaps = (0.041, -0.12, 0.16, -0.02)
+    rows = [
+        Estimate(label=agent, value=gap, low=gap - 0.06, high=gap + 0.06, faint=abs(gap) < 0.06)
+        for agent, gap in zip(AGENTS[1:], gaps, strict=True)
+    ]
+    axis = Axis(title="Pass rate minus that of ant / large", unit="share points")
+    note = "95 % intervals, paired by task; hollow: the interval holds 0"
+    return dots(rows, title="Differences", axis=axis, note=note, reference=0.0, width=WIDTH)
+
+
+def _pareto() -> Figure:
+    """Quality against cost. The steps are the frontier: nobody is better for less. Unknown costs stand apart."""
+    points = [
+        PricedEstimate(label=agent, value=rate, low=rate - 0.06, high=rate + 0.05, cost=cost, on_front=cost in FRONT)
+        for agent, rate, cost in zip(AGENTS, RATES, COSTS, strict=True)
+    ]
+    cost = Axis(title="Mean cost per run, USD", unit="USD", log=True)
+    note = "95 % intervals; filled: on the frontier"
+    return pareto(points, title="Pass rate and cost", quality=RATE, cost=cost, note=note, width=WIDTH)
+
+
+def _heatmap() -> Figure:
+    """The share of runs that pass, by task and agent."""
+    draw = random.Random(3)
+    cells: list[list[Tried | None]] = [
+        [Tried(min(5, draw.randint(0, 8 - row)), 5) for _ in AGENTS] for row in range(len(TASKS))
+    ]
+    cells[1][2], cells[4][4], cells[2][1] = None, None, Tried(1, 4, errored=1)
+    return heatmap(TASKS, AGENTS, cells, title="Tasks by agents", note="5 runs a cell", width=WIDTH)
+
+
+def _flips() -> Figure:
+    """Tasks that both sides solve, that only one solves, and that neither solves."""
+    counts = {"both": 51, "only_a": 14, "only_b": 10, "neither": 15}
+    return flips(a="ant / large", b="bee / small", title="Tasks that flip", note="90 common tasks", width=420, **counts)
+
+
+def _dumbbells() -> Figure:
+    """Where a difference comes from, task by task; the largest gains first."""
+    before, after = (0.2, 0.0, 0.6, 1.0, 0.4, 0.8), (0.8, 0.6, 0.8, 1.0, 0.2, 0.4)
+    pairs = [TaskPair(*pair) for pair in zip(TASKS, before, after, strict=True)]
+    return dumbbells(pairs, a=AGENTS[0], b=AGENTS[1], title="Pass rate by task", axis=RATE, width=WIDTH)
+
+
+def _stacked() -> Figure:
+    """What an amount is made of."""
+    kinds = ("input", "cache read", "cache write", "output", "reasoning")
+    rows = [
+        StackedRow(agent, {kind: 1e5 * size / (which + 1) for which, kind in enumerate(kinds)})
+        for agent, size in zip(AGENTS, (9, 4, 7, 2, 3), strict=True)
+    ]
+    axis = Axis(title="Tokens per run", unit="tokens")
+    return stacked(rows, kinds=kinds, title="Tokens by kind", axis=axis, note="mean of 90 runs", width=WIDTH)
+
+
+def _coverage() -> Figure:
+    """The same for the origin of numbers, the unknown share hatched."""
+    kinds = ("reported", "counted", "priced", "lower bound", "unknown")
+    shares = {
+        "cost_usd": (0.4, 0, 0.4, 0.1, 0.1),
+        "usage": (0.2, 0.7, 0, 0, 0.1),
+        "duration_seconds": (0.9, 0, 0, 0, 0.1),
+    }
+    rows = [
+        StackedRow(field, dict(zip(kinds, parts, strict=True)), text=f"{100 - 100 * parts[-1]:.0f} % known")
+        for field, parts in shares.items()
+    ]
+    axis = Axis(title="Share of runs", unit="share", low=0, high=1)
+    return stacked(rows, kinds=kinds, hatched="unknown", title="Where numbers come from", axis=axis, width=WIDTH)
+
+
+def _histogram() -> Figure:
+    """How a value spreads over runs. Unknown values are counted above the plot."""
+    draw = random.Random(5)
+    costs = [*(draw.lognormvariate(-1, 1) for _ in range(400)), *([None] * 12)]
+    axis = Axis(title="Cost per run, USD", unit="USD", log=True)
+    return histogram(costs, title="Cost per run", axis=axis, width=WIDTH)
+
+
+def _days() -> Figure:
+    """What was spent when. Days of unknown cost are hatched."""
+    draw = random.Random(5)
+    amounts = [
+        DayAmount(date(2026, 9, 1) + timedelta(days=day), None if day in (16, 37) else 10 + 30 * draw.random())
+        for day in range(60)
+        if day % 7 < 5
+    ]
+    return days(amounts, title="Cost by day", axis=Axis(title="Cost, USD", unit="USD"), width=WIDTH)
+
+
+def _reliability() -> Figure:
+    """Whether scores mean what they say: the share of runs that passed, by score."""
+    bins = [
+        ScoreBin(low, low + 0.1, low + 0.05, low**1.4, 0.8 * low**1.4, min(1, 1.1 * low**1.1), round(80 * low))
+        for low in (place / 10 for place in range(1, 10))
+    ]
+    score = Axis(title="Mean score of a run's judges", low=0, high=1)
+    rate = Axis(title="Runs that passed", unit="share", low=0, high=1)
+    note = "95 % intervals; bars: runs; dashed: score = pass rate"
+    return reliability(bins, title="Pass rate by the judges' score", score=score, rate=rate, note=note, width=480)
+
+
+def _distances() -> Figure:
+    """Which outputs are alike. The largest cluster comes first."""
+    clusters = "aabacadbbcae"
+    matrix = [[0.0 if a == b else 0.15 + 0.12 * abs(ord(a) - ord(b)) for b in clusters] for a in clusters]
+    names = [f"output {place}" for place in range(1, 13)]
+    note = "darker is closer; framed: equal outputs"
+    return distances(names, matrix, clusters=clusters, title="Outputs against outputs", note=note, width=420)
+
+
+def _slopes() -> Figure:
+    """Values before and after."""
+    ends = (("parse-csv", 0.62, 0.1), ("add-endpoint", 0.48, 0.31), ("fix-race", 0.85, 0.74), ("port-tests", 0.2, 0.0))
+    axis = Axis(title="Mean distance to the canon", low=0, high=1)
+    changes = [Change(*each) for each in ends]
+    return slopes(changes, title="Repair by prompt", axis=axis, before="before repair", after="after repair", width=480)
+
+
+def _waterfall() -> Figure:
+    """Speedups by benchmark, in doublings. The upright tick is the expert's speedup, the band is noise."""
+    draw = random.Random(4)
+    names = (
+        "Join.time_inner",
+        "Join.time_outer",
+        "Sort.time_ints",
+        "Sort.time_text",
+        "Read.time_csv",
+        "Read.time_json",
+    )
+    bars = [BenchmarkRatio(f"frames.{name}", 2 ** draw.gauss(0.6, 1), 2 ** draw.gauss(1, 0.8)) for name in names]
+    bars.append(BenchmarkRatio("frames.Read.time_xml", 1.05, 1.4, is_noise=True))
+    bars.append(BenchmarkRatio("frames.Read.time_xls", None))
+    note = "grey: no significant change"
+    return waterfall(bars, title="Speedup by benchmark", note=note, noise=1.12, width=WIDTH)
+
+
+def _trend() -> Figure:
+    """Scores over time, the best so far as steps, with a mark wherever baseline or profile changed."""
+    draw = random.Random(8)
+    moment, best, points = datetime(2026, 9, 1), 0.0, []  # noqa: DTZ001 # drawn as it is given
+    for count in range(60):
+        moment += timedelta(hours=24 * draw.random())
+        score = min(100.0, 40 + count / 2 + draw.gauss(0, 10))
+        best = max(best, score)
+        points.append(TrendPoint(moment, score, f"submission {count}", best))
+    marks = [TrendMark(points[12].at, "baseline 2"), TrendMark(points[40].at, "profile mine-2")]
+    axis = Axis(title="Overall score of the day, higher is better", low=0, high=100)
+    return trend(points, title="Scores over time", axis=axis, marks=marks, note="line: best so far", width=WIDTH)
+
+
+PICTURES: dict[str, Callable[[], Figure]] = {
+    "dots": _dots,
+    "differences": _differences,
+    "pareto": _pareto,
+    "heatmap": _heatmap,
+    "flips": _flips,
+    "dumbbells": _dumbbells,
+    "stacked": _stacked,
+    "coverage": _coverage,
+    "histogram": _histogram,
+    "days": _days,
+    "reliability": _reliability,
+    "distances": _distances,
+    "slopes": _slopes,
+    "waterfall": _waterfall,
+    "trend": _trend,
+}
