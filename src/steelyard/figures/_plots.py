@@ -52,11 +52,11 @@ def plot_of(
     return Plot(scale_of(across[0], across[1], left + INSET, right - INSET), upward)
 
 
-def plot_frame(plot: Plot, width: int) -> Mark:
-    """Quiet lines at the numbers of the upright axis, both axes with their titles."""
+def plot_frame(plot: Plot, width: int, *, gap: float = 12) -> Mark:
+    """Quiet lines at the numbers of the upright axis, both axes with their titles; `gap` stays free below the upper."""
     across, up = plot.across, plot.up
     left, right, base = plot.left, plot.right, up.start
-    marks: list[Mark] = [axis_title(up, EDGE, up.end - 12, width - 2 * EDGE)]
+    marks: list[Mark] = [axis_title(up, EDGE, up.end - gap, width - 2 * EDGE)]
     for tick in up.ticks:
         y, room = up.at(tick), left - EDGE
         marks.append(line(left, y, right, y, look="grid"))

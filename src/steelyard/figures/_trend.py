@@ -61,7 +61,7 @@ def trend(
         scores = [score for each in shown for score in (each.score, each.best)]
         plot = plot_of((when, ends), (axis, scores), top=top + 14, width=width, share=0.42)
         inside = [mark for mark in marks if plot.across.holds(_day(mark.at))]
-        body = [plot_frame(plot, width), *_changes(plot, inside), *_best(plot, shown)]
+        body = [plot_frame(plot, width, gap=28), *_changes(plot, inside), *_best(plot, shown)]
         body += [_dot(plot, each) for each in shown]
         bottom = plot.bottom
     best = max((each.score for each in known if each.score is not None), default=None)
@@ -110,14 +110,14 @@ def _changes(plot: Plot, marks: Sequence[TrendMark]) -> list[Mark]:
     """Upright dashed lines; their words stand above the plot where they do not touch."""
     shown: list[Mark] = []
     taken = 0.0
-    foot = plot.up.start if len(marks) <= MOST_LINES else plot.up.end
+    foot = plot.up.start if len(marks) <= MOST_LINES else plot.up.end + 6
     for mark in sorted(marks, key=lambda each: each.at):
         x = plot.across.at(_day(mark.at))
         when = mark.at.isoformat(sep=" ", timespec="minutes")
-        shown.append(line(x, plot.up.end - 24, x, foot, look="dashed", title=f"{mark.text}, {when}"))
+        shown.append(line(x, plot.up.end - 6, x, foot, look="dashed", title=f"{mark.text}, {when}"))
         room = min(text_width(mark.text, size=11), 160.0)
         left = min(x, plot.right - room)
         if left > taken:
-            shown.append(words(left, plot.up.end - 27, mark.text, room=room + 1, look="tick"))
+            shown.append(words(left, plot.up.end - 9, mark.text, room=room + 1, look="tick"))
             taken = left + room + 10
     return shown
