@@ -14,7 +14,7 @@ from steelyard import workflow
 from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.figures import Figure, _figure
-from steelyard.records import Judgment, Run
+from steelyard.records import Judgment, Output, Run
 from steelyard.results import Outliers, Ranking, Result, figure_names
 from steelyard.results._drawing import DRAWINGS
 from steelyard.surfaces.cli import run
@@ -247,3 +247,17 @@ def test_a_png_is_twice_the_size_in_pixels(results: dict[type[Result], Result], 
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(content[16:20]) == 2 * figure.width
     assert int.from_bytes(content[20:24]) == 2 * figure.height
+
+
+def test_distances_of_outputs_are_those_of_their_pairs() -> None:
+    texts = {"r0": "x = 1\n", "r1": "x = 1\n", "r2": "x = 2\n", "r3": "y = 22\n"}
+    runs = [Run(id=name, task="t", output=Output(language="text", text=text)) for name, text in texts.items()]
+    result = sy.repeat(runs, normalize="text")
+    said = titles(result.figure("distances"))
+    assert "r0, r1: 0\n" in said
+    assert "r0, r2: 0.167" in said  # one of six characters, the line end among them
+    assert "cluster of 2 outputs" in said
+    pairs = result.to_dict(samples=True)["prompts"][0]["pair_distances"]
+    assert sorted(apart for *_, apart in pairs) == pytest.approx([1 / 6, 2 / 7, 3 / 7])  # edits over the longer length
+    with pytest.raises(UsageError, match="of one prompt"):
+        sy.repeat([*runs, Run(id="other", task="u", output=Output(text="z"))]).figure("distances")

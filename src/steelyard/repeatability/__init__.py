@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from steelyard.repeatability._workbench import (
         Compared as Compared,
         Workbench as Workbench,
+        pair_distances as pair_distances,
         prompt_intervals as prompt_intervals,
         prompt_metrics as prompt_metrics,
     )

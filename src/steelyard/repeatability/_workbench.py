@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -14,6 +14,8 @@ from steelyard.repeatability._normalization import Level, Normalized, normalizat
 
 PAIR_CELLS = 100_000_000_000
 """Character comparisons up to which the mean over all pairs is computed: some seconds of work."""
+MOST_DISTINCT = 54
+"""Distinct outputs whose distances are kept one by one: so many fit a figure."""
 _NO_CANON = Missing("unmeasurable: there is no canon to repair toward")
 _NO_OUTPUTS = Missing("there are no outputs")
 
@@ -65,14 +67,26 @@ class Compared:
     has_canon: bool
 
 
-def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missing]:
-    """Every repeatability metric of one prompt, by name."""
+def pair_distances(texts: Sequence[str]) -> dict[tuple[str, str], float]:
+    """The distance of every two distinct texts, the later one first; empty where they are too many or too long."""
+    distinct = sorted(set(texts))
+    if len(distinct) > MOST_DISTINCT or _pair_cells(distinct) > PAIR_CELLS:
+        return {}
+    return {
+        (text, other): distance(text, other).value for place, text in enumerate(distinct) for other in distinct[:place]
+    }
+
+
+def prompt_metrics(
+    compared: Compared, *, tau: float, distances: Mapping[tuple[str, str], float] | None = None
+) -> dict[str, float | Missing]:
+    """Every repeatability metric of one prompt, by name; `distances` of its texts, where they are known already."""
     known: dict[str, object] = {
         "signatures": list(compared.signatures),
         "digests": list(compared.digests),
         "d_pre": list(compared.d_pre),
         "d_post": list(compared.d_post),
-        **_pairs(compared.texts, tau),
+        **_pairs(compared.texts, tau, distances or {}),
     }
     metrics: dict[str, float | Missing] = {}
     for declared in catalog().at("prompt"):  # each comes after those it needs
@@ -87,7 +101,13 @@ def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missi
     return {name: metrics[name] for name in sorted(metrics)}
 
 
-def _pairs(texts: Sequence[str], tau: float) -> dict[str, object]:
+def _pair_cells(distinct: Sequence[str]) -> int:
+    """What comparing every two of the texts takes."""
+    lengths = [len(text) for text in distinct]
+    return (sum(lengths) ** 2 - sum(length**2 for length in lengths)) // 2
+
+
+def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str], float]) -> dict[str, object]:
     """Sums over all pairs of outputs, from distinct texts and their counts."""
     counts = sorted(Counter(texts).items())
     distinct, weights = [text for text, _ in counts], [count for _, count in counts]
@@ -97,9 +117,7 @@ def _pairs(texts: Sequence[str], tau: float) -> dict[str, object]:
         nothing = Missing("there is no pair of outputs")
         return {"pair_distance_sum": nothing, "output_pairs": nothing, "near_pairs": nothing}
     known: dict[str, object] = {"output_pairs": pairs, "near_pairs": pairs_within(distinct, weights, tau=tau)}
-    lengths = [len(text) for text in distinct]
-    cells = (sum(lengths) ** 2 - sum(length**2 for length in lengths)) // 2
-    if cells > PAIR_CELLS:
+    if _pair_cells(distinct) > PAIR_CELLS:
         known["pair_distance_sum"] = Missing(
             "there are too many long outputs to compare every pair; see pairs_within_tau"
         )
@@ -107,7 +125,9 @@ def _pairs(texts: Sequence[str], tau: float) -> dict[str, object]:
         pairs_at: Counter[float] = Counter()
         for row in range(len(distinct)):
             for column in range(row):
-                pairs_at[distance(distinct[row], distinct[column]).value] += weights[row] * weights[column]
+                pair = distinct[row], distinct[column]
+                apart = distances[pair] if distances else distance(*pair).value
+                pairs_at[apart] += weights[row] * weights[column]
         # exact, so that the mean is rounded once
         known["pair_distance_sum"] = sum((Fraction(value) * count for value, count in pairs_at.items()), Fraction())
     return known

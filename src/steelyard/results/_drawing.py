@@ -38,6 +38,7 @@ from steelyard.results._speedup import SpeedupResult
 from steelyard.results._trial_figures import (
     judge_reliability,
     judge_strictness,
+    output_distances,
     prompt_dots,
     repair_slopes,
     speedup_dots,
@@ -57,7 +58,7 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
     Gate: {"rules": rule_dots},
     Judges: {"strictness": judge_strictness, "reliability": judge_reliability},
-    Repeatability: {"repair": repair_slopes, "dots": prompt_dots},
+    Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
     Standings: {"dots": standing_dots},
     AllStandings: {"dots": task_dots},

@@ -101,6 +101,8 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
     intervals: dict[str, dict[str, Any]]  # Any: numbers and text of an interval
     canon: CanonFacts | None
     samples: tuple[OutputSample, ...]
+    pair_distances: tuple[tuple[str, str, float], ...] = ()
+    """The distance of every two distinct outputs before repair, by their signatures; empty where there are too many."""
     stored: dict[str, float | None] | None = None
     """The same metrics of another tool's repaired outputs, where the input has them and our repair ran."""
     findings: tuple[Finding, ...] = ()
@@ -126,6 +128,7 @@ class PromptResult(msgspec.Struct, frozen=True, kw_only=True):
             shape["stored_repairs"] = self.stored
         if samples:
             shape["samples"] = [msgspec.to_builtins(sample) for sample in self.samples]
+            shape["pair_distances"] = [list(pair) for pair in self.pair_distances]
         return shape
 
     def row(self) -> dict[str, Any]:  # Any: cells of any type

@@ -13,6 +13,7 @@ from steelyard.figures import (
     Estimate,
     Figure,
     ScoreBin,
+    distances,
     dots,
     reliability,
     slopes,
@@ -79,6 +80,24 @@ def repair_slopes(result: Repeatability, width: int) -> Figure:
         ]
         title, note = "Repair by prompt", f"mean distance of {len(result.prompts):,} prompts"
     return slopes(changes, title=title, axis=axis, before="before repair", after="after repair", note=note, width=width)
+
+
+def output_distances(result: Repeatability, width: int) -> Figure:
+    """Every output of a prompt against every other, before repair."""
+    if len(result.prompts) != 1:
+        raise UsageError(
+            f"distances are drawn of one prompt, not of {len(result.prompts):,}", hint="choose one by its task"
+        )
+    prompt = result.prompts[0]
+    signatures = [sample.signature_pre for sample in prompt.samples]
+    known = {pair: apart for *pair_, apart in prompt.pair_distances for pair in (tuple(pair_), tuple(pair_[::-1]))}
+    if len(set(signatures)) > 1 and not known:
+        raise UsageError("there are too many distinct outputs, or too long ones, to compare every pair")
+    matrix = [[0.0 if one == other else known[one, other] for other in signatures] for one in signatures]
+    names = [sample.run or f"output {sample.sample}" for sample in prompt.samples]
+    note = f"{prompt.n:,} outputs before repair, normalized by {prompt.level}; darker is closer, framed: equal"
+    title = f"Distances between outputs: {prompt.prompt}"
+    return distances(names, matrix, clusters=signatures, title=title, note=note, width=width)
 
 
 def prompt_dots(result: Repeatability, width: int) -> Figure:

@@ -33,6 +33,7 @@ from steelyard.repeatability import (
     language_of,
     level_named,
     oracle_version,
+    pair_distances,
     prompt_intervals,
     prompt_metrics,
     read_prompts,
@@ -142,7 +143,9 @@ class _Worker:
         samples = _samples(prompt, bench, canon, verdicts, repaired, oracle, repairs=self.options.repair)
         texts = [bench.form(code).text for code in codes]
         compared = _compared(samples, texts, has_canon=canon is not None)
-        metrics, reasons = _without_missing(values := prompt_metrics(compared, tau=self.tau))
+        distances = pair_distances(texts)
+        values = prompt_metrics(compared, tau=self.tau, distances=distances)
+        metrics, reasons = _without_missing(values)
         return PromptResult(
             prompt=prompt.name,
             key=prompt.key,
@@ -157,6 +160,7 @@ class _Worker:
             isolation=next((verdict.isolation for verdict in verdicts if verdict.isolation), None),
             canon=_canon_facts(canon),
             samples=tuple(samples),
+            pair_distances=tuple((signature(a), signature(b), apart) for (a, b), apart in distances.items()),
             stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
             findings=one_a_kind(
                 (
