@@ -282,7 +282,11 @@ def test_who_is_compared_by_default_is_what_differs() -> None:
     runs = made_runs({"a": 0.9, "b": 0.1}, tasks=5)
     assert sy.report(runs).ranking.by == ("agent",)  # type: ignore[union-attr]
     assert sy.report(list(sy.demo_runs())).ranking.by == ("tier",)  # type: ignore[union-attr]
-    assert sy.report(runs, by=["model"]).ranking.by == ("model",)  # type: ignore[union-attr]
+    alone = sy.report(runs, by=["model"])
+    assert alone.ranking is None
+    assert alone.omitted["board"] == "there are no two to rank"
+    assert alone.measurement is not None
+    assert alone.measurement.by == ("model",)
 
 
 def test_runs_without_a_score_of_judges_are_ranked_by_what_they_have() -> None:

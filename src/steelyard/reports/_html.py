@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
+import math
+import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -22,6 +24,8 @@ PLAIN_ROWS = 100
 """Rows that stand in the page itself, for readers without JavaScript; tables up to this size hold no more."""
 LONGEST_CELL = 300
 """Characters of a text in a table, a fact or a heading: what is longer is cut in its middle."""
+SHORT = 28
+"""Characters of a text that is not broken into lines."""
 ASSETS = Path(__file__).parent / "assets"
 
 
@@ -42,8 +46,8 @@ def text(value: str, *, longest: int = LONGEST_CELL) -> str:
 def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str = "", facts: Facts = ()) -> str:
     """The pages as one HTML file, the answer first; `facts` hold of all of them."""
     style, script = _style(), _asset("steel-table.js")
-    links = "".join(f'<li><a href="#{page.name}">{text(page.title)}</a></li>' for page in pages)
-    body = "".join(page_html(page) for page in pages)
+    links = "".join(f'<li><a href="#{page.name}">{page.name.capitalize()}</a></li>' for page in pages)
+    body = "".join(page_html(page if page.answer != lead else replace(page, answer="")) for page in pages)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
@@ -55,33 +59,38 @@ def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str =
         + (f'<p class="counts">{text(counts)}</p>\n' if counts else "")
         + (f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' if len(pages) > 1 else "")
         + f"</header>\n<main>\n{body}</main>\n"
-        + (f"<footer>\n<h2>What this report rests on</h2>\n{_facts(facts)}</footer>\n" if facts else "")
+        + (f"<footer>\n<h2>What it rests on</h2>\n{_facts(facts)}</footer>\n" if facts else "")
         + f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
 def page_html(page: Page) -> str:
     """One page as a section."""
-    notes = "".join(f"<li>{text(note, longest=600)}</li>" for note in page.notes)
     return (
         f'<section id="{page.name}" aria-labelledby="{page.name}-title">\n'
         f'<h2 id="{page.name}-title">{text(page.title)}</h2>\n'
-        f'<p class="answer">{text(page.answer, longest=600)}</p>\n'
-        + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
+        + (f'<p class="answer">{text(page.answer, longest=600)}</p>\n' if page.answer else "")
+        + _sentences(page.notes)
         + _figures(page.figures, "wide" if page.narrow_figures else "")
         + _figures(page.narrow_figures, "narrow")
         + (table_html(page.table, name=f"{page.name}-table") if page.table is not None else "")
+        + _sentences(page.legend, "legend")
         + "".join(_folded(long_text) for long_text in page.texts)
         + _facts(page.facts)
         + "</section>\n"
     )
 
 
+def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
+    items = "".join(f"<li>{text(sentence, longest=600)}</li>" for sentence in sentences)
+    return f'<ul class="{look}">{items}</ul>\n' if items else ""
+
+
 def table_html(table: PageTable, *, name: str) -> str:
     """The table as an element that sorts and filters itself; without JavaScript it shows its first rows."""
     shown = min(table.rows, PLAIN_ROWS)
     head = "".join(_heading(column) for column in table.columns)
-    body = "".join(_row(table.columns, row) for row in range(shown))
+    body = "".join(_row(table.columns, row, packed=table.rows > shown) for row in range(shown))
     more = ""
     if table.rows > shown:
         more = f'<p class="more first">The first {shown:,} of {table.rows:,} rows; JavaScript shows all.</p>\n'
@@ -115,17 +124,22 @@ def _heading(column: Column) -> str:
     return f'<th scope="col"{number} data-name="{text(column.name)}">{text(column.title)}</th>'
 
 
-def _row(columns: Sequence[Column], row: int) -> str:
-    return "<tr>" + "".join(_cell(column, row) for column in columns) + "</tr>\n"
+def _row(columns: Sequence[Column], row: int, *, packed: bool) -> str:
+    return "<tr>" + "".join(_cell(column, row, packed=packed) for column in columns) + "</tr>\n"
 
 
-def _cell(column: Column, row: int) -> str:
+def _cell(column: Column, row: int, *, packed: bool) -> str:
+    """The cell, with what the script needs unless all rows are packed beside."""
     value = column.values[row]
-    classes = " ".join(
-        name for name, holds in (("n", column.is_number), ("missing", value is None or value == DASH)) if holds
-    )
-    known = f' data-v="{_number(value)}"' if column.is_number and isinstance(value, (int, float)) else ""
-    return f"<td{f' class={chr(34)}{classes}{chr(34)}' if classes else ''}{known}>{text(column.shown(row))}</td>"
+    shown = column.shown(row)
+    looks = {
+        "n": column.is_number,
+        "short": not (packed or column.is_number) and len(shown) <= SHORT,
+        "missing": value is None or value == DASH,
+    }
+    classes = " ".join(look for look, holds in looks.items() if holds)
+    known = f' data-v="{_number(value)}"' if not packed and column.is_number and isinstance(value, (int, float)) else ""
+    return f"<td{f' class={chr(34)}{classes}{chr(34)}' if classes else ''}{known}>{text(shown)}</td>"
 
 
 def _number(value: float) -> str:
@@ -136,35 +150,36 @@ def _number(value: float) -> str:
 def _packed(table: PageTable) -> str:
     """All rows, column by column, compressed."""
     columns = ",".join(_packed_column(column) for column in table.columns)
-    # without the time of day, so that the same rows are the same bytes
-    packed = gzip.compress(f'{{"count":{table.rows},"columns":[{columns}]}}'.encode(), 9, mtime=0)
+    # a gzip stream without the time of day; digits hardly repeat, which this strategy is for
+    stream = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS, 9, zlib.Z_FILTERED)
+    packed = stream.compress(f'{{"count":{table.rows},"columns":[{columns}]}}'.encode()) + stream.flush()
     return base64.b64encode(packed).decode()
 
 
 def _packed_column(column: Column) -> str:
     parts = []
     if column.is_number:
-        numbers = (
-            value if value is None or isinstance(value, str) else round(value, column.decimals)
-            for value in column.values
-        )
-        parts.append(f'"decimals":{column.decimals}')
-        parts.append(
-            f'"values":[{",".join("null" if number is None else _short(float(number)) for number in numbers)}]'
-        )
+        scaled = ",".join(_scaled(value, column.decimals or 0) for value in column.values)
+        parts.append(f'"decimals":{column.decimals},"scaled":[{scaled}]')
     if not column.is_number or column.texts is not None:
         places: dict[str, int] = {}
         cells = column.values if column.texts is None else column.texts
         rows = [-1 if cell is None else places.setdefault(str(cell), len(places)) for cell in cells]
-        parts.append(f'"words":{json.dumps([_plain(word) for word in places], ensure_ascii=False)}')
+        parts.append(f'"words":{_json([_plain(word) for word in places])}')
         if rows != list(range(len(rows))):  # the numbers of words that all differ need no telling
-            parts.append(f'"rows":{json.dumps(rows, separators=(",", ":"))}')
+            parts.append(f'"rows":{_json(rows)}')
     return "{" + ",".join(parts) + "}"
 
 
-def _short(number: float) -> str:
-    """Without the `.0` of a whole number."""
-    return _number(number).removesuffix(".0")
+def _json(values: list[str] | list[int]) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def _scaled(value: str | float | None, decimals: int) -> str:
+    """The number as it is shown, without its point: a tenth shorter when all are packed."""
+    if value is None or isinstance(value, str):
+        return "null"
+    return _number(value) if math.isinf(value) else str(int(f"{value:.{decimals}f}".replace(".", "")))
 
 
 def _plain(word: str) -> str:
@@ -190,13 +205,14 @@ def _folded(long_text: LongText) -> str:
 def _facts(facts: Facts) -> str:
     if not facts:
         return ""
-    pairs = "".join(f"<dt>{text(label)}</dt><dd>{_fact(label, fact)}</dd>" for label, fact in facts)
-    return f'<dl class="facts">{pairs}</dl>\n'
+    return f'<dl class="facts">{"".join(_fact(label, fact) for label, fact in facts)}</dl>\n'
 
 
 def _fact(label: str, fact: str) -> str:
+    is_command = label == "command"
     shown = text(fact, longest=2_000)
-    return f"<code>{shown}</code>" if label == "command" else shown
+    look = ' class="line"' if is_command else ""
+    return f"<div{look}><dt>{text(label)}</dt><dd>{f'<code>{shown}</code>' if is_command else shown}</dd></div>"
 
 
 @cache

@@ -75,7 +75,7 @@ def _markdown(page: Page) -> Iterator[str]:
         more = page.table.rows - MARKDOWN_ROWS
         yield from ("", f"... {counted(more, 'more row')}") if more > 0 else ()
         yield ""
-    yield from (f"- {markdown_text(note)}" for note in page.notes)
+    yield from (f"- {markdown_text(note)}" for note in (*page.notes, *page.legend))
     yield from _folded("What these numbers rest on", page.facts)
 
 

@@ -10,6 +10,7 @@ from steelyard.records import Finding, finding_dict, one_a_kind
 from steelyard.results._comparison import Comparison
 from steelyard.results._judges import Judges
 from steelyard.results._manners import Result, json_number
+from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._speedup import SpeedupResult
@@ -57,6 +58,8 @@ class Report(Result):
     inputs: tuple[ReportInput, ...]
     runs: RunRows
     ranking: Ranking | None = None
+    measurement: Measurement | None = None
+    """Where it was asked for, or there are no two to rank."""
     comparison: Comparison | None = None
     """The two leaders."""
     judges: Judges | None = None
@@ -84,6 +87,7 @@ class Report(Result):
         """The results by the names of their sections."""
         parts = {
             "board": self.ranking,
+            "measure": self.measurement,
             "compare": self.comparison,
             "judges": self.judges,
             "repeat": self.repeatability,

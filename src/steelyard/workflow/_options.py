@@ -219,7 +219,7 @@ class RankOptions(PriceOptions, VerdictOptions, DrawOptions, RunOptions):
     """Leave out who tried a smaller share of the tasks."""
 
 
-SECTIONS = ("board", "compare", "judges", "repeat", "speedup", "findings", "runs", "outputs")
+SECTIONS = ("board", "measure", "compare", "judges", "repeat", "speedup", "findings", "runs", "outputs")
 """What a report may hold, in its order."""
 
 
@@ -234,7 +234,7 @@ class ReportOptions(RankOptions):
     title: str | None = None
     """The title of the report."""
     sections: Names = ()
-    """Only these sections: board, compare, judges, repeat, speedup, findings, runs, outputs."""
+    """Only these sections: board, measure, compare, judges, repeat, speedup, findings, runs, outputs."""
     with_outputs: bool = False
     """Show what the agents wrote, up to 64,000 characters each."""
     redact: bool = True

@@ -17,6 +17,7 @@ from steelyard.repeatability import KEYS as REPEAT_KEYS
 from steelyard.results import (
     Comparison,
     Judges,
+    Measurement,
     Ranking,
     Repeatability,
     Report,
@@ -25,7 +26,7 @@ from steelyard.results import (
     Result,
     SpeedupResult,
 )
-from steelyard.settings import STDIN, is_stdin
+from steelyard.settings import STDIN, is_stdin, shown_path
 from steelyard.version import __version__
 from steelyard.workflow._commands import command_of
 from steelyard.workflow._opening_runs import Progress, RecordReader, Runs, each_input, table_of
@@ -33,6 +34,7 @@ from steelyard.workflow._options import (
     SECTIONS,
     CompareOptions,
     JudgesOptions,
+    MeasureOptions,
     RankOptions,
     RepeatOptions,
     ReportOptions,
@@ -43,6 +45,7 @@ from steelyard.workflow._run_rows import run_rows
 from steelyard.workflow._verb import verb
 from steelyard.workflow.compare import compare
 from steelyard.workflow.judges import judges as examine_judges
+from steelyard.workflow.measure import measure
 from steelyard.workflow.rank import rank
 from steelyard.workflow.repeat import repeat
 from steelyard.workflow.speedup import speedup
@@ -83,6 +86,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         inputs=work.described,
         runs=run_rows(table, profile),
         ranking=work.ranking,
+        measurement=work.measurement,
         comparison=work.comparison,
         judges=work.judges,
         repeatability=work.repeatability,
@@ -110,6 +114,7 @@ class _Work:
     inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
     described: tuple[ReportInput, ...] = ()
     ranking: Ranking | None = None
+    measurement: Measurement | None = None
     comparison: Comparison | None = None
     judges: Judges | None = None
     repeatability: Repeatability | None = None
@@ -131,10 +136,17 @@ class _Work:
                 raise UnknownName("section", name, SECTIONS)
         self.sections = tuple(name for name in SECTIONS if not named or name in named)
 
+        self._named = bool(named)
+
     @property
     def names(self) -> list[str]:
         """The inputs as they are typed."""
         return [each.name for each in self.described] or ["RUNS"]
+
+    def _command(self, section: str, verb_name: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
+        """Keep the command that gives the section; `options`: those of its verb."""
+        paths = [str(shown_path(path)) for path in inputs if isinstance(path, Path)]
+        self.commands[section] = command_of(verb_name, paths or ["RUNS"], options)
 
     def given(self, given: list[Path | PlacedRun]) -> list[Path | PlacedRun]:
         """The paths and records; what is piped in is read once, and is records from then on."""
@@ -156,8 +168,14 @@ class _Work:
         if "compare" in self.sections:
             self._tell("comparing the leaders")
             self.comparison = self._leaders(table, by)
-        if "board" not in self.sections:
+        if self.ranking is not None and len(self.ranking.places) < 2:
+            self.omitted["board"] = "there are no two to rank"
             self.ranking = None
+        if self._named and "board" not in self.sections:
+            self.ranking = None
+        if "measure" in self.sections and (self._named or self.ranking is None):
+            self._tell("measuring")
+            self.measurement = self._measured(table, by)
         if {"judges", "repeat", "outputs"} & set(self.sections):
             self._over_records(by)
 
@@ -177,9 +195,17 @@ class _Work:
     def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
         values = {option.name: getattr(self.options, option.name) for option in fields(RankOptions)}
         options = RankOptions(**values | {"by": by, "metrics": self.options.metrics or (self._metric(table),)})
-        self.commands["board"] = command_of("rank", self.names, options)
+        self._command("board", "rank", options, self.inputs.runs)
         # the table holds the chosen runs already
         return self._part("board", lambda: rank(table, options=replace(options, where=(), since=None, until=None)))
+
+    def _measured(self, table: RunTable, by: tuple[str, ...]) -> Measurement | None:
+        shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}
+        values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
+        options = MeasureOptions(**values | {"by": by, "interval": "auto"})
+        self._command("measure", "measure", options, self.inputs.runs)
+        chosen = replace(options, where=(), since=None, until=None)
+        return self._part("measure", lambda: measure(table, options=chosen))
 
     def _metric(self, table: RunTable) -> str:
         """The score that most runs have."""
@@ -204,7 +230,7 @@ class _Work:
         shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
         options = CompareOptions(**values, a=_texts(second), b=_texts(first))
-        self.commands["compare"] = command_of("compare", self.names, options)
+        self._command("compare", "compare", options, self.inputs.runs)
         chosen = replace(options, where=(), since=None, until=None)
         try:
             return self._part("compare", lambda: compare(table, options=chosen))
@@ -236,7 +262,7 @@ class _Work:
     def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
         shared = {option.name for option in fields(JudgesOptions)}
         options = JudgesOptions(**{name: getattr(self.options, name) for name in shared} | {"by": by})
-        self.commands["judges"] = command_of("judges", self.names, options)
+        self._command("judges", "judges", options, self.inputs.runs)
         if not judged:
             self.omitted["judges"] = "no run has judgments"
             return
@@ -267,14 +293,14 @@ class _Work:
         if "repeat" in self.sections:
             outputs: list[Path | Run] = [*self.inputs.experiments, *self._answered]
             options = RepeatOptions(repair=False, by=self._repeat_by)
-            self.commands["repeat"] = command_of("repeat", self.names, options)
+            self._command("repeat", "repeat", options, [*self.inputs.experiments, *self.inputs.runs])
             self._tell("comparing outputs")
             self.repeatability = self._part("repeat", lambda: repeat(outputs, options=options)) if outputs else None
             if not outputs:
                 self.omitted["repeat"] = "no task has two outputs of the same configuration"
         if "speedup" in self.sections:
             speedups = SpeedupOptions(prices=self.options.prices)
-            self.commands["speedup"] = command_of("speedup", self.names, speedups)
+            self._command("speedup", "speedup", speedups, self.inputs.timings)
             self._tell("comparing timings")
             timings = self.inputs.timings
             self.speedup = self._part("speedup", lambda: speedup(timings, options=speedups)) if timings else None
@@ -288,9 +314,8 @@ class _Work:
         except BadInput as error:
             self.omitted[section] = error.message
             return None
-        findings: Sequence[Finding] = (
-            part.all_findings if isinstance(part, Repeatability) else getattr(part, "findings", ())
-        )
+        name = "all_findings" if hasattr(part, "all_findings") else "findings"
+        findings: Sequence[Finding] = getattr(part, name)
         # without a contract there is no canon, and no code is run to find one
         self.findings += [finding for finding in findings if finding.code != "no_canon"]
         return part

@@ -2,6 +2,7 @@
 (() => {
   const AROUND = 15; // rows kept above and below those in sight
   const PRINTED = 200;
+  const SEARCHED = 12; // rows from which on a filter is worth its room
 
   const element = (tag, className = "", text = "") => {
     const made = document.createElement(tag);
@@ -16,8 +17,9 @@
   };
 
   // A column of words holds each once and for every row its number, unless no word comes twice; one of numbers holds
-  // null where a value is missing.
-  const packedColumn = ({ values, decimals, words, rows = words?.map((_, place) => place) }) => {
+  // null where a value is missing, and is written without the decimal point.
+  const packedColumn = ({ scaled, decimals, words, rows = words?.map((_, place) => place) }) => {
+    const values = scaled?.map((value) => (value === null ? null : value / 10 ** decimals));
     const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
     const shown = (value) => (value === null ? "-" : Number.isFinite(value) ? format.format(value) : value > 0 ? "∞" : "-∞");
     return {
@@ -126,7 +128,7 @@
       this.find.addEventListener("input", () => this.changed());
       this.status = element("output");
       tools.append(this.find, this.status);
-      if (this.count > 1) this.prepend(tools);
+      if (this.count >= SEARCHED) this.prepend(tools);
     }
 
     sortBy(name) {

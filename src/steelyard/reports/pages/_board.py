@@ -23,12 +23,12 @@ from steelyard.results import Ranking, level_of, tasks_text
 def board_page(result: Ranking) -> Page:
     """The places as bands, with scores, costs and their intervals."""
     declared = catalog()[result.on]
-    answer, *notes = ranking_lines(result)
+    answer, *legend = ranking_lines(result)
     page = Page(
         name="board",
         title="Who is best, how surely, at what price?",
         answer=answer,
-        notes=tuple(notes),
+        legend=tuple(legend),
         table=PageTable(
             caption=f"{declared.title} on {tasks_text(result.tasks)}; {declared.better} is better",
             columns=tuple(_columns(result)),
@@ -41,7 +41,7 @@ def board_page(result: Ranking) -> Page:
             *counting_facts(result),
         ),
     )
-    return with_figures(page, result, ("places", "pareto"))
+    return with_figures(page, result, ("dots", "pareto"))
 
 
 def _columns(result: Ranking) -> Iterator[Column]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from steelyard.errors import UsageError
 from steelyard.records import key_text, tier_text
 from steelyard.reports.pages._page import DASH, Column, Facts, Page
 from steelyard.results import amount, level_of
 
 if TYPE_CHECKING:
+    from steelyard.figures import Figure
     from steelyard.results import Result
 
-NARROW = 350
-"""How wide a figure may be on a phone."""
+ALONE, BESIDE, PHONE = 880, 580, 350
+"""How wide a figure is alone, beside another one, and on a phone."""
+TALLEST = 1_500
+"""How tall a figure beside the main one may be on a phone: past it, a row a task is a list and no picture."""
 
 
 class Limits(Protocol):
@@ -103,9 +109,18 @@ def methods_of(intervals: Sequence[Limits]) -> str:
 
 
 def with_figures(page: Page, result: Result, names: Sequence[str]) -> Page:
-    """The page with those of the named figures that the result can draw."""
-    del result, names
-    return page
+    """The page with those of the named figures that the result can draw, for a desk and for a phone."""
+    drawn: list[tuple[str, Figure]] = []
+    for name in names:
+        with suppress(UsageError):  # the result has not what the figure shows
+            figure = result.figure(name, width=PHONE)
+            drawn += [(name, figure)] if not drawn or figure.height <= TALLEST else []
+    width = BESIDE if len(drawn) > 1 else ALONE
+    return replace(
+        page,
+        figures=tuple(result.figure(name, width=width) for name, _ in drawn),
+        narrow_figures=tuple(figure for _, figure in drawn),
+    )
 
 
 def row_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:  # Any: cells of any type

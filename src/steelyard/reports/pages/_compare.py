@@ -22,6 +22,9 @@ from steelyard.results import Comparison, Judged, amount, level_of
 FIRST = ("composite_score", "pass_rate", "impl_rate")
 """The metrics that the answer is given for, the first that was compared."""
 
+TOLD = ("better", "worse", "differs")
+"""The verdicts that are worth a sentence beside the table."""
+
 
 def compare_page(result: Comparison) -> Page:
     """The difference on each metric with its interval and verdict."""
@@ -34,7 +37,7 @@ def compare_page(result: Comparison) -> Page:
         name="compare",
         title=f"Is {names} better than {result.a.label}? What changed?",
         answer=main.sentence,
-        notes=tuple(each.sentence for _, each in judged if each is not main),
+        notes=tuple(each.sentence for _, each in judged if each is not main and each.verdict in TOLD),
         table=PageTable(
             caption=f"{names} (B) against {result.a.label} (A)", columns=tuple(_columns(result, several=several))
         ),
@@ -46,7 +49,7 @@ def compare_page(result: Comparison) -> Page:
             *counting_facts(result),
         ),
     )
-    return with_figures(page, result, ("differences", "flips", "dumbbell"))
+    return with_figures(page, result, ("differences", "flips", "dumbbells"))
 
 
 def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:

@@ -46,4 +46,4 @@ def judges_page(result: Judges) -> Page:
             ("profile", result.profile),
         ),
     )
-    return with_figures(page, result, ("calibration", "strictness"))
+    return with_figures(page, result, ("strictness", "reliability"))

@@ -87,10 +87,12 @@ class Page:
     answer: str
     """One plain sentence."""
     notes: tuple[str, ...] = ()
-    """Further sentences."""
+    """Further sentences, below the answer."""
     figures: tuple[Figure, ...] = ()
     narrow_figures: tuple[Figure, ...] = ()
     """The same figures for a phone."""
     table: PageTable | None = None
+    legend: tuple[str, ...] = ()
+    """What marks in the table mean."""
     texts: tuple[LongText, ...] = ()
     facts: Facts = ()

@@ -6,7 +6,7 @@ from steelyard.metrics import catalog
 from steelyard.reports._plain_text import counted
 from steelyard.reports._repeatability_tables import SHOWN
 from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import Page, PageTable
+from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import Repeatability
 
 
@@ -17,20 +17,22 @@ def repeat_page(result: Repeatability) -> Page:
     shown = [name for name in SHOWN if any(prompt.metrics.get(name) is not None for prompt in prompts)]
     if all(prompt.canon is None for prompt in prompts):  # distances to nothing say nothing
         shown = [name for name in shown if name in ("r_raw", "r_bytes")]
-    columns = (
+    columns: tuple[Column, ...] = (
         text_column("prompt", "prompt", [prompt.prompt for prompt in prompts]),
         count_column("n", "outputs", [prompt.n for prompt in prompts]),
         count_column(
             "unique_signatures", "different", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]
         ),
         *(number_column(name, name, [prompt.metrics.get(name) for prompt in prompts]) for name in shown),
-        text_column("canon", "canon", [prompt.canon.origin if prompt.canon else None for prompt in prompts]),
     )
+    if any(prompt.canon for prompt in prompts):
+        origins = [prompt.canon.origin if prompt.canon else None for prompt in prompts]
+        columns = (*columns, text_column("canon", "canon", origins))
     page = Page(
         name="repeat",
         title="Does it answer the same way twice?",
         answer=_answer(result),
-        notes=tuple(f"{name}: {' '.join(catalog()[name].doc.split())}" for name in shown),
+        legend=tuple(f"{name}: {' '.join(catalog()[name].doc.split())}" for name in shown),
         table=PageTable(caption="Prompts", columns=columns),
         facts=(
             ("profile", ", ".join(sorted({prompt.profile for prompt in prompts}))),
@@ -38,7 +40,7 @@ def repeat_page(result: Repeatability) -> Page:
             *(("versions", ", ".join(version for _, version in each)) for each in versions),
         ),
     )
-    return with_figures(page, result, ("repair", "distances"))
+    return with_figures(page, result, ("dots", "repair") if any(prompt.canon for prompt in prompts) else ("dots",))
 
 
 def _whole(metrics: dict[str, float | None], name: str) -> int | None:

@@ -19,15 +19,14 @@ SHORTEST_ID = 12
 
 def runs_page(rows: RunRows, facts: Facts = ()) -> Page:
     """One row a run."""
-    columns = [
-        _column(name, values) for name, values in rows.columns.items() if any(value is not None for value in values)
-    ]
+    same = {name: str(values[0]) for name, values in rows.columns.items() if rows.count > 1 and len(set(values)) == 1}
+    columns = [_column(name, values) for name, values in rows.columns.items() if name not in same]
     return Page(
         name="runs",
         title="What ran, and what did each run cost?",
         answer=rows.sentence,
         table=PageTable(caption="Runs", columns=tuple(columns), left_out=rows.total - rows.count) if columns else None,
-        facts=facts,
+        facts=(*((f"{name.replace('_', ' ')} of all", value) for name, value in same.items()), *facts),
     )
 
 

@@ -30,7 +30,7 @@ def speedup_page(result: SpeedupResult) -> Page:
             ("profile", result.profile),
         ),
     )
-    return with_figures(page, result, ("waterfall",))
+    return with_figures(page, result, ("waterfall", "dots"))
 
 
 def _answer(result: SpeedupResult) -> str:
@@ -63,7 +63,8 @@ def _columns(result: SpeedupResult) -> Iterator[Column]:
     yield Column(name="mean_log_advantage", title=_title("mean_log_advantage"), values=logs, decimals=3)
     texts = [_ends(interval) for interval in intervals]
     lows = [interval["low"] for interval in intervals]
-    yield Column(name="interval", title="95 % interval", values=lows, decimals=6, texts=texts)
+    level = next((interval["confidence"] for interval in intervals if interval["low"] is not None), 0.95)
+    yield Column(name="interval", title=f"{100 * level:g} % interval", values=lows, decimals=6, texts=texts)
     for name in SUMMED[2:]:
         yield _summed(result, name)
 
