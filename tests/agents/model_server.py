@@ -94,7 +94,7 @@ def usage_of(api: Api, number: int) -> dict[str, int]:
 def model_server(script: Script | None = None) -> Iterator[ModelServer]:
     """A server that runs until the block ends."""
     server = ModelServer(script or Script())
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield server
