@@ -4,6 +4,7 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
 │   ├── BadProfile             a profile file that cannot be used
+│   ├── BadMapping             a mapping that cannot be used
 │   ├── BadPriceBook           a price book that cannot be used
 │   └── BadStore               a store address or a store that cannot be used
 ├── BadInput                   the input is wrong (exit 1)
@@ -92,6 +93,12 @@ class BadProfile(UsageError):
     """A profile file that cannot be used."""
 
     kind = "bad_profile"
+
+
+class BadMapping(UsageError):
+    """A mapping that cannot be used."""
+
+    kind = "bad_mapping"
 
 
 class BadStore(UsageError):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from steelyard.files._budget import Budget as Budget
     from steelyard.files._csv_rows import (
+        SEPARATORS as SEPARATORS,
         SHORT_OR_LONG as SHORT_OR_LONG,
         Row as Row,
         csv_rows as csv_rows,

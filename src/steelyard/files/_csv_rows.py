@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -42,15 +43,21 @@ def separator_of(start: bytes, column: str) -> str | None:
     return None
 
 
-def csv_rows(path: Path, *, column: str) -> Iterator[Row | Rejected]:
-    """The header, which has that column, and the rows that are not empty; where it is no CSV any more, why."""
+def csv_rows(
+    path: Path, *, column: str = "", separator: str | None = None, skip: int = 0, encoding: str = "utf-8-sig"
+) -> Iterator[Row | Rejected]:
+    """The header, which comes after `skip` lines, and the rows that are not empty; where it is no CSV any more, why.
+
+    Where no separator is given, it is the one between the names of a header that has the column.
+    """
     most = LINE_BYTES.most
     csv.field_size_limit(most)
-    separator = separator_of(beginning_of(path), column) or ","
-    with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
-        rows = csv.reader(_lines(file, most), strict=True, delimiter=separator)
+    separator = separator or separator_of(beginning_of(path), column) or ","
+    with path.open(encoding=encoding, newline="", errors="strict") as file:
+        lines = _lines(file, most)
+        rows = csv.reader(islice(lines, skip, None), strict=True, delimiter=separator)
         try:
-            yield Row(1, next(rows, []))
+            yield Row(skip + 1, next(rows, []))
         except _NOT_CSV as error:
             raise _unreadable(path, error) from error
         while True:
@@ -59,12 +66,12 @@ def csv_rows(path: Path, *, column: str) -> Iterator[Row | Rejected]:
             except _NOT_CSV as error:
                 wrong = _unreadable(path, error)
                 reason = f"{wrong.message}; the rest was not read"
-                yield Rejected(path=str(path), line=rows.line_num + 1, reason=reason, hint=wrong.hint)
+                yield Rejected(path=str(path), line=skip + rows.line_num + 1, reason=reason, hint=wrong.hint)
                 return
             if cells is None:
                 return
             if cells:
-                yield Row(rows.line_num, cells)
+                yield Row(skip + rows.line_num, cells)
 
 
 _NOT_CSV = (csv.Error, UnicodeDecodeError, OverLimit)

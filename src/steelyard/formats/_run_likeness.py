@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from steelyard.files import SEPARATORS
 from steelyard.formats._log_format import Head
+from steelyard.formats._table_rows import unknown_columns
 from steelyard.records import Refused, Run, convert_run
 
 LOOKED_AT = 40
 """Elements of an array that are looked at: a broken one before a good one is set aside, not the whole file."""
+LONGEST_HEADER = 60
+"""What is longer is prose, not the name of a column."""
 _DECODER = json.JSONDecoder()
 
 
@@ -21,9 +26,26 @@ def any_is_run(values: Iterable[dict[str, Any]]) -> bool:  # Any: JSON values
 
 
 def run_refusal(head: Head) -> Refused | None:
-    """Why the first record of a file that nobody recognizes is no run record; None where it has no task."""
+    """Why a file that nobody recognizes holds no run records, where it resembles one that does; None for others."""
+    if head.text[:1] not in (b"{", b"["):
+        return _table_refusal(head)
     first = next(iter(head.records if head.text[:1] == b"{" else first_elements(head.text[1:].lstrip())), {})
     return _refusal(first) if "task" in first else None
+
+
+def _table_refusal(head: Head) -> Refused | None:
+    """What is wrong with the header of a table: two lines of as many cells."""
+    lines = head.text.decode("utf-8", "replace").splitlines()[:2]
+    if len(lines) < 2 or not lines[0].isprintable():
+        return None
+    for separator in SEPARATORS:
+        names, cells = (
+            next(csv.reader(lines[:1], delimiter=separator)),
+            next(csv.reader(lines[1:], delimiter=separator)),
+        )
+        if len(names) == len(cells) > 1 and all(0 < len(name.strip()) <= LONGEST_HEADER for name in names):
+            return unknown_columns([name.strip() for name in names])
+    return None
 
 
 def _refusal(value: dict[str, Any]) -> Refused | None:  # Any: as above

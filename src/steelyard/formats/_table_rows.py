@@ -50,11 +50,10 @@ COLUMNS: tuple[str, ...] = (
 def column_problem(columns: Iterable[str]) -> Refused | None:
     """Why a table with these columns cannot hold run records; None when it can."""
     names = list(columns)
+    unknown = unknown_columns(names)
+    if unknown is not None:
+        return unknown
     for name in names:
-        if ALIASES.get(name, name) not in COLUMNS and not name.startswith("x_"):
-            close = nearest(name, [*COLUMNS, *ALIASES])
-            hint = f"did you mean {close!r}?" if close else "columns of your own begin with x_"
-            return Refused(f"unknown column {name!r}", hint)
         if ALIASES.get(name, name) != name and ALIASES[name] in names:
             return Refused(f"columns {name!r} and {ALIASES[name]!r} say the same thing", "leave one of them out")
     if len(set(names)) != len(names):
@@ -62,6 +61,31 @@ def column_problem(columns: Iterable[str]) -> Refused | None:
     if "task" not in names:
         return Refused("column 'task' is missing", "each run needs the task it attempted")
     return None
+
+
+def unknown_columns(names: Iterable[str]) -> Refused | None:
+    """All columns that a run record does not have, in one message; None when it has them all."""
+    unknown = [name for name in names if ALIASES.get(name, name) not in COLUMNS and not name.startswith("x_")]
+    if not unknown:
+        return None
+    near = [(name, _meant(name, alone=len(unknown) == 1)) for name in unknown[:MOST_NAMED]]
+    meant = ", ".join(f"{close!r}" if len(unknown) == 1 else f"{close!r} for {name!r}" for name, close in near if close)
+    listed = ", ".join(repr(name[:60]) for name in unknown[:MOST_NAMED])
+    more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+    hints = [f"did you mean {meant}?" if meant else "columns of your own begin with x_"]
+    hints.append("`steelyard map FILE` proposes a mapping for all of them")
+    return Refused(f"unknown column{'s' if len(unknown) > 1 else ''} {listed}{more}", "; ".join(hints))
+
+
+def _meant(name: str, *, alone: bool) -> str | None:
+    """The column that was meant; where many are unknown, only one that the name holds or is held by."""
+    plain = name.strip().lower().replace(" ", "_")
+    close = nearest(plain, [*COLUMNS, *ALIASES])
+    return close if close and (alone or close in plain or plain in close) else None
+
+
+MOST_NAMED = 20
+"""Columns that one message names."""
 
 
 def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of any type

@@ -63,7 +63,11 @@ if TYPE_CHECKING:
     )
     from steelyard.records._json_schemas import (
         RECORDS as RECORDS,
+        field_meanings as field_meanings,
         json_schema as json_schema,
+    )
+    from steelyard.records._known_fields import (
+        unknown_field as unknown_field,
     )
     from steelyard.records._labels import (
         NO_LABELS as NO_LABELS,

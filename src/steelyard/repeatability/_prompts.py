@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import BadContract, UnreadableFile, nearest
 from steelyard.files import read_text, rejected_file
@@ -20,6 +20,9 @@ from steelyard.repeatability._languages import PYTHON, language_of
 from steelyard.repeatability._skyt_files import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
 from steelyard.settings import TEXT_BYTES, is_stdin
 from steelyard.tables import each_once, gather
+
+if TYPE_CHECKING:
+    from steelyard.mappings import Mapping
 
 _CONTRACT_ENDINGS = (".toml", ".json")
 _ANSWER_ENDINGS = (".md", ".markdown", ".txt", "")
@@ -117,11 +120,15 @@ def read_prompts(
     language: str | None,
     needs_contract: bool,
     labels: Labels = NO_LABELS,
+    mapping: Mapping | None = None,
 ) -> tuple[list[Prompt], list[Rejected], list[Finding]]:
-    """All prompts of the inputs, in the order given; files that cannot be used are set aside."""
-    reader = _Reader(by, contracts, language, needs_contract, labels)
+    """All prompts of the inputs, in the order given; files that cannot be used are set aside.
+
+    With a mapping, every file is one of records that it reads.
+    """
+    reader = _Reader(by, contracts, language, needs_contract, labels, mapping)
     for given in inputs:
-        if isinstance(given, Path):
+        if isinstance(given, Path) and mapping is None:
             reader.add_path(given)
         else:
             reader.add_records(given)
@@ -130,9 +137,16 @@ def read_prompts(
 
 class _Reader:
     def __init__(
-        self, by: Sequence[str], contracts: Contracts, language: str | None, needs_contract: bool, labels: Labels
+        self,
+        by: Sequence[str],
+        contracts: Contracts,
+        language: str | None,
+        needs_contract: bool,
+        labels: Labels,
+        mapping: Mapping | None,
     ) -> None:
         self.by = by
+        self.mapping = mapping
         self.labels = labels
         self.contracts = contracts
         self.language = language
@@ -238,7 +252,8 @@ class _Reader:
     def _prompts_of_records(self) -> list[Prompt]:
         """All records are read together: one run may stand in several files."""
         groups: dict[tuple[object, ...], list[Run]] = {}
-        gathered = gather([path for path in self._records if isinstance(path, Path)], workers=1)
+        paths = [path for path in self._records if isinstance(path, Path)]
+        gathered = gather(paths, mapping=self.mapping, workers=1)
         records = (entry for entry in self._records if isinstance(entry, PlacedRun))
         for item in each_once(chain(gathered, records), self.labels):
             if isinstance(item, Rejected):

@@ -8,13 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in, rejected_file
+from steelyard.files import Found, SeenFiles, file_repeated, files_below, files_in, packing, rejected_file
 from steelyard.formats import (
     FileResult,
     PlacedRun,
@@ -27,6 +27,9 @@ from steelyard.formats import (
 )
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labeler, Labels, Origin, Rejected, Run, RunIds
 from steelyard.tables._joining import assemble
+
+if TYPE_CHECKING:
+    from steelyard.mappings import Mapping
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many have been read."""
@@ -52,6 +55,7 @@ def gather(
     paths: Sequence[Path],
     *,
     format: str | None = None,  # noqa: A002 # the user's word for it
+    mapping: Mapping | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     tally: GatheringCount | None = None,
@@ -60,12 +64,15 @@ def gather(
     """The runs of all files below the paths, what was set aside, and findings.
 
     Our own records' files are streamed as they are met; with `own_records` they are handed to it instead. Everything
-    else is put together when all files have been read, since one run may be told of by several.
+    else is put together when all files have been read, since one run may be told of by several. With a mapping, it
+    alone reads: the files that were named, and in folders and archives those that it takes by their names.
     """
     if format is not None:
         log_format_named(format)
+    if mapping is not None:
+        own_records = None
     with without_collection():
-        yield from _gathered(paths, format, workers, progress, tally, own_records)
+        yield from _gathered(paths, _Reading(format, mapping, workers, progress), tally, own_records)
 
 
 class NamedRun(NamedTuple):
@@ -113,11 +120,19 @@ def without_collection() -> Iterator[None]:
             gc.enable()
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How files are read."""
+
+    format: str | None
+    mapping: Mapping | None
+    workers: int | None
+    progress: Progress | None
+
+
 def _gathered(
     paths: Sequence[Path],
-    format: str | None,  # noqa: A002 # as above
-    workers: int | None,
-    progress: Progress | None,
+    how: _Reading,
     tally: GatheringCount | None,
     own_records: Callable[[Path, str], None] | None,
 ) -> Iterator[Gathered]:
@@ -139,7 +154,7 @@ def _gathered(
         round_number = 0
         while files:
             round_number += 1
-            reading = _Round(files, format, workers, progress, counted)
+            reading = _Round(files, how, counted)
             for result, file in reading.results():
                 yield from _told(result, file, parts)
                 if any(part.run.id is None for part in result.parts):
@@ -151,7 +166,7 @@ def _gathered(
                 elif result.kind == "own" and own_records is not None and not file.depth:
                     own_records(file.path, str(result.format))
                 elif result.kind == "own":
-                    yield from _own(file, str(result.format))
+                    yield from _own(file, str(result.format), how.mapping)
             files = []
             for number, archive in enumerate(reading.archives):
                 for inside in files_in(archive, Path(scratch, f"{round_number}-{number}")):
@@ -168,29 +183,45 @@ class _Round:
     """One round over files; archives that it meets are for the next."""
 
     files: Sequence[Found]
-    format: str | None
-    workers: int | None
-    progress: Progress | None
+    how: _Reading
     tally: GatheringCount
     archives: list[Found] = field(default_factory=list)
 
     def results(self) -> Iterator[tuple[FileResult, Found]]:
         """Results in the order of the files, each as soon as those before it are there."""
-        jobs = [(ReadJob(n, str(file.path), file.named, self.format), file.size) for n, file in enumerate(self.files)]
         total = sum(file.size for file in self.files)
         early: dict[int, FileResult] = {}
         following = done = 0
-        for result in read_files(jobs, workers=self.workers):
+        for result in self._read():
             early[result.number] = result
             done += self.files[result.number].size
-            if self.progress:
-                self.progress(done, total)
+            if self.how.progress:
+                self.how.progress(done, total)
             while following in early:
                 file = self.files[following]
                 ready = early.pop(following)
                 following += 1
                 self._count(ready, file)
                 yield ready, file
+
+    def _read(self) -> Iterator[FileResult]:
+        if self.how.mapping is not None:
+            return map(self._mapped, range(len(self.files)))
+        format_name = self.how.format
+        jobs = [(ReadJob(n, str(file.path), file.named, format_name), file.size) for n, file in enumerate(self.files)]
+        return read_files(jobs, workers=self.how.workers)
+
+    def _mapped(self, number: int) -> FileResult:
+        """Whether the mapping reads the file; its runs are streamed as our own records are."""
+        from steelyard.mappings import takes  # makes some twenty classes that readers of logs do not need
+
+        file, mapping = self.files[number], self.how.mapping
+        assert mapping is not None
+        if packing(file.path):
+            return FileResult(number, "archive")
+        if file.size and (file.named or takes(mapping, PurePath(file.shown).name)):
+            return FileResult(number, "own", mapping.format_name)
+        return FileResult(number, "unknown")
 
     def _count(self, result: FileResult, file: Found) -> None:
         if result.kind == "archive":
@@ -226,12 +257,14 @@ def _told(result: FileResult, file: Found, parts: list[RunPart]) -> Iterator[Gat
 
 def _not_recognized(file: Found) -> Rejected:
     """What is said of a file that the user named and no format recognizes."""
-    hint = f"`steelyard map {shlex.quote(file.shown)}` proposes a mapping; steelyard formats lists the formats"
+    proposes = f"steelyard map {shlex.quote(file.shown)}"
+    hint = f"`{proposes}` proposes a mapping; steelyard formats lists the formats"
     reason, line = "not recognized as any known format", None
     refused = run_refusal(head_of(file.path))
     if refused is not None:
-        reason, line = f"not recognized; as a run record: {refused.reason}", 1
-        hint = f"{refused.hint}; or {hint}" if refused.hint else hint
+        reason, line = f"not recognized; as run records: {refused.reason}", 1
+        told = (refused.hint or "").replace("steelyard map FILE", proposes)
+        hint = told if proposes in told else f"{told}; or {hint}" if told else hint
     return Rejected(path=file.shown, line=line, reason=reason, hint=hint, code="unreadable_file")
 
 
@@ -256,10 +289,9 @@ def _renamed_finding(finding: Finding, file: Found) -> Finding:
     return msgspec.structs.replace(finding, places=places)
 
 
-def _own(file: Found, name: str) -> Iterator[Gathered]:
-    log_format = log_format_named(name)
+def _own(file: Found, name: str, mapping: Mapping | None) -> Iterator[Gathered]:
     try:
-        for item in log_format.read(file.path):
+        for item in _mapped_items(file, mapping) if mapping else log_format_named(name).read(file.path):
             if isinstance(item, PlacedRun):
                 yield PlacedRun(item.run, file.shown, item.line, name)
             elif isinstance(item, Rejected):
@@ -268,3 +300,11 @@ def _own(file: Found, name: str) -> Iterator[Gathered]:
                 yield item
     except UnreadableFile as error:
         yield rejected_file(error, file.shown)
+
+
+def _mapped_items(file: Found, mapping: Mapping) -> Iterator[Gathered]:
+    from steelyard.mappings import MappedRun, read_mapped  # as above
+
+    root = Path(str(file.path).removesuffix(file.shown.rpartition("!/")[2])) if file.depth else None
+    for item in read_mapped(file.path, mapping, shown=file.shown, root=root):
+        yield PlacedRun(item.run, file.shown, item.line) if isinstance(item, MappedRun) else item

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
         ManyChosen as ManyChosen,
+        MapName as MapName,
         MeasureOptions as MeasureOptions,
         Moment as Moment,
         Names as Names,

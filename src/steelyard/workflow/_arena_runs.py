@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.arena import Arena, PlacedSubmission, read_task_map
 from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
@@ -25,6 +25,10 @@ from steelyard.results import Submitted
 from steelyard.settings import shown_path
 from steelyard.tables import NamedRun, each_once, gather
 from steelyard.workflow._arena import FileTold, holds_no, opened, submit_each
+from steelyard.workflow._opening_runs import open_mapping
+
+if TYPE_CHECKING:
+    from steelyard.mappings import Mapping
 
 
 def submit_runs(
@@ -32,6 +36,7 @@ def submit_runs(
     paths: Sequence[Path],
     *,
     task_map: Path | None = None,
+    map: str | None = None,  # noqa: A002 # as every verb calls it
     prices: str = DEFAULT_BOOK,
     submitter: str | None = None,
     set: Chosen | Sequence[Chosen] = (),  # noqa: A002 # the word that every verb has for it
@@ -39,7 +44,7 @@ def submit_runs(
 ) -> Submitted:
     """Submit the runs in the files; their tasks are the arena's by name or through a map."""
     named = read_task_map(task_map) if task_map is not None else None
-    given = FromRuns(named, open_book(prices), submitter, labels_of(set))
+    given = FromRuns(named, open_book(prices), submitter, labels_of(set), open_mapping(map) if map else None)
     notes: list[Finding] = []
     places: dict[str, None] = {}
 
@@ -64,15 +69,16 @@ def _lies_in(place: str, path: Path) -> bool:
 class FromRuns(NamedTuple):
     """What a submission takes from elsewhere than its run."""
 
-    task_map: Mapping[str, str] | None
+    task_map: AbstractMapping[str, str] | None
     book: PriceBook
     submitter: str | None
     labels: Labels = NO_LABELS
+    mapping: Mapping | None = None
 
 
 def submissions_from_runs(paths: Sequence[Path], given: FromRuns) -> Iterator[PlacedSubmission | Rejected | Finding]:
     """The runs in files and folders of any format that `read` knows, as submissions; and which records are the same."""
-    for item in each_once(gather(paths), given.labels):
+    for item in each_once(gather(paths, mapping=given.mapping), given.labels):
         if isinstance(item, NamedRun):
             yield _placed_run(item, given)
         elif isinstance(item, Rejected) or item.code in _SAME:

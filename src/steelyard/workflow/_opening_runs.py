@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping as AbstractMapping, Sequence
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -29,10 +29,11 @@ from steelyard.settings import named_path
 from steelyard.tables import NamedRun, each_once, gather
 
 if TYPE_CHECKING:
+    from steelyard.mappings import Mapping
     from steelyard.tables import RunTable, TableBuilder
 
 PathInput = str | PathLike[str]
-RecordInput: TypeAlias = Run | Mapping[str, Any]  # Any: values of a record's fields
+RecordInput: TypeAlias = Run | AbstractMapping[str, Any]  # Any: values of a record's fields
 """A run, or a dict with the fields of one."""
 RunsInput: TypeAlias = PathInput | RecordInput | Sequence[PathInput] | Iterable[RecordInput]
 """What holds runs: paths of files and folders, or records."""
@@ -51,6 +52,7 @@ def open_runs(
     choice: RunChoice = EVERY_RUN,
     *,
     labels: Labels = NO_LABELS,
+    mapping: Mapping | None = None,
     prices: str = DEFAULT_BOOK,
     progress: Progress | None = None,
     where: str = "--where",
@@ -62,7 +64,7 @@ def open_runs(
         refuse_labels(labels)
         table = inputs
     else:
-        table = table_of(each_input(inputs), labels=labels, prices=prices, progress=progress)
+        table = table_of(each_input(inputs), labels=labels, mapping=mapping, prices=prices, progress=progress)
     chosen = choose(table, choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n) if table.n else nothing_read(table.rejected)
@@ -73,6 +75,13 @@ def refuse_labels(labels: Labels) -> None:
     """Refuse labels for a table: its runs are priced and their paths forgotten."""
     if labels:
         raise UsageError("a table of runs takes no labels", hint="set them when reading: sy.read(path, set=...)")
+
+
+def open_mapping(given: PathInput | AbstractMapping[str, Any]) -> Mapping:  # Any: TOML values
+    """The mapping of a name, of a TOML file, or of values as TOML has them."""
+    from steelyard.mappings import load_mapping, mapping_of  # makes some twenty classes that most calls do not need
+
+    return mapping_of(given) if isinstance(given, AbstractMapping) else load_mapping(named_path(given))
 
 
 def nothing_read(rejected: Sequence[Rejected]) -> NothingUsable:
@@ -94,6 +103,7 @@ def table_of(
     inputs: Iterable[Path | PlacedRun],
     *,
     labels: Labels = NO_LABELS,
+    mapping: Mapping | None = None,
     prices: str = DEFAULT_BOOK,
     format: str | None = None,  # noqa: A002 # the user's word for it
     progress: Progress | None = None,
@@ -109,20 +119,20 @@ def table_of(
             paths.append(given)
         else:
             records.append(given)
-    _add_paths(builder, paths, format)
+    _add_paths(builder, paths, format, mapping)
     builder.add_entries(records, name="records")
     return builder.finish()
 
 
 def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterator[Path | PlacedRun]:
     """The paths and the records that were given, each record checked as one that is read would be."""
-    several: object = [inputs] if isinstance(inputs, (str, PathLike, Run, Mapping)) else inputs
+    several: object = [inputs] if isinstance(inputs, (str, PathLike, Run, AbstractMapping)) else inputs
     if not isinstance(several, Iterable):
         raise _no_runs(several)
     for number, given in enumerate(several, 1):
         if isinstance(given, (str, PathLike)):
             yield named_path(given)
-        elif isinstance(given, (Run, Mapping)):
+        elif isinstance(given, (Run, AbstractMapping)):
             try:
                 yield PlacedRun(checked_run(given), "records", number)
             except Refused as refused:
@@ -136,13 +146,16 @@ def _no_runs(given: object) -> UsageError:
     return UsageError(f"runs cannot be had from a value of type {type(given).__name__}", hint=hint)
 
 
-def _add_paths(builder: TableBuilder, paths: Sequence[Path], format_name: str | None) -> None:
+def _add_paths(
+    builder: TableBuilder, paths: Sequence[Path], format_name: str | None, mapping: Mapping | None
+) -> None:
     """All files in the order given. Files of our own records need no gathering, which is for logs and folders."""
-    path_sources = [(path, _own_source(path)) for path in paths]
+    path_sources = [(path, None if mapping else _own_source(path)) for path in paths]
     if format_name is not None or any(source is None for _, source in path_sources):
         gathered = gather(
             paths,
             format=format_name,
+            mapping=mapping,
             own_records=lambda path, name: builder.add_file(path, log_format_named(name)),
         )
         builder.add_entries(gathered, name=str(paths[0]))
@@ -169,9 +182,15 @@ class RecordReader:
     """Reads whole records one by one, each run once; what is refused is listed and counted."""
 
     def __init__(
-        self, choice: RunChoice = EVERY_RUN, *, labels: Labels = NO_LABELS, progress: Progress | None = None
+        self,
+        choice: RunChoice = EVERY_RUN,
+        *,
+        labels: Labels = NO_LABELS,
+        mapping: Mapping | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._progress = progress
+        self._mapping = mapping
         self._labels = labels
         self._chooser = RunChooser(choice)
         self._notes: list[Finding] = []
@@ -187,7 +206,7 @@ class RecordReader:
             message = "a table of runs holds their figures, not the whole records"
             raise UsageError(message, hint="pass the path or the records themselves")
         given = list(each_input(runs))
-        gathered = gather([path for path in given if isinstance(path, Path)])
+        gathered = gather([path for path in given if isinstance(path, Path)], mapping=self._mapping)
         records = (entry for entry in given if isinstance(entry, PlacedRun))
         for item in each_once(chain(gathered, records), self._labels):
             if isinstance(item, Rejected):

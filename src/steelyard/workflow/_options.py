@@ -5,9 +5,10 @@ The sentence under a field is its help in both. What several verbs share stands 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -16,9 +17,10 @@ from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.records import Chosen, Labels, RunChoice, conditions_of, end_of, labels_of, moment_of, sum_in_order
 from steelyard.statistics import WeightBy
-from steelyard.workflow._opening_runs import Runs
+from steelyard.workflow._opening_runs import Runs, open_mapping
 
 if TYPE_CHECKING:
+    from steelyard.mappings import Mapping
     from steelyard.standings import StatisticsOptions
 
 FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
@@ -34,6 +36,8 @@ Texts: TypeAlias = Annotated[Sequence[str], "repeated"]
 """Several texts; on the command line the option is repeated."""
 Moment: TypeAlias = str | date | None
 """A day or a time."""
+MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # Any: TOML values
+"""A shipped mapping's name, a TOML file, or a mapping's own values."""
 ProfileName: TypeAlias = str | Profile
 """A profile, or what names one."""
 
@@ -66,7 +70,19 @@ class LabelOptions(_Options):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RunOptions(LabelOptions):
+class MapOptions(LabelOptions):
+    """How files of no known format become runs."""
+
+    map: MapName = None
+    """Read files by this mapping alone: a TOML file (steelyard map proposes one) or a shipped mapping's name."""
+
+    def mapping(self) -> Mapping | None:
+        """The mapping, read and checked; None where none is given."""
+        return None if self.map is None else open_mapping(self.map)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RunOptions(MapOptions):
     """Which runs count."""
 
     where: ManyChosen = ()
@@ -274,7 +290,7 @@ class ExplainOptions(PriceOptions, VerdictOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RepeatOptions(LabelOptions):
+class RepeatOptions(MapOptions):
     """How `repeat` compares the answers to a prompt."""
 
     contract: Path | None = None

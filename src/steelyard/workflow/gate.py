@@ -36,10 +36,10 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
         raise UsageError("there is no rule to keep", hint='--rule "pass_rate >= -0.02"')
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     metrics = comparable([rule.metric for rule in rules])
-    choice = options.choice()
+    choice, labels, mapping = options.choice(), options.labels(), options.mapping()
     tables = {
         name: open_runs(
-            given, choice, labels=options.labels(), prices=options.prices, progress=progress, where=f"--where, {name}"
+            given, choice, labels=labels, mapping=mapping, prices=options.prices, progress=progress, where=f"--where, {name}"
         )
         for given, name in ((options.baseline, "the baseline"), (runs, "the candidate"))
     }

@@ -27,6 +27,7 @@ from steelyard.workflow._options import ReadOptions
 from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
+    from steelyard.mappings import Mapping
     from steelyard.tables import RunTable
 
 EVERYTHING = ReadOptions()
@@ -55,11 +56,18 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     table = table_of(
         paths_or_records,
         labels=labels,
+        mapping=_mapping(options),
         prices=options.prices,
         format=options.format,
         progress=progress,
     )
     return choose(table, choice)
+
+
+def _mapping(options: ReadOptions) -> Mapping | None:
+    if options.map is not None and options.format is not None:
+        raise UsageError("--map and --format both say how files are read", hint="leave one of them out")
+    return options.mapping()
 
 
 def default_places() -> list[tuple[str, Path]]:
@@ -98,7 +106,14 @@ class RunReading:
         self._labels = options.labels()
         self._book = open_book(options.prices)
         self._chooser = RunChooser(options.choice())
-        self._gathered = gather(given, format=options.format, progress=progress, workers=workers, tally=self._tally)
+        self._gathered = gather(
+            given,
+            format=options.format,
+            mapping=_mapping(options),
+            progress=progress,
+            workers=workers,
+            tally=self._tally,
+        )
         self._looked_in, self._prices = tuple(looked_in), options.prices
         self._formats: dict[str, _FormatTally] = {}
         self._set_aside = SetAside()

@@ -85,6 +85,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
         language=options.language,
         needs_contract=options.repair,
         labels=options.labels(),
+        mapping=options.mapping(),
     )
     if not prompts:
         raise NothingUsable(f"nothing to compare: {rejected[0].reason}", where=rejected[0].where)

@@ -12,7 +12,17 @@ from cyclopts import Parameter, Token
 
 from steelyard.records import Chosen
 from steelyard.surfaces.cli._options import OnePath, Paths, Whole, split_names
-from steelyard.workflow import OWN_DEFAULT, ManyChosen, Moment, Names, ProfileName, Runs, Texts, field_sentences
+from steelyard.workflow import (
+    OWN_DEFAULT,
+    ManyChosen,
+    MapName,
+    Moment,
+    Names,
+    ProfileName,
+    Runs,
+    Texts,
+    field_sentences,
+)
 
 
 def _names(_type: object, tokens: Sequence[Token]) -> tuple[str, ...]:
@@ -31,6 +41,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     ManyChosen: _Repeated,
     Chosen: str,
     Moment: str | None,
+    MapName: str | None,
     ProfileName: str,
     Runs: Paths,
     Path | None: OnePath | None,

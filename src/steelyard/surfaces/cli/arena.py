@@ -98,6 +98,9 @@ def submit(
     task_map: Annotated[
         OnePath | None, Parameter(help="TOML or JSON: the arena's task for each task of the runs.")
     ] = None,
+    map: Annotated[  # noqa: A002 # the user's word for it
+        str | None, Parameter(help="Read the runs by this mapping: a TOML file or a shipped mapping's name.")
+    ] = None,
     artifacts: Annotated[
         OnePath | None, Parameter(help="The folder in which artifacts lie; beside the file by default.")
     ] = None,
@@ -115,7 +118,7 @@ def submit(
     """
     from steelyard.workflow import submit_files, submit_runs  # brings SQLAlchemy
 
-    is_for_runs = task_map is not None or prices != DEFAULT_BOOK or submitter is not None or bool(set)
+    is_for_runs = bool(task_map or map or set or submitter is not None or prices != DEFAULT_BOOK)
     _check_options(bool(files), bool(from_runs), is_for_runs=is_for_runs, is_for_files=artifacts is not None)
     with _followed(shown=not quiet) as told:
         if files:
@@ -125,6 +128,7 @@ def submit(
                 store,
                 list(from_runs or ()),
                 task_map=task_map,
+                map=map,
                 prices=prices,
                 submitter=submitter,
                 set=set,
@@ -147,7 +151,7 @@ def _check_options(files: bool, runs: bool, *, is_for_runs: bool, is_for_files: 
         raise UsageError("name files of submissions, or runs with --from-runs", hint="steelyard arena submit --help")
     if files and is_for_runs:
         hint = "--from-runs RUNS, or leave them out"
-        raise UsageError("--task-map, --prices, --submitter and --set are for run records", hint=hint)
+        raise UsageError("--task-map, --map, --prices, --submitter and --set are for run records", hint=hint)
     if runs and is_for_files:
         raise UsageError("run records have no artifacts", hint="leave --artifacts out, or submit a file of submissions")
 

@@ -9,9 +9,11 @@ from steelyard.records import RECORDS, json_schema
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import print_json
 
+MAPPING = "mapping"
+
 
 def schema(
-    record: Annotated[str, Parameter(help="The record: run, task or submission.")] = "run",
+    record: Annotated[str, Parameter(help="The record: run, task, submission or mapping.")] = "run",
     /,
     *,
     json: Json = False,  # noqa: ARG001 # a schema is JSON already, and scripts ask for JSON everywhere
@@ -20,7 +22,12 @@ def schema(
 
     Example: steelyard schema run
     """
+    if record == MAPPING:
+        from steelyard.mappings import mapping_schema  # makes some twenty classes that other schemas do not need
+
+        print_json(mapping_schema())
+        return 0
     if record not in RECORDS:
-        raise UnknownName("record", record, RECORDS)
+        raise UnknownName("record", record, [*RECORDS, MAPPING])
     print_json(json_schema(RECORDS[record]))
     return 0

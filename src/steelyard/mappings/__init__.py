@@ -1,0 +1,28 @@
+"""A user's own table or JSON to run records, by a mapping that is declared and never guessed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.doors import open_door
+
+if TYPE_CHECKING:
+    from steelyard.mappings._mapping import (
+        Mapping as Mapping,
+        load_mapping as load_mapping,
+        mapping_of as mapping_of,
+        mapping_schema as mapping_schema,
+        mapping_text as mapping_text,
+        shipped_mappings as shipped_mappings,
+    )
+    from steelyard.mappings._proposing import (
+        Proposal as Proposal,
+        propose as propose,
+    )
+    from steelyard.mappings._reading import (
+        MappedRun as MappedRun,
+        read_mapped as read_mapped,
+        takes as takes,
+    )
+else:
+    __getattr__, __dir__, __all__ = open_door(__name__)

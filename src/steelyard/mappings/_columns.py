@@ -1,0 +1,134 @@
+"""What is done to whole columns: converting each distinct text once, several values to one, and arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
+
+from steelyard.errors import UnreadableFile
+from steelyard.mappings._batches import Batch
+from steelyard.mappings._conversions import Convert, Problem, shown
+from steelyard.mappings._mapping import Field, Take
+from steelyard.mappings._paths import Several
+from steelyard.records import exact_mean
+
+Column = list[Any]
+"""A value for each row: None where there is none, a `Problem` where it cannot be used."""
+Operation = Callable[[Any, Any], Any]  # Any: numbers
+Operand = Callable[[Batch], Column]
+
+
+def raw_column(field: Field, batch: Batch) -> Column:
+    """What the file holds for the field in each row."""
+    if field.value is not None:
+        return [field.value] * len(batch)
+    if field.from_ is not None:
+        return batch.values(field.from_)
+    if field.all_of is not None:
+        return [Several(values) for values in zip(*map(batch.values, field.all_of), strict=True)]
+    column: Column = [None] * len(batch)
+    absent: list[UnreadableFile] = []
+    for path in field.first_of or ():
+        try:
+            others = batch.values(path)
+        except UnreadableFile as error:
+            absent.append(error)  # tables of several layouts are why there are several columns
+            continue
+        column = [other if value is None else value for value, other in zip(column, others, strict=True)]
+    if absent and len(absent) == len(field.first_of or ()):
+        raise absent[0]
+    return column
+
+
+def converted(column: Column, convert: Convert) -> Column:
+    """The column converted; a text that stands in many rows is looked at once."""
+    texts = {value for value in column if value.__class__ is str}
+    if len(texts) == 0:
+        return [_converted(value, convert) for value in column]
+    meanings = {text: convert(text) for text in texts}
+    return [meanings[value] if value.__class__ is str else _converted(value, convert) for value in column]
+
+
+def _converted(value: Any, convert: Convert) -> Any:  # Any: cells or JSON
+    if value is None or value == "":
+        return None
+    if isinstance(value, Several):
+        return Several(_converted(inner, convert) for inner in value)
+    return convert(value)
+
+
+def taken(values: Sequence[Any], take: Take) -> Any:  # Any: converted values
+    """One value of several: what is not known is left out, save that it leaves `any` and `all` open."""
+    problem = next((value for value in values if isinstance(value, Problem)), None)
+    known = [value for value in values if value is not None]
+    if problem is not None:
+        return problem
+    if take == "count":
+        return len(known)
+    if not known:
+        return None
+    match take:
+        case "first":
+            return known[0]
+        case "last":
+            return known[-1]
+        case "any" | "all":
+            return _decided(values, by=take == "any")
+        case "sum" | "mean" | "min" | "max":
+            odd = next(
+                (value for value in known if isinstance(value, bool) or not isinstance(value, (int, float))), None
+            )
+            if odd is not None and take in ("sum", "mean"):
+                return Problem(f"{shown(odd)} is not a number, so there is no {take}")
+            return _REDUCED[take](known)
+        case _:
+            assert_never(take)
+
+
+def _total(values: list[Any]) -> float:  # Any: numbers
+    """The sum, rounded once whatever the order; of whole numbers a whole number."""
+    return sum(values) if all(isinstance(value, int) for value in values) else math.fsum(values)
+
+
+_REDUCED: dict[str, Callable[[list[Any]], Any]] = {"sum": _total, "mean": exact_mean, "min": min, "max": max}
+
+
+def _decided(values: Sequence[Any], *, by: bool) -> Any:  # Any: flags
+    if any(not isinstance(value, bool) for value in values if value is not None):
+        return Problem("any and all are for flags", "say what each word means: words = { pass = true, fail = false }")
+    if by in values:
+        return by
+    return None if None in values else not by
+
+
+def operated(operation: Operation, value: Any, operand: Any) -> Any:  # Any: numbers, None or a Problem
+    """The result; what is not known stays unknown."""
+    if value is None or isinstance(value, Problem):
+        return value
+    if isinstance(operand, Problem):
+        return operand
+    try:
+        return operation(value, operand)
+    except (TypeError, OverflowError):
+        return Problem(f"{shown(value)} is not a number to reckon with")
+
+
+def times(value: Any, operand: Any) -> Any:  # Any: numbers or None
+    """The product."""
+    return None if operand is None else value * operand
+
+
+def over(value: Any, operand: Any) -> Any:  # Any: numbers or None
+    """The quotient; nothing is known of what is divided by 0."""
+    return None if not operand else value / operand
+
+
+def plus(value: Any, operand: Any) -> Any:  # Any: numbers or None
+    """The sum; an absent operand adds nothing."""
+    return value if operand is None else value + operand
+
+
+def minus(value: Any, operand: Any) -> Any:  # Any: numbers or None
+    """The difference; an absent operand subtracts nothing."""
+    return value if operand is None else value - operand

@@ -1,0 +1,303 @@
+"""A mapping compiled: each field is one function from a batch of rows to a column of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import BadMapping
+from steelyard.mappings._batches import Batch, check_root
+from steelyard.mappings._columns import (
+    Column,
+    Operand,
+    Operation,
+    converted,
+    minus,
+    operated,
+    over,
+    plus,
+    raw_column,
+    taken,
+    times,
+)
+from steelyard.mappings._conversions import (
+    Convert,
+    Problem,
+    by_patterns,
+    by_words,
+    shown,
+    to_duration,
+    to_flag,
+    to_json,
+    to_number,
+    to_outcome,
+    to_text,
+    to_time,
+    to_whole,
+)
+from steelyard.mappings._mapping import Field, FieldSpec, Mapping, Take, listed
+from steelyard.mappings._paths import Several, parse_path, root_of
+from steelyard.records import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One field of the record and how its column comes."""
+
+    place: tuple[str, ...]
+    label: str
+    """What messages name: the column or path."""
+    column: Callable[[Batch], Column]
+    is_constant: bool
+    take: Take | None
+    is_counted: bool
+    """Whether its value is added up or counted from several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A list of parts, each made by one of the templates."""
+
+    place: tuple[str, ...]
+    templates: tuple[Template, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How a record or a part comes: of the row itself, or of each value that a path leads to."""
+
+    each: str | None
+    leaves: tuple[Leaf, ...]
+    branches: tuple[Branch, ...]
+
+
+def compiled(mapping: Mapping) -> Template:
+    """The template of the mapping's runs."""
+    for path in (*mapping.rows.where, *listed(mapping.group.by if mapping.group else None)):
+        check_root(path, mapping)
+    if mapping.run.task is None:
+        raise BadMapping("run.task is missing", where=mapping.name, hint="each run needs the task it attempted")
+    return _Compiler(mapping).template(mapping.run, Run, is_json=mapping.rows.format != "csv")
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    mapping: Mapping
+
+    def template(self, specified: Any, record: type[Any], *, is_json: bool) -> Template:  # Any: made from the record
+        """The template of one record, or of one kind of part in a list."""
+        leaves: list[Leaf] = []
+        branches: list[Branch] = []
+        each = getattr(specified, "each", None)
+        if each is not None:
+            self._check_path(each, is_json=is_json)
+            is_json = True
+        for place, spec, type_ in _given_fields(specified, record, ()):
+            if isinstance(spec, tuple):
+                inner = type_.item_type.cls
+                templates = tuple(self.template(part, inner, is_json=is_json) for part in spec)
+                branches.append(Branch(place, templates))
+            else:
+                leaves.append(self._leaf(place, spec, type_, is_json=is_json))
+        return Template(each, tuple(leaves), tuple(branches))
+
+    def _leaf(self, place: tuple[str, ...], spec: FieldSpec, type_: Any, *, is_json: bool) -> Leaf:  # Any: msgspec's
+        field = Field(from_=spec) if isinstance(spec, str) else spec
+        name = ".".join(place)
+        try:
+            for path in _paths_of(field):
+                self._check_path(path, is_json=is_json)
+            kind, is_list = self._kind(name, field, type_)
+            is_several = field.all_of is not None or any(
+                (is_json or root_of(path)) and parse_path(path).is_several for path in field.paths
+            )
+            if is_several and field.take is None and not is_list:
+                raise BadMapping("[*] leads to several values", hint='say how they become one: take = "sum"')
+            convert = self._conversion(field, kind, name)
+            if field.take is not None and not is_several and self.mapping.group is None:
+                raise BadMapping(
+                    "take is for several values, and there is one", hint="a path with [*], all_of or [group]"
+                )
+            if is_list:
+                convert = _listing(
+                    convert, single=to_whole(self.mapping.numbers, field) if place[0] == "tests" else None
+                )
+            column = self._column(field, convert, kind, reduces=is_several and field.take is not None)
+        except BadMapping as error:
+            raise BadMapping(f"run.{name}: {error.message}", where=self.mapping.name, hint=error.hint) from error
+        return Leaf(
+            place=place,
+            label=" + ".join(field.paths) or name,
+            column=column,
+            is_constant=field.value is not None and not field.when,
+            take=None if is_several else field.take,
+            is_counted=field.take in ("sum", "count"),
+        )
+
+    def _check_path(self, text: str, *, is_json: bool) -> None:
+        check_root(text, self.mapping)
+        if is_json or root_of(text) is not None:
+            parse_path(text)
+
+    def _kind(self, name: str, field: Field, type_: Any) -> tuple[str, bool]:  # Any: as above
+        """What kind of value the field holds, and whether it holds a list of them."""
+        if name.startswith("x_"):
+            return field.as_ or ("text" if self.mapping.rows.format == "csv" else "json"), False
+        if field.as_ is not None:
+            raise BadMapping("`as` is for fields of your own (x_...)", hint="leave it out: the run record has the kind")
+        return _kind_of(name, type_)
+
+    def _conversion(self, field: Field, kind: str, name: str) -> Convert:
+        """The function from a value in the file to the field's, without what needs other fields."""
+        if field.value is not None:
+            return to_json
+        steps: list[Convert] = []
+        if field.pattern is not None:
+            steps.append(by_patterns(listed(field.pattern), else_absent=field.else_ is not None))
+        steps.append(by_words(field.words) if field.words else self._by_kind(kind, name, field))
+        if field.zero is not None:
+            steps.append(lambda value: None if value == 0 and not isinstance(value, bool) else value)
+        return steps[0] if len(steps) == 1 else _chained(tuple(steps))
+
+    def _by_kind(self, kind: str, name: str, field: Field) -> Convert:
+        numbers = self.mapping.numbers
+        if field.take == "count":
+            return to_json
+        if field.at_least is not None or kind == "number":
+            return to_number(numbers, field, money=name.endswith("_usd"))
+        match kind:
+            case "whole":
+                # What is not whole yet may be so after it was multiplied or divided.
+                return to_number(numbers, field) if _operands(field) else to_whole(numbers, field)
+            case "duration":
+                return to_duration(numbers, field)
+            case "time":
+                return to_time(field)
+        return {"flag": to_flag, "outcome": to_outcome, "json": to_json}.get(kind, to_text)
+
+    def _column(self, field: Field, convert: Convert, kind: str, *, reduces: bool) -> Callable[[Batch], Column]:
+        operands = [(operation, self._operand(given)) for operation, given in _operands(field)]
+        finish = _finisher(field, kind)
+        take: Any = field.take  # Any: a Take wherever it is needed
+
+        def column(batch: Batch) -> Column:
+            raw = raw_column(field, batch)
+            if not reduces:  # several values without a way to make one of them are a list
+                raw = [list(value) if isinstance(value, Several) else value for value in raw]
+            values = converted(raw, convert)
+            if reduces:
+                values = [taken(value, take) if isinstance(value, Several) else value for value in values]
+            for operation, operand in operands:
+                values = [operated(operation, a, b) for a, b in zip(values, operand(batch), strict=True)]
+            if finish is not None:
+                values = [finish(value) for value in values]
+            if field.when:
+                met = batch.meets(field.when)
+                values = [value if is_met else None for value, is_met in zip(values, met, strict=True)]
+            if field.default is not None:
+                values = [field.default if value is None else value for value in values]
+            return values
+
+        return column
+
+    def _operand(self, given: float | str) -> Operand:
+        if not isinstance(given, str):
+            return lambda batch: [given] * len(batch)
+        number = to_number(self.mapping.numbers, Field(value=0))
+        return lambda batch: converted(batch.values(given), number)
+
+
+def _operands(field: Field) -> list[tuple[Operation, float | str]]:
+    """What is done with other columns, in order."""
+    single = [(times, field.times), (over, field.over)]
+    many = [(plus, path) for path in listed(field.plus)] + [(minus, path) for path in listed(field.minus)]
+    return [(operation, given) for operation, given in single if given is not None] + list(many)
+
+
+def _paths_of(field: Field) -> Iterator[str]:
+    yield from (*field.paths, *field.when)
+    yield from (given for _, given in _operands(field) if isinstance(given, str))
+
+
+def _given_fields(
+    specified: Any, record: type[Any], place: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any, Any]]:  # Any: made from the record; msgspec's types
+    """Each field that the mapping gives, with its place in the record and the type that it has there."""
+    info: Any = msgspec.inspect.type_info(record)  # Any: a struct's
+    types = {field.name: _without_none(field.type) for field in info.fields}
+    for name in specified.__struct_fields__:
+        spec = getattr(specified, name)
+        if name == "each" or spec is None:
+            continue
+        if name == "x_":
+            for key, own in spec.items():
+                yield (key,), own, None
+        elif isinstance(types[name], msgspec.inspect.StructType):
+            yield from _given_fields(spec, types[name].cls, (*place, name))
+        else:
+            yield (*place, name), spec, types[name]
+
+
+def _without_none(type_: Any) -> Any:  # Any: msgspec's types
+    if not isinstance(type_, msgspec.inspect.UnionType):
+        return type_
+    return next(inner for inner in type_.types if not isinstance(inner, msgspec.inspect.NoneType))
+
+
+def _kind_of(name: str, type_: Any) -> tuple[str, bool]:  # Any: msgspec's types
+    match type_:
+        case msgspec.inspect.VarTupleType():  # names of tests may also be given as their number
+            return _kind_of(name, type_.item_type)[0], True
+        case msgspec.inspect.BoolType():
+            return "flag", False
+        case msgspec.inspect.IntType():
+            return "whole", False
+        case msgspec.inspect.FloatType():
+            return "duration" if name.endswith("seconds") else "number", False
+        case msgspec.inspect.DateTimeType():
+            return "time", False
+        case msgspec.inspect.LiteralType() if name == "outcome":
+            return "outcome", False
+    return "text", False
+
+
+def _listing(convert: Convert, *, single: Convert | None) -> Convert:
+    """The conversion of a field that holds a list; another value is a list of one, or what `single` makes of it."""
+
+    def convert_list(value: Any) -> Any:  # Any: JSON
+        if not isinstance(value, list) and single is not None:
+            return single(value)
+        items = [convert(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
+        return next((item for item in items if isinstance(item, Problem)), items)
+
+    return convert_list
+
+
+def _finisher(field: Field, kind: str) -> Convert | None:
+    """What is done to the value at the end; None where nothing is."""
+    least = field.at_least
+    if least is not None:
+        return lambda value: value if value is None or isinstance(value, Problem) else value >= least
+    if kind == "whole" and _operands(field):
+        return _whole
+    return None
+
+
+def _whole(value: Any) -> Any:  # Any: a number, None or a Problem
+    if not isinstance(value, float):
+        return value
+    return int(value) if value.is_integer() else Problem(f"{shown(value)} is not a whole number")
+
+
+def _chained(steps: tuple[Convert, ...]) -> Convert:
+    def convert(value: Any) -> Any:  # Any: cells or JSON
+        for step in steps:
+            value = step(value)
+            if value is None or isinstance(value, Problem):
+                return value
+        return value
+
+    return convert

@@ -1,0 +1,287 @@
+"""What a mapping is: which rows of a file are runs, and which column or path each field of a run comes from.
+
+Format history (the number under `mapping`):
+    1  2026-11  first version
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping as AbstractMapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin
+
+import msgspec
+
+from steelyard.errors import BadMapping, UnknownName, UnreadableFile
+from steelyard.files import parse_toml, read_text, refused_as
+from steelyard.records import Count, Record, Run, field_meanings, json_schema, unknown_field
+from steelyard.settings import TEXT_BYTES
+
+VERSION = 1
+_SHIPPED = Path(__file__).parent
+Scalar: TypeAlias = str | int | float | bool
+Many: TypeAlias = str | tuple[str, ...]
+"""One text, or several: a single one may stand for a list of one."""
+Conditions: TypeAlias = dict[str, Scalar | tuple[Scalar, ...]]
+"""By path, the values that are wanted; `"*"` for any value."""
+Unit = Literal["percent", "cents", "us", "ms", "s", "min", "h", "thousand", "million"]
+Take = Literal["sum", "mean", "min", "max", "count", "first", "last", "any", "all"]
+Kind = Literal["text", "number", "whole", "flag", "time", "duration", "json"]
+_ROOT_NAME = re.compile(r"[a-z][a-z0-9_]*")
+ROOTS = frozenset({"key", "outer", "index", "file", "stem", "folder", "doc", "row", "column", "cell"})
+"""What a path may begin with besides a name from `[beside]`."""
+
+
+class Field(Record, frozen=True, kw_only=True):
+    """Where a field's value comes from and how it is read, in the order in which the keys are applied."""
+
+    from_: str | None = msgspec.field(name="from", default=None)
+    """The column (tables) or path (JSON)."""
+    first_of: tuple[str, ...] | None = None
+    """Several columns or paths; the first that holds a value counts."""
+    all_of: tuple[str, ...] | None = None
+    """Several columns or paths that `take` makes one value of."""
+    value: Scalar | None = None
+    """A constant, for what the file does not say."""
+    when: Conditions = msgspec.field(default_factory=dict)
+    """The field is absent where these columns or paths hold other values."""
+    pattern: Many | None = None
+    """A regular expression whose first group is the value; of several the first that fits."""
+    else_: Literal["absent"] | None = msgspec.field(name="else", default=None)
+    """`absent`: where no pattern fits, the field is absent; otherwise the row is set aside."""
+    words: dict[str, Scalar] = msgspec.field(default_factory=dict)
+    """What each word means, whatever its case; `"*"` stands for all others. A word of no meaning sets the row aside."""
+    unit: Unit | None = None
+    """The unit of the number in the file; a unit that is written in the cell itself wins."""
+    clock: Literal["m:ss", "h:mm"] | None = None
+    """What a duration such as 1:30 means."""
+    format: str | None = None
+    """How a time is written, as Python's strptime has it: `%d.%m.%Y %H:%M`."""
+    zone: str | None = None
+    """The zone of times that name none, such as Europe/Berlin; UTC by default."""
+    zero: Literal["unknown"] | None = None
+    """`unknown`: 0 means that the tool did not know."""
+    take: Take | None = None
+    """How several values become one: those of a path with `[*]`, of `all_of`, or of the lines of a group."""
+    times: float | str | None = None
+    """Multiply by a number, or by another column or path."""
+    over: float | str | None = None
+    """Divide by a number, or by another column or path."""
+    plus: Many | None = None
+    """Add other columns or paths; one that is absent adds nothing."""
+    minus: Many | None = None
+    """Subtract other columns or paths; one that is absent subtracts nothing."""
+    at_least: float | None = None
+    """The flag is true from this number on."""
+    default: Scalar | None = None
+    """What an empty cell means."""
+    as_: Kind | None = msgspec.field(name="as", default=None)
+    """The kind of an `x_` field; all other fields have the run record's."""
+
+    def __post_init__(self) -> None:
+        sources = [name for name in ("from", "first_of", "all_of", "value") if self._given(name)]
+        if len(sources) != 1:
+            named = " and ".join(sources) or "none"
+            raise ValueError(f"a field has one of from, first_of, all_of and value; this one has {named}")
+        if self.all_of is not None and self.take is None:
+            raise ValueError("all_of needs take, which says how its values become one")
+        if self.else_ is not None and self.pattern is None:
+            raise ValueError("else is for a pattern that does not fit, and there is no pattern")
+
+    def _given(self, name: str) -> bool:
+        return getattr(self, "from_" if name == "from" else name) is not None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The columns or paths that its value comes from."""
+        return (self.from_,) if self.from_ is not None else self.first_of or self.all_of or ()
+
+
+class Rows(Record, frozen=True, kw_only=True):
+    """What in a file is a row, and which rows count."""
+
+    format: Literal["csv", "json", "jsonl"]
+    """A table, one JSON document, or one JSON object a line."""
+    files: Many | None = None
+    """Names of the files to read in folders and archives, such as `*_eval_all.json`; by the usual endings otherwise."""
+    skip: Count = 0
+    """Lines above a table's header."""
+    delimiter: Annotated[str, msgspec.Meta(min_length=1, max_length=1)] = ","
+    """What separates a table's cells."""
+    encoding: Literal["utf-8", "utf-16", "latin-1", "cp1252"] = "utf-8"
+    """A table's encoding."""
+    at: str | None = None
+    """Where the rows of a JSON value are: `results[*]`, `eval[*][*]`; empty for the value itself. By default each
+    item or entry of a document, and each line of JSON lines."""
+    where: Conditions = msgspec.field(default_factory=dict)
+    """Only rows in which these columns or paths hold these values; `"*"` for any value."""
+    columns: tuple[str, ...] = ()
+    """Columns that are a run each, such as one for each model: `$column` is the name and `$cell` the value."""
+
+
+class Numbers(Record, frozen=True, kw_only=True):
+    """How a table writes numbers, and what stands for a missing value."""
+
+    decimal: Literal[".", ","] = "."
+    """The decimal sign."""
+    thousands: Literal[",", ".", " ", "'", ""] = ","
+    """What stands between groups of three digits; it is never needed."""
+    missing: Many = ("n/a", "na", "nan", "none", "null", "-", "–", "—", "?")  # noqa: RUF001 # dashes as sheets have them
+    """Words that mean that there is no value, whatever their case; in JSON only null and the empty text do."""
+
+    def __post_init__(self) -> None:
+        if self.decimal == self.thousands:
+            raise ValueError(f"decimal and thousands are both {self.decimal!r}")
+
+
+class Group(Record, frozen=True, kw_only=True):
+    """Several lines of a file that are one run."""
+
+    by: Many
+    """Lines in which these columns or paths hold the same values are one run."""
+
+
+FieldSpec: TypeAlias = str | Field
+
+
+_MADE_FROM: dict[str, type[Record]] = {}
+"""The record that each record of fields was made from."""
+
+
+def _mapped(record: type[Record], name: str, *, is_item: bool = False) -> type[Record]:
+    """A record with the same fields, each a column, a path or a `Field`; parts and lists are taken apart likewise."""
+    _MADE_FROM[name] = record
+    fields: list[tuple[str, Any, Any]] = []  # Any: a type and a default
+    if is_item:
+        fields.append(("each", str | None, None))
+    for field in msgspec.structs.fields(record):
+        if field.encode_name in ("x_", "source", "provenance"):
+            continue
+        inner, several = _record_in(field.type)
+        part = name + field.name.title().replace("_", "")
+        if inner is None:
+            fields.append((field.name, FieldSpec | None, None))
+        elif several:
+            fields.append((field.name, tuple[_mapped(inner, part, is_item=True), ...] | None, None))  # type: ignore[misc] # made here
+        else:
+            fields.append((field.name, _mapped(inner, part) | None, None))
+    if record is Run:
+        fields.append(("x_", dict[str, FieldSpec], {}))
+    made: Any = msgspec.defstruct(name, fields, bases=(Record,), frozen=True, kw_only=True, module=__name__)
+    return cast("type[Record]", made)
+
+
+def _record_in(hint: Any) -> tuple[type[Record] | None, bool]:  # Any: a type annotation
+    """The record that stands in the type, and whether several of them do."""
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return (hint, False) if issubclass(hint, Record) else (None, False)
+    for inner in get_args(hint):
+        record, several = _record_in(inner)
+        if record is not None:
+            return record, several or get_origin(hint) is tuple
+    return None, False
+
+
+RunFields: Any = _mapped(Run, "RunFields")
+"""Where each field of a run comes from; made from the run record, so that it has every field that a run has."""
+
+
+class Mapping(Record, frozen=True, kw_only=True):
+    """From a file's own columns or paths to run records."""
+
+    mapping: Literal[1]
+    """The version of this language."""
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[\w.-]+$")]
+    """Names the mapping; its runs have `source.format = "map:NAME"`."""
+    title: str = ""
+    """What the files are, in a few words."""
+    rows: Rows
+    """What in a file is a row."""
+    numbers: Numbers = Numbers()
+    """How numbers are written."""
+    beside: dict[str, str] = msgspec.field(default_factory=dict)
+    """JSON files that belong to each file, by a name for paths: `meta = "../metadata.json"` makes `$meta.model`."""
+    group: Group | None = None
+    """Several lines that are one run."""
+    run: RunFields
+    """Where each field of a run comes from. Keys of your own begin with `x_`."""
+
+    def __post_init__(self) -> None:
+        for name in self.beside:
+            if not _ROOT_NAME.fullmatch(name) or name in ROOTS:
+                raise ValueError(f"beside: {name!r} cannot name a file; use a word of lower-case letters of your own")
+
+    @property
+    def format_name(self) -> str:
+        """How its runs name their origin."""
+        return f"map:{self.name}"
+
+
+def mapping_schema() -> dict[str, Any]:  # Any: a JSON Schema
+    """The JSON Schema of a mapping, with the sentence under each field as its description."""
+    schema = json_schema(Mapping)
+    definitions: dict[str, Any] = schema["$defs"]
+    for name, record in _MADE_FROM.items():
+        meanings = field_meanings(record)
+        for field, properties in definitions[name]["properties"].items():
+            if field in meanings:
+                properties["description"] = meanings[field]
+    for name, sentence in field_meanings(Field).items():
+        definitions["Field"]["properties"][name.removesuffix("_")]["description"] = sentence
+    return {**schema, "title": f"Steelyard mapping, version {VERSION}"}
+
+
+@cache
+def shipped_mappings() -> tuple[str, ...]:
+    """Names of the mappings that come with the package."""
+    return tuple(sorted(path.stem for path in _SHIPPED.glob("*.toml")))
+
+
+def mapping_text(name: str) -> str:
+    """A shipped mapping's file, to be copied and changed."""
+    if name not in shipped_mappings():
+        raise UnknownName("mapping", name, shipped_mappings())
+    return read_text(_SHIPPED / f"{name}.toml")
+
+
+def load_mapping(name_or_path: str | Path) -> Mapping:
+    """The shipped mapping of that name, or the one in that TOML file."""
+    path = Path(name_or_path)
+    if str(name_or_path) in shipped_mappings():
+        return parse_mapping(mapping_text(str(name_or_path)), str(name_or_path))
+    if path.suffix != ".toml":
+        raise UnknownName("mapping", str(name_or_path), shipped_mappings())
+    with refused_as(BadMapping):
+        text = read_text(path, limit=TEXT_BYTES)
+    return parse_mapping(text, str(path))
+
+
+def parse_mapping(text: str, where: str) -> Mapping:
+    """The mapping in a TOML text."""
+    try:
+        values = parse_toml(text, Path(where))
+    except UnreadableFile as error:
+        raise BadMapping(error.message, where=where, hint=error.hint) from error
+    return mapping_of(values, where)
+
+
+def mapping_of(values: AbstractMapping[str, Any], where: str = "mapping") -> Mapping:  # Any: TOML values
+    """The mapping in plain values."""
+    run = values.get("run")
+    if isinstance(run, dict):
+        own = {key: value for key, value in run.items() if key.startswith("x_")}
+        rest = {key: value for key, value in run.items() if key not in own}
+        values = {**values, "run": {**rest, "x_": own}}
+    try:
+        return msgspec.convert(values, Mapping)
+    except msgspec.ValidationError as error:
+        unknown = unknown_field(error, Mapping)
+        message, hint = unknown or (str(error).replace("`", "'"), "steelyard schema mapping shows what may stand there")
+        raise BadMapping(message, where=where, hint=hint) from error
+
+
+def listed(given: Many | None) -> tuple[str, ...]:
+    """The texts, where a single one stands for a list of one."""
+    return () if given is None else (given,) if isinstance(given, str) else given

@@ -1,0 +1,318 @@
+"""Which column is which field of a run: by the words in its header and by what its cells hold."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.mappings._conversions import (
+    ERROR_WORDS,
+    FAIL_WORDS,
+    PASS_WORDS,
+    Problem,
+    plain_text,
+    to_duration,
+    to_number,
+    to_text,
+    to_time,
+    to_whole,
+)
+from steelyard.mappings._layouts import Column
+from steelyard.mappings._mapping import Field, Numbers, Scalar, Unit
+from steelyard.records import TOKEN_KINDS, Usage
+
+SURE = 0.75
+"""From this score on a field is proposed; below it, commented out."""
+LEAST = 0.3
+"""Below this nothing is said."""
+DEPTH_COUNTS = 0.02
+"""Of two paths that are alike, the one that is less deep wins."""
+DISTINCT_WORDS = 12
+"""A verdict has few words."""
+TIME_FORMATS = (
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y/%m/%d %H:%M",
+    "%Y/%m/%d",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+    "%m/%d/%Y",
+    "%d/%m/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%d/%m/%Y",
+)
+"""Tried in this order; where two fit, the proposal says so."""
+_UNIT_WORDS: dict[str, Unit] = {
+    "%": "percent",
+    "percent": "percent",
+    "pct": "percent",
+    "cents": "cents",
+    "us": "us",
+    "ms": "ms",
+    "msec": "ms",
+    "millis": "ms",
+    "milliseconds": "ms",
+    "s": "s",
+    "sec": "s",
+    "secs": "s",
+    "seconds": "s",
+    "min": "min",
+    "mins": "min",
+    "minutes": "min",
+    "h": "h",
+    "hr": "h",
+    "hrs": "h",
+    "hours": "h",
+    "k": "thousand",
+}
+_NOISE = frozenset({"$", "usd", "the", "of", "name", "eur", "€"})
+_NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
+
+HEADERS: dict[str, tuple[str, ...]] = {
+    "task": ("task", "task id", "instance id", "instance", "problem", "problem id", "question id", "test case", "case"),
+    "model": ("model", "model id", "llm", "modell"),
+    "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id"),
+    "experiment": ("experiment", "experiment id", "suite", "benchmark", "dataset"),
+    "id": ("id", "run id", "uuid", "trial id"),
+    "attempt": ("attempt", "attempt id", "repeat", "repetition", "try", "sample"),
+    "verdict": (
+        "result", "outcome", "status", "passed", "pass", "resolved", "success", "verdict", "correct", "solved",
+        "correctness", "ergebnis",
+    ),
+    "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte"),
+    "cost_usd": ("cost", "total cost", "price", "spend", "kosten"),
+    "started_at": ("started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time"),
+    "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at"),
+    "duration_seconds": ("duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds"),
+    "tool_calls": ("tool calls", "tools called", "tool uses"),
+    "iterations": ("iterations", "turns", "steps", "rounds"),
+    "usage.input_tokens": ("tokens in", "input tokens", "prompt tokens", "input", "prompt"),
+    "usage.output_tokens": ("tokens out", "output tokens", "completion tokens", "output", "completion"),
+    "usage.cache_read_tokens": ("cache read tokens", "cached tokens", "cache read", "cached"),
+    "usage.reasoning_tokens": ("reasoning tokens", "reasoning", "thinking tokens"),
+    "usage.total_tokens": ("total tokens", "tokens", "tokens total"),
+}  # fmt: skip
+"""The words by which people call each field; the first ones are the usual ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A column that may be a field."""
+
+    field: str
+    column: Column
+    score: float
+    spec: Field
+    fits: int
+    """Cells that can be read so."""
+    remark: str = ""
+    """What the user should decide."""
+
+
+def matches(columns: Sequence[Column], numbers: Numbers) -> list[Match]:
+    """The best column of each field and the best field of each column, the surest first; each is taken once."""
+    fields = [name for name in HEADERS if name != "usage.total_tokens" or "total_tokens" in Usage.__struct_fields__]
+    pairs = [match for column in columns for name in fields if (match := _match(name, column, numbers)) is not None]
+    order = {column.name: at for at, column in enumerate(columns)}
+    pairs.sort(key=lambda pair: (-pair.score, fields.index(pair.field), order[pair.column.name]))
+    chosen: list[Match] = []
+    for pair in pairs:
+        if all(pair.field != other.field and pair.column.name != other.column.name for other in chosen):
+            chosen.append(pair)
+    return sorted(chosen, key=lambda pair: fields.index(pair.field))
+
+
+def number_signs(columns: Sequence[Column]) -> Numbers:
+    """The decimal sign, by counting: a sign before other than three digits, or after another sign, is decimal."""
+    texts = [cell for column in columns for cell in column.present if isinstance(cell, str)]
+    numeric = [match for text in texts if len(text) < 40 and (match := _NUMERIC.fullmatch(text.strip()))]
+    decimals = [match for match in numeric if len(match["after"]) != 3 and match["sign"] not in match["before"]]
+    counts = Counter(match["sign"] for match in decimals)
+    return Numbers(decimal=",", thousands=".") if counts[","] > counts["."] else Numbers()
+
+
+def header_words(name: str) -> list[str]:
+    """The words of a header: `latencyMs`, `Score %` and `tokens_in` are two each."""
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def _match(field: str, column: Column, numbers: Numbers) -> Match | None:
+    words = header_words(column.name.rpartition(".")[2] if "." in column.name else column.name)
+    whole = header_words(column.name)
+    unit = next((_UNIT_WORDS[word] for word in reversed(words) if word in _UNIT_WORDS), None)
+    likeness = max(_likeness(field, given, unit) for given in (words, whole))
+    if likeness == 0 or not column.present:
+        return None
+    spec, remark = _READERS.get(field, _as_text)(column, unit, numbers)
+    if spec is None:
+        return None
+    fits = fitting(field, spec, column.present, numbers)
+    score = likeness * (fits / len(column.present)) - DEPTH_COUNTS * column.name.count(".")
+    if field.startswith("usage.") and not any(plain_text(cell) != "0" for cell in column.present):
+        score /= 2  # a count that is always 0 was not counted
+    return Match(field, column, score, spec, fits, remark) if score >= LEAST else None
+
+
+def _likeness(field: str, words: Sequence[str], unit: Unit | None) -> float:
+    """How well the header's words are those of the field: 1 where they are the same, less for each word more."""
+    plain = {word for word in words if word not in _NOISE and (word not in _UNIT_WORDS or unit is None)}
+    bare = plain or set(words)
+    best = 0.0
+    for place, text in enumerate(HEADERS[field]):
+        wanted = set(text.split())
+        shared = len(wanted & bare)
+        if wanted <= bare:
+            best = max(best, shared / len(bare | wanted) - 0.01 * place)
+    return best
+
+
+def fitting(field: str, spec: Field, cells: Sequence[Any], numbers: Numbers) -> int:  # Any: cells
+    """How many cells can be read as the field."""
+    convert: Callable[[Any], Any] = converter(field, spec, numbers)  # Any: as above
+    return sum(not isinstance(convert(cell), Problem) for cell in cells)
+
+
+def converter(field: str, spec: Field, numbers: Numbers) -> Callable[[Any], Any]:  # Any: cells
+    """How the cells of a field are read."""
+    if spec.words:
+        known = {word.casefold() for word in spec.words}
+        return lambda cell: cell if (plain_text(cell) or "").casefold() in known else Problem("no meaning")
+    if field == "cost_usd":
+        return _at_least_zero(to_number(numbers, spec, money=True))
+    if field == "impl_rate":
+        number = to_number(numbers, spec)
+        return lambda cell: value if _in_share(value := number(cell)) else Problem("not a share")
+    if field == "duration_seconds":
+        return _at_least_zero(to_duration(numbers, spec))
+    if field in ("started_at", "ended_at"):
+        return to_time(spec)
+    if field in ("attempt", "tool_calls", "iterations") or field.startswith("usage."):
+        return _at_least_zero(to_whole(numbers, spec))
+    if spec.at_least is not None:
+        return to_number(numbers, spec)
+    if field == "verdict":
+        return lambda cell: cell if isinstance(cell, bool) else Problem("no flag")
+    return to_text
+
+
+def _in_share(value: Any) -> bool:  # Any: a number or a Problem
+    return not isinstance(value, Problem) and 0 <= value <= 1
+
+
+def _at_least_zero(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:  # Any: cells
+    def checked(cell: Any) -> Any:  # Any: as above
+        value = convert(cell)
+        return Problem("negative") if not isinstance(value, Problem) and value < 0 else value
+
+    return checked
+
+
+Read = tuple[Field | None, str]
+
+
+def _as_text(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    del unit, numbers
+    return Field(from_=column.name), ""
+
+
+def _as_number(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    del numbers
+    return Field(from_=column.name, unit=unit if unit in ("cents", "thousand", "million") else None), ""
+
+
+def _as_cost(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    spec, _ = _as_number(column, unit, numbers)
+    if spec is None or not any(plain_text(cell) == "0" for cell in column.present):
+        return spec, ""
+    remark = "0 is taken as unknown, as most tools mean it: remove zero if such runs were free"
+    return Field(from_=spec.from_, unit=spec.unit, zero="unknown"), remark
+
+
+def _as_tokens(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    spec, _ = _as_number(column, unit, numbers)
+    return spec, "input without cached tokens: if it includes them, add minus = the column of cached tokens"
+
+
+def _as_share(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    spec = Field(from_=column.name, unit="percent" if unit == "percent" else None)
+    if unit != "percent" and fitting("impl_rate", spec, column.present, numbers) < len(column.present):
+        percent = Field(from_=column.name, unit="percent")
+        if fitting("impl_rate", percent, column.present, numbers) == len(column.present):
+            return percent, "taken as percent, since some are above 1"
+    return spec, ""
+
+
+def _as_duration(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    del numbers
+    clocked = any(isinstance(cell, str) and re.fullmatch(r"\s*\d+:\d\d\s*", cell) for cell in column.present)
+    is_time = unit in ("us", "ms", "s", "min", "h")
+    spec = Field(from_=column.name, unit=unit if is_time and unit != "s" else None, clock="m:ss" if clocked else None)
+    remarks = [] if is_time else ["taken as seconds: add unit if it is another"]
+    remarks += ['1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes'] if clocked else []
+    return spec, "; ".join(remarks)
+
+
+def _as_time(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    del unit, numbers
+    plain = Field(from_=column.name)
+    present = column.present
+    if not any(isinstance(to_time(plain)(cell), Problem) for cell in present):
+        is_small = any(isinstance(cell, (int, float)) and cell < 1e8 for cell in present)
+        return (None, "") if is_small else (plain, "")
+    fitting_formats = [
+        written
+        for written in TIME_FORMATS
+        if not any(isinstance(to_time(Field(from_="x", format=written))(cell), Problem) for cell in present)
+    ]
+    if not fitting_formats:
+        return None, ""
+    remark = f"{fitting_formats[1]} fits as well: which is the month?" if len(fitting_formats) > 1 else ""
+    return Field(from_=column.name, format=fitting_formats[0]), remark
+
+
+def _as_verdict(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    del unit, numbers
+    present = column.present
+    if all(isinstance(cell, bool) for cell in present):
+        return Field(from_=column.name), ""
+    words = list(dict.fromkeys(plain_text(cell) or "" for cell in present))
+    if len(words) > DISTINCT_WORDS:
+        return None, ""
+    if set(words) <= {"0", "1", "0.0", "1.0"}:
+        return Field(from_=column.name, at_least=1), ""
+    meanings = {word: meaning for word in words if (meaning := meaning_of(word)) is not None}
+    if not any(meaning in ("passed", "failed") for meaning in meanings.values()):
+        return None, ""
+    unknown = [word for word in words if word not in meanings]
+    remark = f"no meaning yet, so these rows are set aside: {', '.join(map(repr, unknown))[:200]}" if unknown else ""
+    return Field(from_=column.name, words=dict[str, Scalar](meanings)), remark
+
+
+def meaning_of(word: str) -> str | None:
+    """The outcome that a word usually means; None where that is not clear."""
+    plain = word.strip().casefold().replace(" ", "_")
+    for meaning, known in (("passed", PASS_WORDS), ("failed", FAIL_WORDS), ("errored", ERROR_WORDS)):
+        if plain in known:
+            return meaning
+    return "not_scored" if plain in ("not_scored", "unscored", "skipped", "pending") else None
+
+
+_READERS: dict[str, Callable[[Column, Unit | None, Numbers], Read]] = {
+    "verdict": _as_verdict,
+    "impl_rate": _as_share,
+    "cost_usd": _as_cost,
+    "attempt": _as_number,
+    "tool_calls": _as_number,
+    "iterations": _as_number,
+    "started_at": _as_time,
+    "ended_at": _as_time,
+    "duration_seconds": _as_duration,
+    "usage.input_tokens": _as_tokens,
+    **{f"usage.{kind}": _as_number for kind in (*TOKEN_KINDS, "total_tokens") if kind != "input_tokens"},
+}

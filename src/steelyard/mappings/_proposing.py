@@ -1,0 +1,244 @@
+"""Proposes a mapping for a file: what is sure stands there, what is not is commented out, and nothing is applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median_low
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import archive_kind, beginning_of
+from steelyard.mappings._conversions import plain_text, shown
+from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
+from steelyard.mappings._mapping import VERSION, Mapping, Numbers, parse_mapping
+from steelyard.mappings._matching import SURE, Match, matches, meaning_of, number_signs
+from steelyard.mappings._reading import MappedRun, read_mapped
+from steelyard.records import Rejected
+
+SAMPLES = 3
+OWN_FIELDS = 40
+"""Columns that no field is known for are listed up to this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A proposed mapping, and what it reads of the file as it stands."""
+
+    text: str
+    """The mapping as TOML, with comments."""
+    runs: int
+    """Runs that it reads of the rows that were looked at."""
+    set_aside: tuple[Rejected, ...]
+    """Rows among them that it sets aside, and why."""
+
+    @property
+    def mapping(self) -> Mapping:
+        """The mapping itself."""
+        return parse_mapping(self.text, "proposal")
+
+
+def propose(paths: Sequence[Path]) -> Proposal:
+    """A mapping for the first file, and what it reads of the first rows of each."""
+    path = paths[0]
+    if archive_kind(beginning_of(path)[:512]):
+        raise UnreadableFile(str(path), "it is an archive", hint="unpack it and name one of its files")
+    layout = layout_of(path)
+    numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
+    draft = _Draft(_name(path), layout, numbers, tuple(matches(layout.columns, numbers)))
+    body = "\n".join(draft.lines())
+    mapping = parse_mapping(body, "proposal")
+    claims = [_claim(each, mapping) for each in paths]
+    looked = f"the first {MOST_ROWS:,} rows" if layout.count >= MOST_ROWS else f"{layout.count:,} rows"
+    head = [f"Proposed for {shown(path.name)} from {looked}. Check every line before you use it:"]
+    head += ["  steelyard read FILE --map THIS.toml", *(line for claim in claims for line in claim.lines())]
+    comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
+    set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
+    return Proposal("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
+
+
+class _Claim(NamedTuple):
+    """What the proposal reads of the first rows of a file."""
+
+    name: str
+    runs: int
+    set_aside: tuple[Rejected, ...]
+
+    def lines(self) -> Iterator[str]:
+        """What the proposal says of the file."""
+        read = f"As it stands it reads {self.runs:,} runs of {shown(self.name)}"
+        yield f"{read} and sets {len(self.set_aside):,} rows aside."
+        yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
+
+
+def _claim(path: Path, mapping: Mapping) -> _Claim:
+    try:
+        items = list(islice(read_mapped(path, mapping), MOST_ROWS))
+    except UnreadableFile as error:
+        return _Claim(path.name, 0, (Rejected(path=str(path), reason=error.message, hint=error.hint),))
+    rejected = tuple(item for item in items if isinstance(item, Rejected))
+    return _Claim(path.name, sum(isinstance(item, MappedRun) for item in items), rejected)
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+")
+"""What would end a comment, or cannot stand in one."""
+
+
+def _name(path: Path) -> str:
+    return re.sub(r"[^\w.-]+", "-", path.stem, flags=re.ASCII).strip("-.")[:60] or "mine"
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    name: str
+    layout: Layout
+    numbers: Numbers
+    found: tuple[Match, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The mapping, line by line."""
+        yield f"mapping = {VERSION}"
+        yield f"name = {_toml(self.name)}"
+        yield ""
+        unpivoted = self._unpivoted()
+        yield from self._rows(unpivoted)
+        if self.layout.rows.format == "csv":
+            yield "[numbers]"
+            yield f"decimal = {_toml(self.numbers.decimal)}"
+            yield f"thousands = {_toml(self.numbers.thousands)}"
+            yield ""
+        yield "[run]"
+        sure = [match for match in self.found if match.score >= SURE]
+        if not any(match.field == "task" for match in sure):
+            yield from self._task()
+            sure = [match for match in sure if match.field != "task"]
+        for match in sure:
+            yield from self._field(match)
+        if unpivoted:
+            yield from _of_columns(unpivoted)
+        yield from self._uncertain()
+
+    def _rows(self, unpivoted: Sequence[Column]) -> Iterator[str]:
+        yield "[rows]"
+        given = msgspec.to_builtins(self.layout.rows)  # what is not the default
+        for name, value in given.items():
+            yield f"{name} = {_toml(value)}"
+        if unpivoted:
+            yield "# each of these columns is a run"
+            yield f"columns = {_toml([column.name for column in unpivoted])}"
+        yield from self._where()
+        yield ""
+
+    def _where(self) -> Iterator[str]:
+        """Rows that are much emptier than the others, such as sums, lack a column that all others have."""
+        columns = [match.column for match in self.found if match.score >= SURE]
+        if len(columns) < 3:
+            return
+        filled = [sum(column.cells[row] is not None for column in columns) for row in range(self.layout.count)]
+        usual = median_low(filled)
+        empty = {row for row, number in enumerate(filled) if number * 2 < usual}
+        if not empty or len(empty) * 3 > len(filled):
+            return
+        for match in sorted(self.found, key=lambda match: match.field not in ("model", "agent")):
+            absent = {row for row, cell in enumerate(match.column.cells) if cell is None}
+            if absent == empty and match.score >= SURE:
+                rows = "1 row is" if len(empty) == 1 else f"{len(empty)} rows are"
+                yield f"# {rows} much emptier than the others (a sum?) and left out:"
+                yield f'where = {{ {_toml(match.column.name)} = "*" }}'
+                return
+
+    def _task(self) -> Iterator[str]:
+        """The task, which every run needs, from what there is."""
+        if self.layout.keys:
+            yield f"# keys of the entries: {', '.join(map(shown, self.layout.keys[:SAMPLES]))}"
+            yield 'task = "$key[0]"'
+            return
+        guess = next((match for match in self.found if match.field == "task"), None)
+        distinct = [column for column in self.layout.columns if len(column.present) == self.layout.count]
+        column = guess.column if guess else next(iter(distinct or self.layout.columns), None)
+        yield "# No column is surely the task: check this one."
+        yield f"task = {_toml(column.name if column else '$stem')}"
+
+    def _field(self, match: Match) -> Iterator[str]:
+        yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} fit"
+        if match.remark:
+            yield f"# {match.remark}"
+        yield _line(match)
+
+    def _uncertain(self) -> Iterator[str]:
+        taken = {match.column.name for match in self.found if match.score >= SURE}
+        doubtful = [match for match in self.found if match.score < SURE]
+        others = [column for column in self.layout.columns if column.name not in taken and column.present]
+        if not others:
+            return
+        yield ""
+        yield "# Not used: remove the # of what you want."
+        for match in doubtful:
+            if match.column.name in taken:
+                continue
+            taken.add(match.column.name)
+            yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} fit"
+            yield f"# {_line(match)}"
+        for column in [column for column in others if column.name not in taken][:OWN_FIELDS]:
+            yield f"# {_cells(column)}"
+            yield f"# {_own_key(column.name)} = {_toml(column.name)}"
+
+    def _unpivoted(self) -> list[Column]:
+        """Columns of verdicts that are no field's, where no column is the verdict: a column for each model."""
+        if any(match.field == "verdict" and match.score >= SURE for match in self.found):
+            return []
+        taken = {match.column.name for match in self.found if match.score >= SURE}
+        others = [column for column in self.layout.columns if column.name not in taken and column.present]
+        verdicts = [column for column in others if all(map(_is_verdict, column.present))]
+        return verdicts if len(verdicts) > 1 else []
+
+
+def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
+    return meaning_of(plain_text(cell) or "") is not None
+
+
+def _of_columns(columns: Sequence[Column]) -> Iterator[str]:
+    words = dict.fromkeys((plain_text(cell) or "") for column in columns for cell in column.present)
+    yield "# the name of the column; change it to agent if that is what it is"
+    yield 'model = "$column"'
+    meanings = {word: meaning_of(word) for word in words}
+    yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
+
+
+def _line(match: Match) -> str:
+    """The field as TOML: the verdict as a flag, or as an outcome where there is more than pass and fail."""
+    name, spec = match.field, match.spec
+    if name == "verdict":
+        name = "outcome" if spec.words else "passed"
+    given: dict[str, Any] = msgspec.to_builtins(spec)
+    return f"{name} = {_toml(given['from'] if list(given) == ['from'] else given)}"
+
+
+def _cells(column: Column) -> str:
+    samples = list(dict.fromkeys(map(shown, column.present)))[:SAMPLES]
+    return f"{shown(column.name)}: {', '.join(samples)}"
+
+
+def _own_key(name: str) -> str:
+    return "x_" + (re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()[:60] or "own")
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _toml(value: Any) -> str:  # Any: TOML values
+    """The value as TOML writes it, on one line."""
+    if isinstance(value, dict):
+        keys = [key if _BARE.fullmatch(key) else _toml(key) for key in value]
+        inner = [f"{key} = {_toml(part)}" for key, part in zip(keys, value.values(), strict=True)]
+        return f"{{ {', '.join(inner)} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
+    return "true" if value is True else "false" if value is False else repr(value)

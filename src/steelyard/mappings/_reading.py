@@ -1,0 +1,139 @@
+"""Reads a file by a mapping into runs, each checked as every run record is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+from steelyard.errors import UnreadableFile
+from steelyard.mappings._assembling import Evaluated, Groups, Values, evaluated
+from steelyard.mappings._batches import Batch
+from steelyard.mappings._compiling import Template, compiled
+from steelyard.mappings._conversions import shown as shown_value
+from steelyard.mappings._mapping import Mapping, listed
+from steelyard.mappings._rows import MappedFile, batches
+from steelyard.records import Finding, Origin, Provenance, Refused, Rejected, Run, convert_run
+
+ENDINGS = {"csv": ("*.csv", "*.tsv"), "json": ("*.json",), "jsonl": ("*.jsonl", "*.ndjson")}
+"""What files of a format are usually called."""
+_FIGURES = "passed outcome impl_rate usage cost_usd duration_seconds tool_calls iterations tests judgments calls"
+FIGURES = frozenset(_FIGURES.split())
+"""The fields of which a run's provenance says how they came."""
+
+
+class MappedRun(NamedTuple):
+    """A run and the line of its (first) row; of a document, the number of the row."""
+
+    run: Run
+    line: int
+
+
+def takes(mapping: Mapping, name: str) -> bool:
+    """Whether a file of that name in a folder is one that the mapping reads."""
+    beside = {PurePath(place).name for place in mapping.beside.values()}
+    patterns = listed(mapping.rows.files) or ENDINGS[mapping.rows.format]
+    return name not in beside and any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+
+
+def read_mapped(
+    path: Path, mapping: Mapping, *, shown: str | None = None, root: Path | None = None
+) -> Iterator[MappedRun | Rejected | Finding]:
+    """The runs of the file; a row that cannot be one is set aside with its line, column and value.
+
+    `shown` is the name that the user knows the file by; with `root`, files beside it must lie in that folder.
+    """
+    file = MappedFile(path, shown or str(path), root)
+    reader = _Reader(mapping, compiled(mapping), Origin(format=mapping.format_name, path=file.shown))
+    try:
+        for batch in batches(file, mapping):
+            if isinstance(batch, Batch):
+                yield from reader.read(batch)
+            else:
+                yield batch
+    except UnreadableFile as error:
+        error.where = file.shown if error.where is None else error.where.replace(str(path), file.shown)
+        raise
+    yield from reader.finish()
+
+
+@dataclass(slots=True)
+class _Reader:
+    mapping: Mapping
+    template: Template
+    origin: Origin
+    groups: Groups | None = None
+    left_out: list[int] = field(default_factory=list)
+    """Lines that do not meet `rows.where`."""
+
+    def __post_init__(self) -> None:
+        if self.mapping.group is not None:
+            self.groups = Groups(self.template, listed(self.mapping.group.by))
+
+    def read(self, batch: Batch) -> Iterator[MappedRun | Rejected]:
+        """The runs of a batch; where several lines are one run, they are kept for the end."""
+        wanted = batch.meets(self.mapping.rows.where)
+        self.left_out += [line for line, is_wanted in zip(batch.lines, wanted, strict=True) if not is_wanted]
+        chosen = batch.only(wanted)
+        if self.mapping.rows.columns:
+            chosen = chosen.only([cell is not None for cell in chosen.values("$cell")])
+        if not len(chosen):
+            return
+        if self.groups is not None:
+            self.groups.add(chosen)
+        else:
+            yield from self._runs(evaluated(self.template, chosen))
+
+    def finish(self) -> Iterator[MappedRun | Rejected | Finding]:
+        """The runs of grouped lines, and how many rows the mapping left out."""
+        path = str(self.origin.path)
+        if self.groups is not None:
+            yield from self._runs(self.groups.finish())
+            reason = "the line does not say which run it belongs to"
+            hint = f"see group.by: {', '.join(self.groups.by)}"
+            yield from (Rejected(path=path, line=line, reason=reason, hint=hint) for line in self.groups.nameless)
+        if self.left_out:
+            count = len(self.left_out)
+            message = f"{count:,} {'row does' if count == 1 else 'rows do'} not meet rows.where of the mapping"
+            yield Finding(code="rows_left_out", severity="info", message=message, where=f"{path}:{self.left_out[0]}")
+
+    def _runs(self, made: Evaluated) -> Iterator[MappedRun | Rejected]:
+        wrong, figures, path = made.problems(), _figures(self.template), str(self.origin.path)
+        for row, values in enumerate(made.assembled()):
+            line = made.lines[row]
+            if row in wrong:
+                label, problem = wrong[row]
+                yield Rejected(path=path, line=line, reason=f"{label}: {problem.reason}", hint=problem.hint)
+                continue
+            if figures:
+                values["provenance"] = {name: how if name in values else "unknown" for name, how in figures.items()}
+            values["source"] = self.origin
+            try:
+                yield MappedRun(convert_run(values), line)
+            except Refused as refused:
+                yield Rejected(path=path, line=line, reason=self._told(refused, values), hint=refused.hint)
+
+    def _told(self, refused: Refused, values: Values) -> str:
+        """The refusal with the column and the value that it is about."""
+        name = refused.reason.partition(":")[0]
+        leaf = next((leaf for leaf in self.template.leaves if ".".join(leaf.place) == name), None)
+        if leaf is None:
+            return refused.reason
+        value: Any = values  # Any: a field's value, at the end of the way
+        for step in leaf.place:
+            value = value.get(step) if isinstance(value, dict) else None
+        return f"{refused.reason} ({leaf.label}: {shown_value(value)})"
+
+
+def _figures(template: Template) -> dict[str, Provenance]:
+    """The figures that the mapping gives, and how they come."""
+    how: dict[str, Provenance] = {}
+    for leaf in template.leaves:
+        if leaf.place[0] in FIGURES and (leaf.is_counted or leaf.place[0] not in how):
+            how[leaf.place[0]] = "counted" if leaf.is_counted else "reported"
+    for branch in template.branches:
+        if branch.place[0] in FIGURES:
+            how.setdefault(branch.place[0], "reported")
+    return how

@@ -1,0 +1,165 @@
+"""Rows of tables, JSON documents and JSON lines, in batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import UnreadableFile
+from steelyard.files import SHORT_OR_LONG, Row, csv_rows, document, records
+from steelyard.mappings._batches import Batch, FileFacts
+from steelyard.mappings._mapping import Mapping, listed
+from steelyard.mappings._paths import STAR, Step, getter, parse_path
+from steelyard.records import Finding, Rejected
+from steelyard.settings import FILE_BYTES, TEXT_BYTES
+
+BATCH_ROWS = 5_000
+_ANY = msgspec.json.Decoder(Any)
+
+
+class MappedFile(NamedTuple):
+    """A file, and how the user knows it: in an archive it is shown as `a.zip!/b.csv`."""
+
+    path: Path
+    shown: str
+    root: Path | None = None
+    """The folder that files beside it must lie in; None for a file of the user's own disk."""
+
+
+def batches(file: MappedFile, mapping: Mapping) -> Iterator[Batch | Rejected | Finding]:
+    """All rows of the file; what is broken is told in between."""
+    if mapping.group is not None and file.path.stat().st_size > FILE_BYTES.most:
+        raise FILE_BYTES.passed(file.shown)  # lines of one run may stand anywhere, so all of them are kept
+    facts = FileFacts(file.shown, beside={name: _beside(file, place) for name, place in mapping.beside.items()})
+    if mapping.rows.format == "csv":
+        yield from _tables(file, mapping, facts)
+    else:
+        yield from _values(file, mapping, facts)
+
+
+def _beside(file: MappedFile, place: str) -> Any:  # Any: JSON
+    path = Path(os.path.normpath(file.path.parent / place))
+    if Path(place).is_absolute() or (file.root is not None and not path.is_relative_to(file.root)):
+        raise UnreadableFile(file.shown, f"the mapping's file {place!r} does not lie beside it")
+    if not path.is_file():
+        raise UnreadableFile(file.shown, f"there is no file {place!r} beside it", hint="see [beside] in the mapping")
+    if path.stat().st_size > TEXT_BYTES.most:
+        raise TEXT_BYTES.passed(str(path))
+    return document(path, _ANY)
+
+
+def _tables(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Batch | Rejected]:
+    spec = mapping.rows
+    encoding = "utf-8-sig" if spec.encoding == "utf-8" else spec.encoding
+    found = csv_rows(file.path, separator=spec.delimiter, skip=spec.skip, encoding=encoding)
+    header = next(found)
+    assert isinstance(header, Row)  # a broken header is an error
+    names = [cell.strip() for cell in header.cells]
+    facts = FileFacts(
+        facts.shown,
+        header={name: index for index, name in enumerate(names) if name},
+        twice=frozenset(name for name in names if name and names.count(name) > 1),
+        beside=facts.beside,
+        missing=frozenset({"", *(word.strip().casefold() for word in listed(mapping.numbers.missing))}),
+    )
+    width = len(names)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    for row in found:
+        if isinstance(row, Rejected):
+            yield msgspec.structs.replace(row, path=file.shown)
+            break
+        if len(row.cells) == width:
+            rows.append(row.cells)
+            lines.append(row.line)
+        elif any(cell.strip() for cell in row.cells):
+            yield Rejected(path=file.shown, line=row.line, reason=str(row.problem(header)), hint=SHORT_OR_LONG)
+        if len(rows) >= BATCH_ROWS:
+            yield _by_column(Batch(facts, rows, lines), mapping)
+            rows, lines = [], []
+    yield _by_column(Batch(facts, rows, lines), mapping)
+
+
+def _by_column(batch: Batch, mapping: Mapping) -> Batch:
+    """Without empty rows; where columns are runs, each row once for each column in which it has a value."""
+    kept = [any(map(str.strip, row)) for row in batch.rows] if batch.facts.header is not None else []
+    batch = batch.only(kept) if kept else batch
+    names = mapping.rows.columns
+    if not names:
+        return batch
+    at = [(row, name) for row in range(len(batch)) for name in names]
+    return Batch(
+        batch.facts,
+        [batch.rows[row] for row, _ in at],
+        [batch.lines[row] for row, _ in at],
+        [batch.keys[row] for row, _ in at] if batch.keys else (),
+        [batch.outers[row] for row, _ in at] if batch.outers else (),
+        [name for _, name in at],
+    )
+
+
+def _values(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Batch | Rejected | Finding]:
+    spec = mapping.rows
+    is_document = spec.format == "json"
+    steps = parse_path(spec.at if spec.at is not None else "[*]" if is_document else "").steps
+    gathered: list[_Place] = []
+    number = 0
+    for item in [(0, document(file.path, _ANY))] if is_document else records(file.path, _ANY):
+        if not isinstance(item, tuple):
+            yield item
+            continue
+        line, value = item
+        if is_document:
+            facts = FileFacts(facts.shown, document=value, beside=facts.beside)
+        for place in taken_apart(value, steps):
+            number += 1
+            gathered.append(place._replace(line=number if is_document else line))
+            if len(gathered) >= BATCH_ROWS:
+                yield _by_column(_batch(facts, gathered), mapping)
+                gathered = []
+    if is_document and not number:
+        hint = "rows.at names a list or an object: results[*]"
+        raise UnreadableFile(file.shown, f"nothing stands at {spec.at or '[*]'!r}", hint=hint)
+    yield _by_column(_batch(facts, gathered), mapping)
+
+
+class _Place(NamedTuple):
+    """A row of JSON, the keys that lead to it, and what was taken apart last but one."""
+
+    value: Any  # Any: JSON
+    keys: tuple[str | int, ...] = ()
+    outer: Any = None  # Any: JSON
+    line: int = 0
+
+
+def _batch(facts: FileFacts, places: list[_Place]) -> Batch:
+    values, keys, outers, lines = zip(*places, strict=True) if places else ((), (), (), ())
+    return Batch(facts, values, lines, keys, outers)
+
+
+def taken_apart(value: Any, steps: tuple[Step, ...]) -> Iterator[_Place]:  # Any: JSON
+    """The rows that the steps lead to."""
+    waiting: list[tuple[_Place, tuple[Step, ...]]] = [(_Place(value, outer=None), steps)]
+    while waiting:
+        place, left = waiting.pop()
+        if STAR not in left:
+            row = getter(left)(place.value)
+            if row is not None:
+                yield place._replace(value=row)
+            continue
+        at = left.index(STAR)
+        container = getter(left[:at])(place.value)
+        pairs = _pairs(container)
+        rest = left[at + 1 :]
+        outer = place.value if place.keys else None
+        waiting += [(_Place(inner, (*place.keys, key), outer), rest) for key, inner in reversed(pairs)]
+
+
+def _pairs(container: Any) -> list[tuple[str | int, Any]]:  # Any: JSON
+    if isinstance(container, dict):
+        return list(container.items())
+    return list(enumerate(container)) if isinstance(container, list) else []

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steelyard.errors import UsageError
+from steelyard.mappings import load_mapping, mapping_text, shipped_mappings
+from steelyard.results import versioned
+from steelyard.surfaces.cli._options import Json, Paths
+from steelyard.surfaces.cli._print import console, print_json
+from steelyard.workflow.map import propose_mapping
+
+
+def map(  # noqa: A001 # the user's word for it
+    files: Annotated[
+        Paths | None, Parameter(help="Tables (CSV), JSON documents or JSON lines of one kind; - is stdin.")
+    ] = None,
+    /,
+    *,
+    list_: Annotated[
+        bool, Parameter(name="--list", help="List the mappings that come with Steelyard.", negative="")
+    ] = False,
+    show: Annotated[str | None, Parameter(help="Print one of them, to be copied and changed.")] = None,
+    json: Json = False,
+) -> int:
+    """Propose a mapping for files of no known format: check it, correct it, then read the files with --map.
+
+    A mapping says from which column or path each field of a run comes. This command only prints one.
+
+    Example: steelyard map results.csv > mapping.toml
+    Example: steelyard map --show evalplus > mine.toml
+    """
+    if (files is not None) + list_ + (show is not None) != 1:
+        raise UsageError("name files to propose a mapping for, or say --list or --show NAME", hint="steelyard map FILE")
+    if list_:
+        _list(json=json)
+        return 0
+    if show is not None:
+        text = mapping_text(show)
+        if json:
+            print_json(versioned({"name": show, "mapping": text}))
+        else:
+            print(text, end="")
+        return 0
+    proposal = propose_mapping(files or [])
+    if json:
+        aside = [rejected.to_dict() for rejected in proposal.set_aside]
+        print_json(versioned({"mapping": proposal.text, "runs": proposal.runs, "set_aside": aside}))
+    else:
+        print(proposal.text, end="")
+    return 0
+
+
+def _list(*, json: bool) -> None:
+    loaded = [load_mapping(name) for name in shipped_mappings()]
+    if json:
+        print_json(versioned({"mappings": [{"name": mapping.name, "title": mapping.title} for mapping in loaded]}))
+        return
+    for mapping in loaded:
+        console().print(f"{mapping.name:<16} {mapping.title}")

@@ -1,0 +1,34 @@
+"""Map: a mapping proposed for files of no known format, for the user to check and correct."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.errors import UnreadableFile, UsageError
+from steelyard.files import Budget, piped
+from steelyard.mappings import Proposal, propose
+from steelyard.records import Rejected
+from steelyard.settings import PIPED, is_stdin
+
+
+def propose_mapping(paths: Sequence[Path]) -> Proposal:
+    """A mapping for the first file, and what it reads of each; nothing is applied."""
+    if not paths:
+        raise UsageError("there is no file to propose a mapping for", hint="steelyard map FILE")
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
+        return propose([_file(path, Path(scratch)) for path in paths])
+
+
+def _file(path: Path, scratch: Path) -> Path:
+    if is_stdin(path):
+        kept = piped(scratch / PIPED, Budget())
+        if isinstance(kept, Rejected):
+            raise UnreadableFile(PIPED, kept.reason, hint=kept.hint)
+        return kept.path
+    if path.is_dir():
+        raise UnreadableFile(str(path), "it is a folder", hint="name one of its files")
+    if not path.is_file():
+        raise UnreadableFile(str(path), "there is no such file", hint="check the path for a slip")
+    return path
