@@ -7,7 +7,7 @@ Format history (the number under `mapping`):
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping as AbstractMapping
+from collections.abc import Iterator, Mapping as AbstractMapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin
@@ -218,6 +218,12 @@ class Mapping(Record, frozen=True, kw_only=True):
         """How its runs name their origin."""
         return f"map:{self.name}"
 
+    @property
+    def reads_its_place(self) -> bool:
+        """Whether the same bytes in another place are other runs, since a field comes from the file's name or folder."""
+        texts = _texts_in(msgspec.to_builtins(self.run))
+        return bool(self.beside) or any(text.startswith(("$file", "$stem", "$folder")) for text in texts)
+
 
 def mapping_schema() -> dict[str, Any]:  # Any: a JSON Schema
     """The JSON Schema of a mapping, with the sentence under each field as its description."""
@@ -231,6 +237,14 @@ def mapping_schema() -> dict[str, Any]:  # Any: a JSON Schema
     for name, sentence in field_meanings(Field).items():
         definitions["Field"]["properties"][name.removesuffix("_")]["description"] = sentence
     return {**schema, "title": f"Steelyard mapping, version {VERSION}"}
+
+
+def _texts_in(value: Any) -> Iterator[str]:  # Any: TOML values
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(inner)
 
 
 @cache

@@ -161,7 +161,8 @@ def _gathered(
                     shown[file.path] = file.shown
                     if (earlier := seen.again(file.path)) in shown:
                         copies[file.shown] = shown[earlier]
-                if result.kind == "own" and seen.again(file.path):
+                by_place = how.mapping is not None and how.mapping.reads_its_place
+                if result.kind == "own" and not by_place and seen.again(file.path):
                     yield file_repeated(file.shown)
                 elif result.kind == "own" and own_records is not None and not file.depth:
                     own_records(file.path, str(result.format))
