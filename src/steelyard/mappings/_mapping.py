@@ -220,7 +220,7 @@ class Mapping(Record, frozen=True, kw_only=True):
 
     @property
     def reads_its_place(self) -> bool:
-        """Whether the same bytes in another place are other runs, since a field comes from the file's name or folder."""
+        """Whether the same bytes elsewhere are other runs, since a field comes from the file's name or folder."""
         texts = _texts_in(msgspec.to_builtins(self.run))
         return bool(self.beside) or any(text.startswith(("$file", "$stem", "$folder")) for text in texts)
 

@@ -120,8 +120,11 @@ class _Draft:
         for match in sure:
             yield from self._field(match)
         if unpivoted:
-            yield from _of_columns(unpivoted)
+            yield from _of_columns(unpivoted, "agent" if self._has("model") else "model")
         yield from self._uncertain()
+
+    def _has(self, field: str) -> bool:
+        return any(match.field == field and match.score >= SURE for match in self.found)
 
     def _rows(self, unpivoted: Sequence[Column]) -> Iterator[str]:
         yield "[rows]"
@@ -190,7 +193,7 @@ class _Draft:
 
     def _unpivoted(self) -> list[Column]:
         """Columns of verdicts that are no field's, where no column is the verdict: a column for each model."""
-        if any(match.field == "verdict" and match.score >= SURE for match in self.found):
+        if self._has("verdict") or (self._has("model") and self._has("agent")):
             return []
         taken = {match.column.name for match in self.found if match.score >= SURE}
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
@@ -202,10 +205,10 @@ def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
     return meaning_of(plain_text(cell) or "") is not None
 
 
-def _of_columns(columns: Sequence[Column]) -> Iterator[str]:
+def _of_columns(columns: Sequence[Column], field: str) -> Iterator[str]:
     words = dict.fromkeys((plain_text(cell) or "") for column in columns for cell in column.present)
-    yield "# the name of the column; change it to agent if that is what it is"
-    yield 'model = "$column"'
+    yield f"# the name of each column, taken as the {field}"
+    yield f'{field} = "$column"'
     meanings = {word: meaning_of(word) for word in words}
     yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
 

@@ -1,0 +1,130 @@
+"""What holds of every mapping and every proposal, whatever the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import given, settings, strategies as st
+
+from steelyard.errors import UnreadableFile
+from steelyard.mappings import MappedRun, mapping_of, propose, read_mapped
+from steelyard.records import Rejected
+
+_CELLS = """|  |n/a|-|pass|FAIL|✓|timeout|1|0|1.0|12,5|1,234.50|$3|2 €|87 %|45k|1:30|1:02:03|3 min 20s|90s|2026-03-01|
+2026-03-01T10:00:00Z|1767323045|01.03.2026 10:00|model-a|NaN|inf|-5|1e999|true|{|#|"quoted"|a
+b"""
+_NAMES = """Task ID|task|Model|Agent|Result|Score %|Cost ($)|Duration (min)|Tokens in|Started|tokens_out|latencyMs|id|
+Comment|odd "name"|a.b|$ cost|x
+y|passed|Attempt"""
+_KEYS = "id task model resolved score cost usage prompt_tokens latencyMs a.b $x"
+CELLS = st.one_of(
+    st.sampled_from([*_CELLS.split("|"), "a" * 2000, "\x7f", "\u2028"]),
+    st.text(max_size=12),
+    st.integers(-10, 10**6).map(str),
+    st.floats(0, 100, allow_nan=False).map(str),
+)
+HEADERS = st.lists(st.sampled_from(_NAMES.split("|")), min_size=2, max_size=8, unique=True)
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-5, 10**7), st.floats(0, 2, allow_nan=False), CELLS)
+KEYS = st.sampled_from(_KEYS.split())
+OBJECTS = st.dictionaries(KEYS, st.one_of(SCALARS, st.dictionaries(KEYS, SCALARS, max_size=3)), max_size=6)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> str:
+    header = draw(HEADERS)
+    rows = draw(st.lists(st.lists(CELLS, min_size=len(header), max_size=len(header)), min_size=1, max_size=12))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", delimiter=draw(st.sampled_from([",", ";"]))).writerows([header, *rows])
+    return text.getvalue()
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> str:
+    rows = draw(st.lists(OBJECTS, min_size=1, max_size=8))
+    shape = draw(st.sampled_from(["list", "nested", "entries", "lines"]))
+    if shape == "lines":
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    entries = {f"key-{number}": row for number, row in enumerate(rows)}
+    whole: Any = {"list": rows, "nested": {"meta": 1, "results": {"rows": rows}}, "entries": entries}[shape]
+    return json.dumps(whole, indent=draw(st.sampled_from([None, 1])))
+
+
+EVERYTHING = {
+    "mapping": 1,
+    "name": "law",
+    "rows": {"format": "csv", "where": {"Model": "*"}},
+    "run": {
+        "task": {"first_of": ["Task ID", "Model"]},
+        "model": "Model",
+        "outcome": {"from": "Result", "words": {"pass": "passed", "fail": "failed", "✓": "passed", "*": "errored"}},
+        "passed": {"from": "Passed", "default": False},
+        "impl_rate": {"from": "Score", "unit": "percent"},
+        "cost_usd": {"from": "Cost", "zero": "unknown", "plus": "Extra"},
+        "duration_seconds": {"from": "Duration", "unit": "min", "clock": "m:ss", "when": {"Result": ["pass", "✓"]}},
+        "started_at": {"from": "Started"},
+        "usage": {"input_tokens": {"from": "Tokens", "over": 2}, "output_tokens": "Tokens"},
+        "benchmarks": [{"name": {"value": "b"}, "seconds": {"from": "Extra", "times": "Cost"}}],
+        "x_part": {"from": "Comment", "pattern": ["(\\d+)", "^(a)"], "else": "absent"},
+        "x_number": {"from": "Extra", "as": "number"},
+    },
+}
+COLUMNS = ("Task ID", "Model", "Result", "Passed", "Score", "Cost", "Extra", "Duration", "Started", "Tokens", "Comment")
+
+
+def read(text: str, mapping: Any, *, batch_rows: int, ending: str = "csv") -> list[tuple[Any, ...]]:  # Any: TOML, items
+    with tempfile.TemporaryDirectory() as folder, patch("steelyard.mappings._rows.BATCH_ROWS", batch_rows):
+        path = Path(folder, f"file.{ending}")
+        path.write_text(text, encoding="utf-8", newline="")
+        items = list(read_mapped(path, mapping, shown="file"))
+    told = [(item.line, item.run) for item in items if isinstance(item, MappedRun)]
+    return [*told, *((item.line, item.reason) for item in items if isinstance(item, Rejected))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(CELLS, min_size=len(COLUMNS), max_size=len(COLUMNS)), min_size=1, max_size=30))
+def test_a_column_converted_at_once_gives_what_each_row_alone_gives(rows: list[list[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+    mapping = mapping_of(EVERYTHING)
+    at_once = read(text.getvalue(), mapping, batch_rows=5000)
+    assert sorted(at_once, key=repr) == sorted(read(text.getvalue(), mapping, batch_rows=1), key=repr)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(tables(), documents()))
+def test_a_proposal_reads_what_it_claims_and_is_the_same_twice(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "file.txt")
+        path.write_text(text, encoding="utf-8", newline="")
+        try:
+            proposal = propose([path])
+        except UnreadableFile:  # nothing in it looks like rows
+            return
+        assert propose([path]) == proposal
+        try:
+            items = list(read_mapped(path, proposal.mapping))
+        except UnreadableFile:
+            assert (proposal.runs, len(proposal.set_aside)) == (0, 1)
+            return
+        assert sum(isinstance(item, MappedRun) for item in items) == proposal.runs
+        assert [item for item in items if isinstance(item, Rejected)] == list(proposal.set_aside)
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents(), st.sampled_from(["[*]", "results.rows[*]", "[*][*]", "", "results[*]"]))
+def test_json_of_any_shape_is_read_or_refused(text: str, at: str) -> None:
+    fields = {"task": {"first_of": ["id", "task", "$key"]}, "cost_usd": "cost", "passed": "resolved"}
+    nested = {"usage": {"input_tokens": {"from": "usage.prompt_tokens", "zero": "unknown"}}}
+    rows = {"format": "json", "at": at}
+    mapping = mapping_of({"mapping": 1, "name": "any", "rows": rows, "run": {**fields, **nested}})
+    try:
+        read(text, mapping, batch_rows=3, ending="json")
+    except UnreadableFile as error:
+        refusal = error
+        assert refusal.where == "file"
