@@ -19,6 +19,8 @@ MOST_CHARACTERS = 1024
 """A longer cell is no number, flag, time or word, and no pattern is tried on it: on a long text it may take long."""
 MOST_DIGITS = 40
 """A number that is longer is looked at more closely."""
+MOST_WHOLE = 2**63
+"""Larger numbers are no counts."""
 SHOWN_CHARACTERS = 60
 
 Convert = Callable[[Any], Any]  # Any: a value in the file, and what it becomes
@@ -136,9 +138,10 @@ def scaled(number: float | Fraction, unit: Fraction | None) -> Any:  # Any: a nu
         numerator, denominator = exact.numerator, exact.denominator
         if unit is not None:
             numerator, denominator = numerator * unit.numerator, denominator * unit.denominator
-        return numerator / denominator if numerator % denominator else numerator // denominator
+        is_whole = not numerator % denominator and abs(numerator // denominator) < MOST_WHOLE
+        return numerator // denominator if is_whole else numerator / denominator
     except (ValueError, OverflowError):
-        return Problem(f"{number} is not a finite number")
+        return Problem("the number is too large")
 
 
 def _no_number(value: Any) -> Problem:  # Any: as above

@@ -185,8 +185,7 @@ class _Draft:
             if match.column.name in taken:
                 continue
             taken.add(match.column.name)
-            yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} fit"
-            yield f"# {_line(match)}"
+            yield from (line if line.startswith("#") else f"# {line}" for line in self._field(match))
         for column in [column for column in others if column.name not in taken][:OWN_FIELDS]:
             yield f"# {_cells(column)}"
             yield f"# {_own_key(column.name)} = {_toml(column.name)}"

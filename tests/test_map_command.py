@@ -1,0 +1,175 @@
+"""`steelyard map` and `--map`: what is proposed, and what the verbs make of it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.commands import steelyard
+
+from steelyard.mappings import propose
+
+SAMPLES = Path(__file__).parent / "samples" / "mappings"
+SHEET = SAMPLES / "sheet.csv"
+
+
+def test_the_proposal_for_a_messy_sheet_needs_no_correction(tmp_path: Path) -> None:
+    done = steelyard("map", str(SHEET))
+    assert done.status == 0
+    assert "# As it stands it reads 4 runs of 'sheet.csv' and sets 0 rows aside." in done.stdout
+    (tmp_path / "mapping.toml").write_text(done.stdout, encoding="utf-8")
+    out = tmp_path / "runs.jsonl"
+    read = steelyard("read", str(SHEET), "--map", str(tmp_path / "mapping.toml"), "--out", str(out), "--json")
+    assert read.status == 0
+    assert json.loads(read.stdout)["formats"]["map:sheet"]["runs"] == 4
+    runs = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [run.get("cost_usd") for run in runs] == [1002.5, 0.25, None, 3.0]
+    assert [run["duration_seconds"] for run in runs] == [150.0, 45.0, 1800.0, 65.0]
+    assert [run["outcome"] for run in runs] == ["passed", "failed", "errored", "passed"]
+    assert [run.get("impl_rate") for run in runs] == [0.625, 0.1, None, 1.0]
+
+
+def test_sample_cells_and_how_many_fit_stand_beside_each_field() -> None:
+    text = propose([SHEET]).text
+    assert "# 'Cost ($)': '$1.002,50', '0,25', '$3,00'; 4 of 4 fit\ncost_usd = \"Cost ($)\"" in text
+    assert '# 1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes' in text
+    assert "# input without cached tokens: if it includes them" in text
+    assert "# 1 row is much emptier than the others (a sum?) and left out:" in text
+
+
+def test_what_is_uncertain_is_commented_out(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text("task_id,id,pre_edit_runtime,note\nt1,7,1.5,a\nt2,8,2.5,b\n", encoding="utf-8")
+    proposal = propose([path])
+    fields = tomllib.loads(proposal.text)["run"]
+    assert fields == {"task": "task_id", "id": "id"}
+    assert '# duration_seconds = "pre_edit_runtime"' in proposal.text
+    assert '# x_note = "note"' in proposal.text
+
+
+def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("Task,Result\na,pass\nb,partial\nc,fail\n", encoding="utf-8")
+    proposal = propose([path])
+    assert "# no meaning yet, so these rows are set aside: 'partial'" in proposal.text
+    assert '# outcome = { from = "Result", words = { pass = "passed", fail = "failed" } }' in proposal.text
+    assert proposal.runs == 3  # without a verdict, since that is commented out
+
+
+def test_a_column_for_each_model_is_seen(tmp_path: Path) -> None:
+    proposal = propose([SAMPLES / "models.csv"])
+    assert tomllib.loads(proposal.text)["rows"]["columns"] == ["model-a", "model-b"]
+    assert proposal.runs == 5
+
+
+def test_entries_of_an_object_have_their_keys_as_tasks() -> None:
+    proposal = propose([SAMPLES / "index" / "model-a" / "results" / "suite-x.json"])
+    values = tomllib.loads(proposal.text)
+    assert (values["rows"], values["run"]["task"]) == ({"format": "json", "at": "[*]"}, "$key[0]")
+    assert values["run"]["cost_usd"] == {"from": "cost", "zero": "unknown"}
+    assert proposal.runs == 3
+
+
+def test_a_hostile_header_cannot_add_a_line_to_the_proposal(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.csv"
+    path.write_text('Task,"evil\nname = ""x""\n[rows]","a]b"\nt,1,2\nu,3,4\n', encoding="utf-8")
+    text = propose([path]).text
+    assert tomllib.loads(text)["name"] == "hostile"
+    assert not any(line.startswith(("evil", "name = x")) for line in text.splitlines())
+    assert text.count("[rows]\n") == 1
+
+
+def test_several_files_are_each_said_how_much_is_read(tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("Task,Something\na,b\n", encoding="utf-8")
+    done = steelyard("map", str(SHEET), str(other), "--json")
+    answer = json.loads(done.stdout)
+    assert answer["runs"] == 4
+    assert "reads 0 runs of 'other.csv'" in answer["mapping"]
+
+
+def test_the_shipped_mappings_are_listed_and_shown() -> None:
+    names = [mapping["name"] for mapping in json.loads(steelyard("map", "--list", "--json").stdout)["mappings"]]
+    assert names == ["bigcodebench", "deepeval", "evalplus", "livecodebench"]
+    assert tomllib.loads(steelyard("map", "--show", "evalplus").stdout)["name"] == "evalplus"
+    assert "did you mean 'evalplus'" in steelyard("map", "--show", "evalpuls").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name files to propose a mapping for"),
+        (("--list", "x.csv"), "name files to propose a mapping for"),
+        (("not-there.csv",), "there is no such file"),
+        (("folder",), "it is a folder"),
+        (("prose.txt",), "no rows were found in it"),
+        (("packed.gz",), "it is an archive"),
+    ],
+)
+def test_what_no_mapping_can_be_proposed_for(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "prose.txt").write_text("Once upon a time\nthere was a file\n", encoding="utf-8")
+    (tmp_path / "packed.gz").write_bytes(b"\x1f\x8b\x08\x00")
+    done = steelyard("map", *arguments, cwd=tmp_path)
+    assert done.status in (1, 2)
+    assert message in done.stderr
+
+
+def test_what_is_piped_in_can_be_mapped() -> None:
+    text = SHEET.read_text(encoding="utf-8")
+    assert "reads 4 runs" in steelyard("map", "-", stdin=text).stdout
+
+
+MEASURING = [
+    ("measure", "--by", "model"),
+    ("rank", "--metrics", "pass_rate"),
+    ("compare", "--a", "model=model-a", "--b", "model=model-b"),
+    ("explain", "cost_usd", "--by", "model"),
+]
+
+
+@pytest.mark.parametrize("verb", MEASURING, ids=lambda verb: verb[0])
+def test_every_verb_over_runs_takes_a_mapping(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("Task,Model,Result,Cost\na,model-a,pass,1\na,model-b,fail,2\nb,model-a,pass,1\nb,model-b,pass,3\n")
+    (tmp_path / "mapping.toml").write_text(propose([path]).text, encoding="utf-8")
+    name, *rest = verb
+    done = steelyard(name, str(path), *rest, "--map", "mapping.toml", "--json", cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    assert "model-a" in done.stdout
+
+
+def test_repeat_compares_the_answers_of_mapped_records() -> None:
+    results = str(SAMPLES / "evalplus.eval_results.json")
+    done = steelyard("repeat", results, "--map", "evalplus", "--no-repair", "--json")
+    prompts = json.loads(done.stdout)["prompts"]
+    assert [(prompt["prompt"], prompt["n"]) for prompt in prompts] == [("Sums/0", 2), ("Sums/1", 2)]
+
+
+def test_a_mapping_and_a_format_together_are_refused() -> None:
+    done = steelyard("read", str(SHEET), "--map", "evalplus", "--format", "runs-csv")
+    assert done.status == 2
+    assert "--map and --format both say how files are read" in done.stderr
+
+
+def test_a_table_that_is_nearly_ours_gets_one_message_with_all_its_columns(tmp_path: Path) -> None:
+    for name, header in (("near.csv", "Task ID,Result,Score %"), ("own.csv", "task,Result,Score %")):
+        (tmp_path / name).write_text(f"{header}\na,Pass,87\n", encoding="utf-8")
+        aside = json.loads(steelyard("read", name, "--json", cwd=tmp_path).stdout)["set_aside"]
+        assert len(aside) == 1
+        assert "'Result', 'Score %'" in aside[0]["message"]
+        assert "steelyard map" in aside[0]["hint"]
+        assert ("'task' for 'Task ID'" in aside[0]["hint"]) == (name == "near.csv")
+    assert (
+        "'task' for 'Task ID'"
+        in json.loads(steelyard("read", "near.csv", "--json", cwd=tmp_path).stdout)["set_aside"][0]["hint"]
+    )
+
+
+def test_a_mapping_that_is_wrong_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("mapping = 1\n[run]\ntsk = 'a'\n", encoding="utf-8")
+    done = steelyard("read", str(SHEET), "--map", "bad.toml", "--json", cwd=tmp_path)
+    assert done.status == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "bad_mapping"
