@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.coverage import bands, differences, figures, judges, passes
+from benchmarks.coverage import arena_means, bands, differences, figures, judges, passes
 from benchmarks.coverage._scenario import PROMISES, Row, Scenario
 
 __all__ = ["PROMISES", "SCENARIOS", "Row", "Scenario", "run"]
@@ -217,6 +217,27 @@ SCENARIOS: tuple[Scenario, ...] = (
         "cautious interval",
         "30 tasks, 5 attempts, pass rate 0.1",
         passes.passes(30, 5, 3, share=0.1, dependence=0.3, all_of_them=True),
+        4_000,
+    ),
+    Scenario(
+        "arena, mean over tasks",
+        "interval",
+        "10 tasks, mean score 60",
+        arena_means.mean_over_tasks(10, share=0.6, size=12),
+        10_000,
+    ),
+    Scenario(
+        "arena, mean over tasks",
+        "cautious interval",
+        "10 tasks, mean score 98",
+        arena_means.mean_over_tasks(10, share=0.98, size=4),
+        4_000,
+    ),
+    Scenario(
+        "arena, mean over tasks",
+        "cautious interval",
+        "30 tasks, mean score 95",
+        arena_means.mean_over_tasks(30, share=0.95, size=4),
         4_000,
     ),
 )

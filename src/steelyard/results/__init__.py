@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from steelyard.results._arena_standings import (
         Advantage as Advantage,
         AllStandings as AllStandings,
+        IntervalMethod as IntervalMethod,
         Leader as Leader,
         Leaderboard as Leaderboard,
         LeaderKey as LeaderKey,

@@ -15,7 +15,7 @@ Policy = Literal["current", "as-submitted"]
 """`current`: all scores by one baseline; `as-submitted`: each keeps the score of its day."""
 RankedScore = Literal["overall", "efficiency", "speed", "cost", "correctness"]
 LeaderKey = Literal["agent", "model", "submitter"]
-IntervalMethod = Literal["arena", "student", "too few"]
+IntervalMethod = Literal["arena", "student", "gaffke", "too few"]
 
 
 class ScoreInterval(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,8 @@ class ScoreInterval(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     """How many values the mean is the mean of: scores in a task, tasks across them."""
     method: IntervalMethod
-    """`arena`: the specification's multipliers; `student`: the exact quantile; `too few` values: the whole range."""
+    """`arena`: the specification's multipliers; `student`: the exact quantile; `gaffke`: for a mean over tasks that is
+    near 0 or 100; `too few` values: the whole range."""
 
 
 class ScoredBy(msgspec.Struct, frozen=True, kw_only=True):

@@ -81,7 +81,9 @@ def _ranked(
     scores: dict[Key, dict[str, Counter[int]]], by: Sequence[LeaderKey], rules: Rules, confidence: float | None
 ) -> tuple[Leader, ...]:
     intervals = {
-        key: _rounded(score_interval(Counter(map(_mean, tasks.values())), rules.interval, confidence=confidence))
+        key: _rounded(
+            score_interval(Counter(map(_mean, tasks.values())), rules.interval, confidence=confidence, over_tasks=True)
+        )
         for key, tasks in scores.items()
     }
     means = {key: interval.estimate or 0.0 for key, interval in intervals.items()}  # every key has a score
@@ -132,9 +134,11 @@ def tool_bias(arena: Arena, *, policy: Policy | None = None, confidence: float =
 
 
 def _advantage(agent: str, values: list[float], confidence: float) -> Advantage:
-    from steelyard.statistics import student  # heavy: it loads scipy, which standings do without
+    from steelyard.statistics import paired_plus_two, paired_t  # heavy: they load scipy, which standings do without
 
-    interval = student(values, level=confidence)
+    interval, _ = paired_t(values, level=confidence)
+    if not interval.known and len(values) > 1:  # the same on every task, which is not certain to be so on others
+        interval = paired_plus_two(values, span=100.0, level=confidence)
     low, high = interval.low, interval.high
     return Advantage(
         agent=agent,
@@ -143,7 +147,7 @@ def _advantage(agent: str, values: list[float], confidence: float) -> Advantage:
         low=low,
         high=high,
         level=confidence,
-        reason=None if interval.known else f"{len(values)} of 2 values that an interval needs",
+        reason=f"{len(values)} of 2 values that an interval needs" if len(values) < 2 else interval.reason,
         systematic=low is not None and high is not None and (low > 0 or high < 0),
     )
 
