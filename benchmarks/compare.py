@@ -63,7 +63,7 @@ def ours(path: Path) -> dict[str, Any]:
     started = time.perf_counter()
     scores = passed.mean(axis=2).T
     gaps, low, high = all_pairs(scores, method="percentile", resamples=10_000)
-    _, best, worst, test = bands(scores, order="mean", options=StatisticsOptions())
+    _, best, worst, test = bands(scores, scores.mean(axis=0), order="mean", options=StatisticsOptions())
     seconds = time.perf_counter() - started
     agents = scores.shape[1]
     named_gaps = {

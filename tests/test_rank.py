@@ -135,7 +135,7 @@ def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> No
     first = sum(run.passed for run in own if run.task == "task-000")
     rest = sum(run.passed for run in own if run.task != "task-000")
     assert place.score.estimate == pytest.approx(((first + 50) / 51 + rest) / 12)
-    assert (place.score.method, place.score.n) == ("student", 12)
+    assert (place.score.method, place.score.clusters) == ("gaffke", 12)
 
 
 def test_many_agents_are_told_apart() -> None:
@@ -150,6 +150,28 @@ def test_ten_tasks_are_enough_to_tell_clear_differences_of_many_agents(order) ->
     skills = {f"agent-{i}": 0.02 + 0.96 * (i >= 5) for i in range(10)}
     result = sy.rank(made_runs(skills, tasks=10, attempts=5), by=["agent"], metrics=["pass_rate"], order=order)
     assert all(band == ((1, 5) if name >= "agent-5" else (6, 10)) for name, band in bands_of(result).items())
+
+
+@pytest.mark.parametrize("order", ["mean", "bradley-terry"])
+def test_unequal_attempts_alone_put_nobody_ahead(order) -> None:
+    # one failure in 20 attempts at each of 8 tasks: 20 single attempts miss all of them with chance (20/21)^8 = 0.68,
+    # yet all 8 tasks that differ speak for who tried once, which signs alone take for p = 2 / 2^8
+    runs = [Run(id=f"once-{task}", task=f"t{task:02}", agent="once", passed=True) for task in range(20)]
+    runs += [
+        Run(id=f"often-{task}-{attempt}", task=f"t{task:02}", agent="often", passed=task >= 8 or attempt > 0)
+        for task in range(20)
+        for attempt in range(20)
+    ]
+    result = sy.rank(runs, by=["agent"], metrics=["pass_rate"], order=order)
+    assert set(bands_of(result).values()) == {(1, 2)}
+    assert result.test.endswith("; permutation of runs")
+
+
+def test_unequal_attempts_hide_no_clear_difference() -> None:
+    runs = made_runs({"low": 0.2, "high": 0.8}, tasks=40)
+    again = made_runs({"high": 0.8}, tasks=40, attempts=5, seed=1)
+    more = [msgspec.structs.replace(run, id=f"again-{run.id}") for run in again]
+    assert bands_of(sy.rank([*runs, *more], by=["agent"], metrics=["pass_rate"])) == {"high": (1, 1), "low": (2, 2)}
 
 
 def test_more_than_can_be_ranked_are_refused() -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         adjusted_p_values as adjusted_p_values,
         judge as judge,
     )
+    from steelyard.standings._dealt_pairs import (
+        shown_by_dealing as shown_by_dealing,
+    )
     from steelyard.standings._differences import (
         StatisticsOptions as StatisticsOptions,
         difference as difference,

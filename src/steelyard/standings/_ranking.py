@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -56,11 +56,13 @@ def bands(
     order: Order,
     options: StatisticsOptions,
     halves: tuple[Floats, Floats] | None = None,
+    dealt: Callable[[], Mask | None] = lambda: None,
 ) -> tuple[Floats, Ints, Ints, str]:
     """What to order by (higher first), best and worst places, and the name of the test behind them.
 
     `figures` are those of the competitors, `scores` what each task adds to them; of a ratio of means, `halves` holds
-    what stands above and below.
+    what stands above and below. `dealt` tells which pairs differ when runs are dealt out anew, where attempts are
+    unequal: a pair must be shown by both tests.
     """
     agents = scores.shape[1]
     if agents == 1:
@@ -80,6 +82,9 @@ def bands(
         sure, test = _sure_of_means(scores, options)
     else:
         sure, test = _sure_of_ratios(scores, halves, options)
+    differ = dealt() if sure.any() else None
+    if differ is not None:
+        sure, test = sure & differ, f"{test}; permutation of runs"
     best, worst = rank_bands(sure)
     return figures, best, worst, test
 

@@ -46,7 +46,7 @@ def kept_level(
     if interval.low is None or interval.high is None:
         return judged
     seen, dealt = dealt_sums(*runs, by_task=by_task, resamples=resamples, seed=seed)
-    observed, gaps = _gap(seen[None])[0], _gap(dealt)
+    observed, gaps = gap_of(seen[None])[0], gap_of(dealt)
     gaps = np.where(np.isnan(gaps), np.inf, gaps)
     reached = int(np.count_nonzero(np.abs(gaps) >= abs(observed) - 1e-9 * max(abs(observed), 1e-300)))
     p_value = max((reached + 1) / (len(gaps) + 1), test.p_value or 0.0)
@@ -60,7 +60,7 @@ def kept_level(
     )
 
 
-def _gap(sums: Floats) -> Floats:
+def gap_of(sums: Floats) -> Floats:
     """B's ratio minus A's in each row of (side, column)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = sums[:, :, 0] / sums[:, :, 1]

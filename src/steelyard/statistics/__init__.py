@@ -133,6 +133,7 @@ if TYPE_CHECKING:
         SortedGroups as SortedGroups,
     )
     from steelyard.statistics._step_down import (
+        step_down as step_down,
         surely_better as surely_better,
     )
     from steelyard.statistics._weighted_means import (

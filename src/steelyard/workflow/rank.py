@@ -86,16 +86,20 @@ def _standing(
     samples: Samples, keys: Sequence[Key], codes: Ints, declared: Metric, options: RankOptions, *, by: Sequence[str]
 ) -> tuple[Entrants, Standing, str]:
     """Who takes part, what they are ordered by with best and worst places, and the test behind the places."""
-    from steelyard.standings import bands, enter  # brings numpy and scipy
+    from steelyard.standings import bands, enter, shown_by_dealing  # brings numpy and scipy
 
     field = enter(samples, keys, codes, declared.name, by=by, min_coverage=options.min_coverage)
+    judging = options.statistics()
     direction = 1.0 if declared.better == "higher" else -1.0
     order_by, best, worst, test = bands(
         direction * field.scores,
         direction * field.figures,
         order=options.order,
-        options=options.statistics(),
+        options=judging,
         halves=field.halves,
+        dealt=lambda: shown_by_dealing(
+            samples, field.groups, declared.name, field.common, size=field.size, options=judging
+        ),
     )
     return field, (order_by, best, worst), test
 
