@@ -146,9 +146,7 @@ def _no_runs(given: object) -> UsageError:
     return UsageError(f"runs cannot be had from a value of type {type(given).__name__}", hint=hint)
 
 
-def _add_paths(
-    builder: TableBuilder, paths: Sequence[Path], format_name: str | None, mapping: Mapping | None
-) -> None:
+def _add_paths(builder: TableBuilder, paths: Sequence[Path], format_name: str | None, mapping: Mapping | None) -> None:
     """All files in the order given. Files of our own records need no gathering, which is for logs and folders."""
     path_sources = [(path, None if mapping else _own_source(path)) for path in paths]
     if format_name is not None or any(source is None for _, source in path_sources):

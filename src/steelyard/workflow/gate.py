@@ -39,7 +39,13 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
     choice, labels, mapping = options.choice(), options.labels(), options.mapping()
     tables = {
         name: open_runs(
-            given, choice, labels=labels, mapping=mapping, prices=options.prices, progress=progress, where=f"--where, {name}"
+            given,
+            choice,
+            labels=labels,
+            mapping=mapping,
+            prices=options.prices,
+            progress=progress,
+            where=f"--where, {name}",
         )
         for given, name in ((options.baseline, "the baseline"), (runs, "the candidate"))
     }
