@@ -189,18 +189,28 @@ def _passes_text(place: RankPlace, k: int) -> str:
 
 def ranking_lines(result: Ranking) -> Iterator[str]:
     """Who leads, in a sentence, and what the marks mean."""
+    declared = catalog()[result.on]
+    title = declared.title.lower()
     leaders = [place for place in result.places if place.best == 1]
     names = [" ".join(cell for cell in _key_cells(place, result) if cell != DASH) or DASH for place in leaders]
     if len(result.places) == 1:
-        yield f"{names[0]} is the only one, so there is nobody to lead."
+        yield f"{names[0]} is the only one: there is nobody to rank it against."
     elif len(leaders) == 1 and result.order == "ranked-pairs":
-        yield f"{names[0]} wins against everybody by the majority of tasks; how surely is not told by this order."
+        yield f"{names[0]} beats everybody by the majority of tasks; this order has no confidence level."
     elif len(leaders) == 1:
-        yield f"{names[0]} leads on {result.on}, surely."
+        yield f"{names[0]} leads on {title}{_score_text(leaders[0], result, declared.unit)}."
     else:
-        yield f"Nobody leads surely on {result.on}: {_listed(names)} cannot be told from the best."
+        yield f"No clear leader on {title}: {_listed(names)} may each be first."
     yield "A band such as 2-4 holds the places that the data leave open."
-    yield "Pareto: * nobody scores as much for less money; behind it, how often that is so when tasks are drawn anew."
+    yield "Pareto: * nobody scores as high for less money; the percentage is how often that holds when tasks are resampled."
+
+
+def _score_text(place: RankPlace, result: Ranking, unit: str) -> str:
+    if place.score.estimate is None:
+        return ""
+    interval = range_text(place.score.low, place.score.high, unit, place.score.label).replace("\n", ", ")
+    limits = "" if interval == DASH else f", {result.level * 100:g} % interval {interval}"
+    return f": {level_of(place.score.estimate, unit)}{limits}"
 
 
 def _listed(names: Sequence[str]) -> str:
