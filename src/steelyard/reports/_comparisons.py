@@ -202,7 +202,7 @@ def ranking_lines(result: Ranking) -> Iterator[str]:
     else:
         yield f"No clear leader on {title}: {_listed(names)} may each be first."
     yield "A band such as 2-4 holds the places that the data leave open."
-    yield "Pareto: * nobody scores as high for less money; the percentage is how often that holds when tasks are resampled."
+    yield "Pareto: * nobody scores as high for less money; behind it, how often that holds when tasks are resampled."
 
 
 def _score_text(place: RankPlace, result: Ranking, unit: str) -> str:

@@ -93,17 +93,14 @@ def rank_pareto(result: Ranking, width: int) -> Figure:
         )
         for place in result.places
     ]
-    cost = Axis(title="Mean cost per run, USD", unit="USD", low=0, log=True)
+    cost = Axis(title="Mean cost, USD", unit="USD", low=0, log=True)
     note = f"{_rank_note(result)}; filled: on the frontier"
     title = f"{metric.title} and cost by {', '.join(result.by)}"
     return pareto(points, title=title, quality=metric_axis(metric), cost=cost, note=note, width=width)
 
 
 def _rank_note(result: Ranking) -> str:
-    return (
-        f"{confidence_text(result.level)}, {tasks_text(result.tasks, 'common ')}, weighted by {result.weight_by}, "
-        f"profile {result.profile}"
-    )
+    return f"{confidence_text(result.level)}, {tasks_text(result.tasks, 'common ')}, weighted by {result.weight_by}"
 
 
 def _cost_note(cost_runs: int, runs: int, front_share: float | None) -> str:
@@ -154,7 +151,7 @@ def group_pareto(result: Measurement, width: int) -> Figure:
                 note=f"{group.n:,} runs",
             )
         )
-    axis = Axis(title="Mean cost per run, USD", unit="USD", low=0, log=True)
+    axis = Axis(title="Mean cost, USD", unit="USD", low=0, log=True)
     title = f"{quality.title} and cost{_by(result)}"
     note = f"means; filled: on the frontier; {_measured(result)}"
     return pareto(points, title=title, quality=metric_axis(quality), cost=axis, note=note, width=width)

@@ -21,6 +21,8 @@ SOLVED_FROM = 0.5
 VERDICT_MARKS = {"better": " ▲ better", "worse": " ▼ worse"}
 """What stands beside a difference that is shown, by arrow and word."""
 
+OWN_SCALES = Axis(title="Left: lower, right: higher; each row has its own scale", low=-1, high=1, bare=True)
+
 
 def difference_dots(result: Comparison, width: int) -> Figure:
     """B minus A of every metric on one zero line, each row on a scale of its own."""
@@ -35,7 +37,7 @@ def difference_dots(result: Comparison, width: int) -> Figure:
     title = f"{sides} minus {result.a.label}"
     tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
     note = f"{confidence_text(result.level)}, {tasks}, paired by task; hollow: no difference shown"
-    return dots(rows, title=title, axis=_own_scales(result.a.label), note=note, reference=0.0, width=width)
+    return dots(rows, title=title, axis=OWN_SCALES, note=note, reference=0.0, width=width)
 
 
 def rule_dots(result: Gate, width: int) -> Figure:
@@ -46,13 +48,7 @@ def rule_dots(result: Gate, width: int) -> Figure:
         limit = 0.0 if check.rule.relative else check.rule.limit
         rows.append(_scaled(check.difference, metric, check.rule.text, check.result, check.sentence, limit=limit))
     note = f"{confidence_text(result.level)}, {tasks_text(result.tasks, 'common ')}; upright tick: the limit"
-    return dots(
-        rows, title=f"Gate: {result.result}", axis=_own_scales("the baseline"), note=note, reference=0.0, width=width
-    )
-
-
-def _own_scales(base: str) -> Axis:
-    return Axis(title=f"Left: lower than {base}, right: higher; each row has its own scale", low=-1, high=1, bare=True)
+    return dots(rows, title=f"Gate: {result.result}", axis=OWN_SCALES, note=note, reference=0.0, width=width)
 
 
 def _signed(value: float | None, metric: Metric) -> str:
