@@ -69,29 +69,16 @@ def dots(
     rows = rows_of([each.label for each in shown], texts, top=begin, width=width - int(indent))
     ends = [number for each in shown for number in (each.value, each.low, each.high, each.limit)]
     scale = scale_of(axis, [*ends, reference], rows.left, rows.right)
-    bottom = rows.bottom(len(shown))
-    marks: list[Mark] = []
-    guides = [line(rows.left, rows.middle(row), rows.right, rows.middle(row), look="grid") for row in range(len(shown))]
-    for index, each in enumerate(shown):
-        marks += [_row(each, rows, index, scale), row_label(rows, index, each.label)]
-        marks.append(row_value(rows, index, texts[index]))
-    frame = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
-    frame += (group(tuple(guides), place=' class="sy-frame"'),)
-    if reference is not None:
-        mark = f"reference: {value_text(reference, axis.unit)}"
-        frame += (line(scale.at(reference), rows.top - 4, scale.at(reference), bottom, look="axis", title=mark),)
-    plot: tuple[Mark, ...] = (*frame, *marks)
+    bottom = rows.bottom(len(shown)) if shown else top + 30
+    plot: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
+    if shown:
+        plot = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
+        plot += (_guides(rows, len(shown)), *_reference(reference, scale, rows, bottom))
+        for index, each in enumerate(shown):
+            plot += (_row(each, rows, index, scale), row_label(rows, index, each.label))
+            plot += (row_value(rows, index, texts[index]),)
     if indent:
-        plot = (group(plot, place=f' transform="translate({indent:.0f} 0)"'),)
-        plot += (words(EDGE, top + 38, "place", room=60, look="tick"),) if indent > 40 else ()
-        plot += tuple(
-            words(EDGE, rows.label_y(index), each.band, room=band_room + 1, look="strong")
-            for index, each in enumerate(shown)
-            if each.band
-        )
-    if not shown:
-        plot = (nothing(top, width, "Nothing to show: there are no values."),)
-        bottom = top + 30
+        plot = (group(plot, place=f' transform="translate({indent:.0f} 0)"'), *_bands(shown, rows, top, band_room))
     rest = left_out(len(estimates) - len(shown), bottom, width)
     return Figure(
         name="dots",
@@ -101,6 +88,30 @@ def dots(
         height=int(bottom + (30 if rest else 12)),
         marks=(*head, *plot, *rest),
     )
+
+
+def _guides(rows: Rows, count: int) -> Mark:
+    """Quiet lines that lead from a label to its value."""
+    heights = (rows.middle(row) for row in range(count))
+    lines = tuple(line(rows.left, y, rows.right, y, look="grid") for y in heights)
+    return group(lines, place=' class="sy-frame"')
+
+
+def _reference(reference: float | None, scale: Scale, rows: Rows, bottom: float) -> tuple[Mark, ...]:
+    if reference is None:
+        return ()
+    x, title = scale.at(reference), f"reference: {value_text(reference, scale.axis.unit)}"
+    return (line(x, rows.top - 4, x, bottom, look="axis", title=title),)
+
+
+def _bands(shown: Sequence[Estimate], rows: Rows, top: float, room: float) -> list[Mark]:
+    """The places at the very left, and what they are where there is room to say it."""
+    marks = [
+        words(EDGE, rows.label_y(index), each.band, room=room + 1, look="strong")
+        for index, each in enumerate(shown)
+        if each.band
+    ]
+    return [*marks, words(EDGE, top + 28, "place", room=60, look="tick")] if room > 28 else marks
 
 
 def _row(each: Estimate, rows: Rows, index: int, scale: Scale) -> Mark:

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from steelyard.figures._figure import Figure
 from steelyard.figures._layout import EDGE, WIDTH, checked_width, heading
 from steelyard.figures._markup import Mark, box, brief, words
+
+SIDE = 86.0
+"""The height of a cell."""
+
+
+class _Cell(NamedTuple):
+    x: float
+    y: float
+    tasks: int
+    below: str
+    said: str
 
 
 def flips(
@@ -24,40 +37,40 @@ def flips(
     width = min(checked_width(width), 480)
     head, top = heading(title, note, width)
     total = both + only_a + only_b + neither
-    side = 86.0
     left = EDGE + 104.0
     wide = (width - EDGE - left) / 2
-    cells = (
-        (0, 0, both, "solved by both"),
-        (0, 1, only_a, f"only by {brief(a)}"),
-        (1, 0, only_b, f"only by {brief(b)}"),
-        (1, 1, neither, "by neither"),
-    )
     start = top + 40
-    marks: list[Mark] = [
+    cells = (
+        _Cell(left, start, both, "both", "solved by both"),
+        _Cell(left + wide, start, only_a, "▼ lost", f"only by {brief(a)}"),
+        _Cell(left, start + SIDE, only_b, "▲ gained", f"only by {brief(b)}"),
+        _Cell(left + wide, start + SIDE, neither, "neither", "by neither"),
+    )
+    marks = [
         words(left + wide, top + 14, b, room=2 * wide, look="strong", anchor="middle"),
         words(left + wide / 2, top + 32, "solved", room=wide, look="quiet", anchor="middle"),
         words(left + wide * 1.5, top + 32, "not solved", room=wide, look="quiet", anchor="middle"),
-        words(EDGE, start + side - 8, a, room=96, look="strong"),
-        words(EDGE, start + side / 2 + 4, "solved", room=96, look="quiet"),
-        words(EDGE, start + side * 1.5 + 4, "not solved", room=96, look="quiet"),
+        words(EDGE, start + SIDE - 8, a, room=96, look="strong"),
+        words(EDGE, start + SIDE / 2 + 4, "solved", room=96, look="quiet"),
+        words(EDGE, start + SIDE * 1.5 + 4, "not solved", room=96, look="quiet"),
     ]
-    arrows = {(0, 1): "▼ lost", (1, 0): "▲ gained"}
-    for row, column, count, said in cells:
-        x, y = left + wide * column, start + side * row
-        share = count / total if total else 0.0
-        title_text = f"{said}: {count:,} of {total:,} tasks"
-        marks.append(box(x, y, wide - 2, side - 2, look="cell", title=title_text, opacity=0.06 + 0.5 * share))
-        middle = x + wide / 2 - 1
-        marks.append(words(middle, y + side / 2 + 4, f"{count:,}", room=wide - 6, look="big", anchor="middle"))
-        below = arrows.get((row, column), "both" if count is both and not row and not column else "neither")
-        marks.append(words(middle, y + side / 2 + 22, below, room=wide - 6, look="tick", anchor="middle"))
-    said = "; ".join(f"{said}: {count:,}" for _, _, count, said in cells)
+    said = "; ".join(f"{cell.said}: {cell.tasks:,}" for cell in cells)
     return Figure(
         name="flips",
         title=title,
         description=description or f"{total:,} tasks, {said}.",
         width=width,
-        height=int(start + 2 * side + 10),
-        marks=(*head, *marks),
+        height=int(start + 2 * SIDE + 10),
+        marks=(*head, *marks, *(mark for cell in cells for mark in _marks(cell, total, wide))),
     )
+
+
+def _marks(cell: _Cell, total: int, wide: float) -> list[Mark]:
+    middle, room, base = cell.x + wide / 2 - 1, wide - 6, cell.y + SIDE / 2
+    shade = 0.06 + 0.5 * (cell.tasks / total if total else 0.0)
+    title = f"{cell.said}: {cell.tasks:,} of {total:,} tasks"
+    return [
+        box(cell.x, cell.y, wide - 2, SIDE - 2, look="cell", title=title, opacity=shade),
+        words(middle, base + 4, f"{cell.tasks:,}", room=room, look="big", anchor="middle"),
+        words(middle, base + 22, cell.below, room=room, look="tick", anchor="middle"),
+    ]

@@ -23,6 +23,8 @@ from steelyard.figures._scales import Axis, Scale
 
 MOST_NAMED = 40
 """Benchmarks that have a row with their name; more are thin bars."""
+MOST_BARS = 900
+"""Bars that are drawn."""
 TALLEST = 900.0
 """How high thin bars may stack."""
 FARTHEST = 20.0
@@ -60,28 +62,12 @@ def waterfall(
     failed = [each for each in benchmarks if _doublings(each.speedup) is None]
     counts = f"{len(known):,} compared" + (f", {len(failed):,} failed or not measured" if failed else "")
     head, top = heading(title, "; ".join(part for part in (note, counts) if part), width)
-    is_named = len(known) + len(failed) <= MOST_NAMED
-    names = [each.name for each in known + failed] if is_named else []
-    texts = [_times(each.speedup) for each in known + failed] if is_named else []
-    rows = rows_of(names, texts, top=top + 46, width=width)
-    scale = _scale(known, rows.left, rows.right)
-    step = rows.step if is_named else max(min(TALLEST / max(len(known), 1), 8.0), 1.0)
-    bottom = rows.top + step * len(known)
-    marks: list[Mark] = []
-    for index, each in enumerate(known):
-        y = rows.middle(index) if is_named else rows.top + step * (index + 0.5)
-        marks.append(_bar(each, scale, y, 12 if is_named else max(step - 1, 0.8)))
-        marks += [row_label(rows, index, each.name), row_value(rows, index, _times(each.speedup))] if is_named else []
-    if failed and is_named:
-        for index, each in enumerate(failed, len(known)):
-            marks += [_failed(each, scale, rows.middle(index)), row_label(rows, index, each.name)]
-        bottom = rows.bottom(len(known) + len(failed))
-    elif failed:
-        marks.append(nothing(bottom - 8, width, f"{len(failed):,} failed or not measured"))
-        bottom += 22
-    frame = _frame(scale, noise, top, bottom, width)
     if not benchmarks:
-        frame, marks, bottom = [nothing(top, width, "Nothing to show: there are no benchmarks.")], [], top + 30
+        marks, bottom = [nothing(top, width, "Nothing to show: there are no benchmarks.")], top + 30
+    elif len(benchmarks) <= MOST_NAMED:
+        marks, bottom = _named(known, failed, noise, top, width)
+    else:
+        marks, bottom = _unnamed(known, len(failed), noise, top, width)
     faster = sum(_place(each) > 0 and not each.is_noise for each in known)
     slower = sum(_place(each) < 0 and not each.is_noise for each in known)
     return Figure(
@@ -90,8 +76,40 @@ def waterfall(
         description=description or f"{counts}: {faster:,} faster, {slower:,} slower.",
         width=width,
         height=int(bottom + 12),
-        marks=(*head, *frame, *marks),
+        marks=(*head, *marks),
     )
+
+
+def _named(
+    known: Sequence[BenchmarkRatio], failed: Sequence[BenchmarkRatio], noise: float | None, top: float, width: int
+) -> tuple[list[Mark], float]:
+    """A row for each benchmark."""
+    every = [*known, *failed]
+    texts = [_times(each.speedup) for each in every]
+    rows = rows_of([each.name for each in every], texts, top=top + 46, width=width)
+    scale, bottom = _scale(known, rows.left, rows.right), rows.bottom(len(every))
+    marks = _frame(scale, noise, top, bottom, width)
+    for index, each in enumerate(every):
+        y = rows.middle(index)
+        marks.append(_bar(each, scale, y, 12) if index < len(known) else _failed(each, scale, y))
+        marks += [row_label(rows, index, each.name), row_value(rows, index, texts[index])]
+    return marks, bottom
+
+
+def _unnamed(
+    known: Sequence[BenchmarkRatio], failed: int, noise: float | None, top: float, width: int
+) -> tuple[list[Mark], float]:
+    """Thin bars; of very many benchmarks every second, third, ... one."""
+    stride = max(math.ceil(len(known) / MOST_BARS), 1)
+    shown = known[::stride]
+    scale = _scale(known, EDGE + 6, width - EDGE - 6)
+    begin, step = top + 46, max(min(TALLEST / max(len(shown), 1), 8.0), 1.0)
+    end = begin + step * len(shown)
+    marks = _frame(scale, noise, top, end, width)
+    marks += [_bar(each, scale, begin + step * (row + 0.5), max(step - 1, 0.8)) for row, each in enumerate(shown)]
+    said = [f"1 bar in {stride} drawn"] if stride > 1 else []
+    said += [f"{failed:,} failed or not measured"] if failed else []
+    return [*marks, nothing(end - 8, width, "; ".join(said))] if said else marks, end + (22 if said else 0)
 
 
 def _doublings(speedup: float | None) -> float | None:
