@@ -73,7 +73,7 @@ def dots(
     plot: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
     if shown:
         plot = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
-        plot += (_guides(rows, len(shown)), *_reference(reference, scale, rows, bottom))
+        plot += (_guides(rows, shown), *_reference(reference, scale, rows, bottom))
         for index, each in enumerate(shown):
             plot += (_row(each, rows, index, scale), row_label(rows, index, each.label))
             plot += (row_value(rows, index, texts[index]),)
@@ -90,9 +90,9 @@ def dots(
     )
 
 
-def _guides(rows: Rows, count: int) -> Mark:
+def _guides(rows: Rows, shown: Sequence[Estimate]) -> Mark:
     """Quiet lines that lead from a label to its value."""
-    heights = (rows.middle(row) for row in range(count))
+    heights = [rows.middle(row) for row, each in enumerate(shown) if is_drawn(each.value)]
     lines = tuple(line(rows.left, y, rows.right, y, look="grid") for y in heights)
     return group(lines, place=' class="sy-frame"')
 

@@ -34,7 +34,7 @@ LOOKS: dict[str, dict[str, str]] = {
     "axis": {"stroke": "quiet", "stroke-width": "1", "fill": "none"},
     "dashed": {"stroke": "quiet", "stroke-width": "1", "stroke-dasharray": "3 3", "fill": "none"},
     "mark": {"fill": "hue"},
-    "soft": {"fill": "hue", "fill-opacity": ".28"},
+    "soft": {"fill": "hue", "fill-opacity": ".38"},
     "faint": {"fill": "hue", "fill-opacity": ".1"},
     "ink": {"fill": "ink"},
     "grey": {"fill": "quiet", "fill-opacity": ".45"},
