@@ -6,6 +6,7 @@ import math
 import re
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from figure_cases import CASES, HOSTILE, Numbers, kinds
 from figure_laws import SHAPES, breaches, elements, has_title, shown_text, tag
@@ -56,6 +57,19 @@ def test_hostile_names_stay_text_inside_the_frame(kind: str, width: int) -> None
             assert tag(element) in {*SHAPES, "svg", "g", "text", "title", "desc", "style", "defs", "pattern"}
             assert shown_text(element).isprintable()
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff]", figure.svg)
+
+
+@settings(max_examples=80)
+@given(
+    kind=st.sampled_from(sorted(CASES)),
+    numbers=st.lists(st.none() | st.floats(), max_size=12),
+    names=st.lists(st.text(max_size=60), min_size=1, max_size=4),
+    width=st.integers(0, 2000),
+)
+def test_a_figure_of_anything_keeps_the_laws(
+    kind: str, numbers: list[float | None], names: list[str], width: int
+) -> None:
+    assert breaches(CASES[kind](numbers, names, width)) == []
 
 
 @pytest.mark.parametrize("kind", CASES)
