@@ -115,10 +115,12 @@ def tick_labels(scale: Scale, y: float, width: int) -> list[Mark]:
     return marks
 
 
-def row_label(rows: Rows, index: int, text: str, *, look: str = "label") -> Mark:
-    """A row's name, above its marks or to their left."""
-    x = EDGE if rows.above else rows.left - 14
-    return words(x, rows.label_y(index), text, room=rows.label_room, look=look, anchor="start" if rows.above else "end")
+def row_label(rows: Rows, index: int, text: str, *, is_flush: bool = False) -> Mark:
+    """A row's name, above its marks or to their left; flush with the left edge beside places."""
+    y, room = rows.label_y(index), rows.label_room
+    if rows.above or is_flush:
+        return words(EDGE, y, text, room=room)
+    return words(rows.left - 14, y, text, room=room, anchor="end")
 
 
 def row_value(rows: Rows, index: int, text: str) -> Mark:
