@@ -193,7 +193,7 @@ def _title(each: PricedEstimate, board: _Board) -> str:
     text = f"{brief(each.label)}: {value_text(each.value, unit)}"
     if each.low is not None and each.high is not None:
         text += f" ({value_text(each.low, unit)} to {value_text(each.high, unit)})"
-    text += f" at {value_text(each.cost, money)}" if _is_priced(each) else ", cost unknown"
+    text += ", cost unknown" if each.cost is None else f" at {value_text(each.cost, money)}"
     if each.cost_low is not None and each.cost_high is not None:
         text += f" ({value_text(each.cost_low, money)} to {value_text(each.cost_high, money)})"
     text += "; on the frontier" if each.on_front else ""

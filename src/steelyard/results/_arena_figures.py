@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -112,7 +112,7 @@ def _changes(moments: tuple[ScoreMoment, ...]) -> list[TrendMark]:
 
 
 def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def bias_dots(result: ToolBias, width: int) -> Figure:

@@ -90,10 +90,11 @@ def output_distances(result: Repeatability, width: int) -> Figure:
         )
     prompt = result.prompts[0]
     signatures = [sample.signature_pre for sample in prompt.samples]
-    known = {pair: apart for *pair_, apart in prompt.pair_distances for pair in (tuple(pair_), tuple(pair_[::-1]))}
-    if len(set(signatures)) > 1 and not known:
+    apart = {(a, b): distance for a, b, distance in prompt.pair_distances}
+    apart |= {(b, a): distance for (a, b), distance in apart.items()}
+    if len(set(signatures)) > 1 and not apart:
         raise UsageError("there are too many distinct outputs, or too long ones, to compare every pair")
-    matrix = [[0.0 if one == other else known[one, other] for other in signatures] for one in signatures]
+    matrix = [[0.0 if row == column else apart[row, column] for column in signatures] for row in signatures]
     names = [sample.run or f"output {sample.sample}" for sample in prompt.samples]
     note = f"{prompt.n:,} outputs before repair, normalized by {prompt.level}; darker is closer, framed: equal"
     title = f"Distances between outputs: {prompt.prompt}"
