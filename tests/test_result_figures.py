@@ -57,7 +57,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
     return {type(result): result for result in made}
 
 
-EVERY = [(kind, name) for kind, drawings in DRAWINGS.items() for name in drawings]
+EVERY = [(kind, name) for kind, drawings in DRAWINGS.items() for name in drawings if name != "heatmap"]
+"""A heatmap is of groups by task, and has a test of its own."""
 
 
 @pytest.mark.parametrize("width", [720, 390])
@@ -164,6 +165,20 @@ def test_reliability_holds_scores_against_verdicts_that_judges_did_not_give() ->
     unverified = sy.judges([judged(0.5, passed=None)])
     with pytest.raises(UsageError, match="verdict"):
         unverified.figure("reliability")
+
+
+def test_a_measurement_by_task_and_agent_is_a_heatmap() -> None:
+    runs = [*pass_runs({"easy": (2, 2), "hard": (1, 0)}), Run(id="c", task="easy", agent="c", outcome="errored")]
+    figure = sy.measure(runs, by=["task", "agent"]).figure("heatmap")
+    assert breaches(figure) == []
+    said = titles(figure)
+    assert "easy, a: 2/2" in said
+    assert "hard, a: 1/2" in said
+    assert "easy, c: no verdict" in said
+    assert "hard, c: not run" in said
+    with pytest.raises(UsageError, match="by task and one other key") as error:
+        sy.measure(runs, by=["agent"]).figure("heatmap")
+    assert error.value.hint == "--by task,agent"
 
 
 @pytest.fixture

@@ -184,6 +184,8 @@ def _said(cell: Tried | None) -> str:
     if cell is None:
         return "not run"
     errored = f", {cell.errored} errored" if cell.errored else ""
+    if not cell.runs:
+        return f"no verdict{errored}"
     return f"{cell.passed}/{cell.runs}{errored}"
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
-from steelyard.figures import Axis, Estimate, Figure, PricedEstimate, StackedRow, dots, pareto, stacked
+from steelyard.figures import (
+    Axis,
+    Estimate,
+    Figure,
+    PricedEstimate,
+    StackedRow,
+    Tried,
+    dots,
+    heatmap,
+    pareto,
+    stacked,
+)
 from steelyard.metrics import Metric, catalog
 from steelyard.records import key_text, tier_text
 from steelyard.results._amounts import tasks_text
@@ -191,6 +202,32 @@ def group_components(result: Measurement, width: int) -> Figure:
     axis = Axis(title="Tokens of all runs", unit="tokens")
     title = f"Tokens by component{_by(result)}"
     return stacked(rows, kinds=kinds, title=title, axis=axis, note=_measured(result), width=width)
+
+
+def group_heatmap(result: Measurement, width: int) -> Figure:
+    """The share of runs that pass by task and by the other key, the easiest task and the best first."""
+    name = "pass_rate"
+    if len(result.by) != 2 or "task" not in result.by or any(name not in group.metrics for group in result.groups):
+        raise UsageError("a heatmap needs groups by task and one other key, and pass_rate", hint="--by task,agent")
+    other = next(key for key in result.by if key != "task")
+    cells: dict[tuple[str, str], Tried] = {}
+    for group in result.groups:
+        value = group.metrics[name]
+        assert isinstance(value, Statistics), "a pass rate is of runs"
+        passed = round((value.mean or 0.0) * value.count)
+        cells[key_text(group.key["task"]), key_text(group.key[other])] = Tried(passed, value.count)
+    tasks, others = ([*dict.fromkeys(pair[side] for pair in cells)] for side in (0, 1))
+    tasks.sort(key=lambda task: -_share_passed(cells[pair] for pair in cells if pair[0] == task))
+    others.sort(key=lambda agent: -_share_passed(cells[pair] for pair in cells if pair[1] == agent))
+    rows = [[cells.get((task, agent)) for agent in others] for task in tasks]
+    title, note = f"Tasks by {other}", f"share of runs that pass; {_measured(result)}"
+    return heatmap(tasks, others, rows, title=title, note=note, width=width)
+
+
+def _share_passed(cells: Iterable[Tried]) -> float:
+    known = list(cells)
+    runs = sum(cell.runs for cell in known)
+    return sum(cell.passed for cell in known) / runs if runs else 0.0
 
 
 def _component(group: Group, name: str) -> float | None:

@@ -21,6 +21,7 @@ from steelyard.results._arena_standings import AllStandings, Leaderboard, Standi
 from steelyard.results._board_figures import (
     group_components,
     group_dots,
+    group_heatmap,
     group_pareto,
     group_tokens,
     rank_dots,
@@ -53,6 +54,7 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
         "pareto": group_pareto,
         "tokens": group_tokens,
         "components": group_components,
+        "heatmap": group_heatmap,
     },
     Ranking: {"dots": rank_dots, "pareto": rank_pareto},
     Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
