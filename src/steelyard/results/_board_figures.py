@@ -215,7 +215,8 @@ def group_heatmap(result: Measurement, width: int) -> Figure:
         value = group.metrics[name]
         assert isinstance(value, Statistics), "a pass rate is of runs"
         passed = round((value.mean or 0.0) * value.count)
-        cells[key_text(group.key["task"]), key_text(group.key[other])] = Tried(passed, value.count)
+        agent = key_name({other: group.key[other]}, result.tier_scheme)
+        cells[key_text(group.key["task"]), agent] = Tried(passed, value.count)
     tasks, others = ([*dict.fromkeys(pair[side] for pair in cells)] for side in (0, 1))
     tasks.sort(key=lambda task: -_share_passed(cells[pair] for pair in cells if pair[0] == task))
     others.sort(key=lambda agent: -_share_passed(cells[pair] for pair in cells if pair[1] == agent))
