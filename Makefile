@@ -29,8 +29,8 @@ $(STAMP): requirements/dev.lock pyproject.toml | same-python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: $(STAMP) ## set everything up and weigh seven tiers of synthetic runs
-	$(BIN)/steelyard demo
+demo: $(STAMP) ## set everything up, weigh seven tiers of synthetic runs, and write demo.html
+	$(BIN)/steelyard demo --report demo.html
 
 test: $(STAMP) ## set everything up and run the tests
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser"

@@ -322,7 +322,7 @@ def test_the_command_writes_a_file_and_says_which(tmp_path: Path) -> None:
     assert hashlib.sha256((tmp_path / "runs.jsonl").read_bytes()).hexdigest() in html
     piped = steelyard("report", "-", "--out", "piped.html", cwd=tmp_path, stdin=(tmp_path / "runs.jsonl").read_text())
     assert piped.status == 0
-    for section in ("board", "compare", "judges", "repeat", "runs"):
+    for section in ("board", "compare", "judges", "repeat", "findings", "runs"):
         assert f'<section id="{section}"' in html
         assert f'<section id="{section}"' in (tmp_path / "piped.html").read_text(encoding="utf-8")
     wrong = steelyard("report", "runs.jsonl", "--out", "report.docx", cwd=tmp_path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ALONE, BESIDE, PHONE = 880, 580, 350
 """How wide a figure is alone, beside another one, and on a phone."""
 TALLEST = 1_500
-"""How tall a figure beside the main one may be on a phone: past it, a row a task is a list and no picture."""
+"""How tall a figure may be on a phone: past it, a row for each task is a list and no picture."""
 
 
 class Limits(Protocol):
@@ -53,7 +53,8 @@ def level_column(name: str, title: str, values: Sequence[float | None], unit: st
 
 def number_column(name: str, title: str, values: Sequence[float | None], *, places: int = 3, sign: str = "") -> Column:
     """A column of bare numbers."""
-    texts = [DASH if value is None else f"{value:{sign},.{places}f}" for value in values]
+    # adding 0 turns -0.0 into 0.0
+    texts = [DASH if value is None else f"{round(value, places) + 0.0:{sign},.{places}f}" for value in values]
     return Column(name=name, title=title, values=values, decimals=6, texts=texts)
 
 
@@ -108,13 +109,16 @@ def methods_of(intervals: Sequence[Limits]) -> str:
     return ", ".join(sorted({each.method for each in intervals if each.low is not None})) or "none"
 
 
-def with_figures(page: Page, result: Result, names: Sequence[str]) -> Page:
-    """The page with those of the named figures that the result can draw, for a desk and for a phone."""
+def with_figures(page: Page, result: Result, names: Sequence[str], *, tall: bool = True) -> Page:
+    """The page with those of the named figures that the result can draw, for a desk and for a phone.
+
+    The first may be as `tall` as it comes, where it says more than the table.
+    """
     drawn: list[tuple[str, Figure]] = []
     for name in names:
         with suppress(UsageError):  # the result has not what the figure shows
             figure = result.figure(name, width=PHONE)
-            drawn += [(name, figure)] if not drawn or figure.height <= TALLEST else []
+            drawn += [(name, figure)] if figure.height <= TALLEST or (tall and not drawn) else []
     width = BESIDE if len(drawn) > 1 else ALONE
     return replace(
         page,

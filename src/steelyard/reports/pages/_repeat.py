@@ -40,7 +40,8 @@ def repeat_page(result: Repeatability) -> Page:
             *(("versions", ", ".join(version for _, version in each)) for each in versions),
         ),
     )
-    return with_figures(page, result, ("dots", "repair") if any(prompt.canon for prompt in prompts) else ("dots",))
+    names = ("dots", "repair") if any(prompt.canon for prompt in prompts) else ("dots",)
+    return with_figures(page, result, names, tall=False)
 
 
 def _whole(metrics: dict[str, float | None], name: str) -> int | None:

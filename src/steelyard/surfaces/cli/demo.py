@@ -14,6 +14,7 @@ from steelyard.workflow.measure import measure as weigh
 NEXT = """These runs are synthetic: no agent ran. Where to go next:
   steelyard demo --write runs.jsonl                    keep the 1,400 records
   steelyard measure runs.jsonl --by tier,task          weigh them your way; --all shows every statistic
+  steelyard report runs.jsonl                          the same and more as one HTML file
   steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
   steelyard metrics                                    what each number means
   steelyard schema run                                 what a record of your own looks like
@@ -25,12 +26,15 @@ def demo(
     write: Annotated[
         OnePath | None, Parameter(help="Write the 1,400 synthetic run records to this file instead.")
     ] = None,
+    report: Annotated[OnePath | None, Parameter(help="Write a report on them to this file too: .html or .md.")] = None,
     json: Json = False,
 ) -> int:
     """Weigh seven tiers of a labeled synthetic experiment.
 
     Example: steelyard demo
     """
+    if report is not None:
+        check_file(report, endings=(".html", ".md"))
     runs = list(demo_runs())
     if write is not None:
         check_file(write)
@@ -49,5 +53,10 @@ def demo(
     for table in measurement_tables(result):
         terminal.print(table)
     terminal.print(NEXT, end="")
+    if report is not None:
+        from steelyard.workflow.report import report as make_report  # brings every verb
+
+        make_report(runs, title="Seven tiers of a made-up experiment", by=["tier"]).save(report)
+        terminal.print(f"\nwrote {report}: open it in a browser")
     print_findings(result.all_findings)
     return 0
