@@ -88,7 +88,7 @@ class Lengthened(Redaction):
 
 
 REPORTS: dict[str, Callable[[Path], Report]] = {
-    "demo": lambda _: sy.report(sy.demo_runs(), with_outputs=True),
+    "demo": lambda _: sy.report(sy.demo_runs()),
     "outcome": lambda _: sy.report([SAMPLES / "outcome" / "example-3.jsonl"]),
     "repeatability": lambda _: sy.report(
         [SAMPLES / "repeatability" / name for name in ("clamp_experiment.json", "clamp_runs.jsonl")]

@@ -192,7 +192,7 @@ def test_no_code_of_a_page_takes_text_for_markup() -> None:
             assert sink not in source, f"{path.name} has {sink}"
 
 
-@pytest.mark.parametrize("name", ["demo", "speedup", "repeatability", "hostile names"])
+@pytest.mark.parametrize("name", ["speedup", "repeatability", "hostile names", "250 runs, some without a cost"])
 def test_the_same_runs_give_the_same_bytes(name: str, tmp_path: Path) -> None:
     first, second = (REPORTS[name](tmp_path) for _ in range(2))
     assert result_document(first) == result_document(second)
@@ -313,7 +313,7 @@ def test_markdown_is_for_a_pull_request() -> None:
 
 
 def test_the_command_writes_a_file_and_says_which(tmp_path: Path) -> None:
-    write(tmp_path / "runs.jsonl", sy.demo_runs())
+    write(tmp_path / "runs.jsonl", (run for run in sy.demo_runs() if run.task in ("fix-race", "parse-csv")))
     done = steelyard("report", "runs.jsonl", cwd=tmp_path)
     assert (done.status, done.stdout.splitlines()[-1]) == (0, "wrote report.html")
     assert "T6 hybrid" in done.stdout

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.formats import PlacedRun
-from steelyard.records import Finding, Missing, Run, key_of, set_aside_findings
+from steelyard.records import Finding, Missing, Run, RunChoice, key_of, set_aside_findings
 from steelyard.repeatability import KEYS as REPEAT_KEYS
 from steelyard.results import (
     Comparison,
@@ -29,7 +29,7 @@ from steelyard.results import (
 from steelyard.settings import STDIN, is_stdin, shown_path
 from steelyard.version import __version__
 from steelyard.workflow._commands import command_of
-from steelyard.workflow._opening_runs import Progress, RecordReader, Runs, each_input, table_of
+from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader, Runs, each_input, table_of
 from steelyard.workflow._options import (
     SECTIONS,
     CompareOptions,
@@ -59,6 +59,9 @@ GROUPS = ("agent", "model", "tier")
 OUTPUT_CHARACTERS = 64_000
 MOST_OUTPUTS, MOST_OUTPUT_CHARACTERS = 1_000, 16_000_000
 
+CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
+"""What options say when the runs are read and chosen already."""
+
 Part = TypeVar("Part", bound=Result)
 
 
@@ -76,7 +79,14 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         table = choose(runs, choice)
     else:
         work.inputs = sort_inputs(work.given(list(each_input(runs))))
-        table = choose(table_of(work.inputs.runs, prices=options.prices, progress=progress), choice)
+        read = table_of(
+            work.inputs.runs,
+            labels=options.labels(),
+            mapping=options.mapping(),
+            prices=options.prices,
+            progress=progress,
+        )
+        table = choose(read, choice)
     if table.n:
         work.over_runs(table)
     work.over_files()
@@ -153,11 +163,15 @@ class _Work:
         self.described = described_inputs(given)
         if not any(isinstance(each, Path) and is_stdin(each) for each in given):
             return given
-        reader = RecordReader(progress=self.progress)
+        reader = self._reader()
         records: list[Path | PlacedRun] = [item.entry for item in reader.read([STDIN])]
         self.findings += [*set_aside_findings(reader.set_aside)]
         self.rejected_count += len(reader.set_aside)
         return [each for each in given if not (isinstance(each, Path) and is_stdin(each))] + records
+
+    def _reader(self, choice: RunChoice = EVERY_RUN) -> RecordReader:
+        options = self.options
+        return RecordReader(choice, labels=options.labels(), mapping=options.mapping(), progress=self.progress)
 
     def over_runs(self, table: RunTable) -> None:
         """The sections that are made from runs."""
@@ -197,14 +211,14 @@ class _Work:
         options = RankOptions(**values | {"by": by, "metrics": self.options.metrics or (self._metric(table),)})
         self._command("board", "rank", options, self.inputs.runs)
         # the table holds the chosen runs already
-        return self._part("board", lambda: rank(table, options=replace(options, where=(), since=None, until=None)))
+        return self._part("board", lambda: rank(table, options=replace(options, **CHOSEN)))
 
     def _measured(self, table: RunTable, by: tuple[str, ...]) -> Measurement | None:
         shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
         options = MeasureOptions(**values | {"by": by, "interval": "auto"})
         self._command("measure", "measure", options, self.inputs.runs)
-        chosen = replace(options, where=(), since=None, until=None)
+        chosen = replace(options, **CHOSEN)
         return self._part("measure", lambda: measure(table, options=chosen))
 
     def _metric(self, table: RunTable) -> str:
@@ -231,7 +245,7 @@ class _Work:
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
         options = CompareOptions(**values, a=_texts(second), b=_texts(first))
         self._command("compare", "compare", options, self.inputs.runs)
-        chosen = replace(options, where=(), since=None, until=None)
+        chosen = replace(options, **CHOSEN)
         try:
             return self._part("compare", lambda: compare(table, options=chosen))
         except UsageError as error:  # tiers of two schemes, or a name that no choice of runs can hold
@@ -241,7 +255,7 @@ class _Work:
     def _over_records(self, by: tuple[str, ...]) -> None:
         """Judges and outputs, which only whole records tell of."""
         judged = []
-        reader = RecordReader(self.options.choice(), progress=self.progress)
+        reader = self._reader(self.options.choice())
         entries: list[Any] = [each.run if isinstance(each, PlacedRun) else each for each in self.inputs.runs]
         for id_, entry in reader.read(entries) if entries else ():
             run = entry.run if entry.run.id else structs.replace(entry.run, id=id_)
@@ -266,7 +280,7 @@ class _Work:
         if not judged:
             self.omitted["judges"] = "no run has judgments"
             return
-        chosen = replace(options, where=(), since=None, until=None)
+        chosen = replace(options, **CHOSEN)
         self.judges = self._part("judges", lambda: examine_judges(judged, options=chosen))
 
     def _show_outputs(self) -> None:

@@ -51,9 +51,12 @@
       for (let row = 0; row < count; row++) if (column.values[row] !== null) keys[row] = column.values[row];
       return keys;
     }
-    const compare = new Intl.Collator("en", { numeric: true }).compare;
-    const places = new Float64Array(column.words.length);
-    column.words.map((word, at) => [word, at]).sort(([one], [other]) => compare(one, other)).forEach(([, at], place) => (places[at] = place));
+    // numbers in words count as numbers; padding them is ten times as fast as a collator
+    const padded = column.words.map((word) => word.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(15, "0")));
+    const places = new Float64Array(padded.length);
+    const order = Uint32Array.from(padded, (_, at) => at);
+    order.sort((one, other) => (padded[one] < padded[other] ? -1 : padded[one] > padded[other] ? 1 : one - other));
+    order.forEach((at, place) => (places[at] = place));
     for (let row = 0; row < count; row++) if (column.rows[row] >= 0) keys[row] = places[column.rows[row]];
     return keys;
   };
