@@ -75,6 +75,6 @@ def _unit(name: str) -> str:
 STYLE = (
     f".sy{{font-family:{FONT};font-variant-numeric:tabular-nums}}"
     + _rules(LIGHT, colors_only=False)
-    + f"@media (prefers-color-scheme:dark){{{_rules(DARK, colors_only=True)}}}"
+    + f"@media screen and (prefers-color-scheme:dark){{{_rules(DARK, colors_only=True)}}}"
 )
 """What a page puts into its style sheet for figures that stand in it; a file of its own holds it."""

@@ -24,7 +24,8 @@ def result_document(result: Result) -> str:
     """The result as one HTML file, without keys and tokens."""
     if isinstance(result, Report):
         shown, pages, facts = _shown(result)
-        return document(shown.title, pages, lead=report_lead(shown), counts=shown.runs.sentence, facts=facts)
+        lead, counts = report_lead(shown), shown.runs.sentence
+        return document(shown.title, pages, lead=lead, counts=counts if counts != lead else "", facts=facts)
     page = page_of(Redaction().tree(result))
     return document(page.title, [page])
 

@@ -26,7 +26,7 @@ from steelyard.results import (
     Result,
     SpeedupResult,
 )
-from steelyard.settings import STDIN, is_stdin, shown_path
+from steelyard.settings import STDIN, is_stdin
 from steelyard.version import __version__
 from steelyard.workflow._commands import command_of
 from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader, Runs, each_input, table_of
@@ -91,6 +91,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         work.over_runs(table)
     work.over_files()
     names = [each.name for each in work.described]
+    work.keep_command("report", options, work.all_inputs)
     return Report(
         title=options.title or f"Report on {', '.join(Path(name).name or name for name in names) or 'a table of runs'}",
         inputs=work.described,
@@ -105,7 +106,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         outputs_left_out=work.outputs_left_out,
         sections=work.sections,
         omitted=work.omitted,
-        commands=work.commands | {"report": command_of("report", work.names, options)},
+        commands=work.commands,
         findings=(*set_aside_findings(table.rejected), *table.findings, *work.findings),
         profile=profile.name,
         prices=table.book,
@@ -122,6 +123,7 @@ class _Work:
     options: ReportOptions
     progress: Progress | None
     inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
+    all_inputs: Sequence[Path | PlacedRun] = ()
     described: tuple[ReportInput, ...] = ()
     ranking: Ranking | None = None
     measurement: Measurement | None = None
@@ -148,19 +150,14 @@ class _Work:
 
         self._named = bool(named)
 
-    @property
-    def names(self) -> list[str]:
-        """The inputs as they are typed."""
-        return [each.name for each in self.described] or ["RUNS"]
-
-    def _command(self, section: str, verb_name: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
-        """Keep the command that gives the section; `options`: those of its verb."""
-        paths = [str(shown_path(path)) for path in inputs if isinstance(path, Path)]
-        self.commands[section] = command_of(verb_name, paths or ["RUNS"], options)
+    def keep_command(self, section: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
+        """Keep the command that gives the section, with the options of its verb (Any: each has its own)."""
+        paths = [str(path) for path in inputs if isinstance(path, Path)]
+        self.commands[section] = command_of("rank" if section == "board" else section, paths or ["RUNS"], options)
 
     def given(self, given: list[Path | PlacedRun]) -> list[Path | PlacedRun]:
         """The paths and records; what is piped in is read once, and is records from then on."""
-        self.described = described_inputs(given)
+        self.all_inputs, self.described = given, described_inputs(given)
         if not any(isinstance(each, Path) and is_stdin(each) for each in given):
             return given
         reader = self._reader()
@@ -209,7 +206,7 @@ class _Work:
     def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
         values = {option.name: getattr(self.options, option.name) for option in fields(RankOptions)}
         options = RankOptions(**values | {"by": by, "metrics": self.options.metrics or (self._metric(table),)})
-        self._command("board", "rank", options, self.inputs.runs)
+        self.keep_command("board", options, self.inputs.runs)
         # the table holds the chosen runs already
         return self._part("board", lambda: rank(table, options=replace(options, **CHOSEN)))
 
@@ -217,7 +214,7 @@ class _Work:
         shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
         options = MeasureOptions(**values | {"by": by, "interval": "auto"})
-        self._command("measure", "measure", options, self.inputs.runs)
+        self.keep_command("measure", options, self.inputs.runs)
         chosen = replace(options, **CHOSEN)
         return self._part("measure", lambda: measure(table, options=chosen))
 
@@ -244,7 +241,7 @@ class _Work:
         shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
         options = CompareOptions(**values, a=_texts(second), b=_texts(first))
-        self._command("compare", "compare", options, self.inputs.runs)
+        self.keep_command("compare", options, self.inputs.runs)
         chosen = replace(options, **CHOSEN)
         try:
             return self._part("compare", lambda: compare(table, options=chosen))
@@ -276,7 +273,7 @@ class _Work:
     def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
         shared = {option.name for option in fields(JudgesOptions)}
         options = JudgesOptions(**{name: getattr(self.options, name) for name in shared} | {"by": by})
-        self._command("judges", "judges", options, self.inputs.runs)
+        self.keep_command("judges", options, self.inputs.runs)
         if not judged:
             self.omitted["judges"] = "no run has judgments"
             return
@@ -307,14 +304,14 @@ class _Work:
         if "repeat" in self.sections:
             outputs: list[Path | Run] = [*self.inputs.experiments, *self._answered]
             options = RepeatOptions(repair=False, by=self._repeat_by)
-            self._command("repeat", "repeat", options, [*self.inputs.experiments, *self.inputs.runs])
+            self.keep_command("repeat", options, [*self.inputs.experiments, *self.inputs.runs])
             self._tell("comparing outputs")
             self.repeatability = self._part("repeat", lambda: repeat(outputs, options=options)) if outputs else None
             if not outputs:
                 self.omitted["repeat"] = "no task has two outputs of the same configuration"
         if "speedup" in self.sections:
             speedups = SpeedupOptions(prices=self.options.prices)
-            self._command("speedup", "speedup", speedups, self.inputs.timings)
+            self.keep_command("speedup", speedups, self.inputs.timings)
             self._tell("comparing timings")
             timings = self.inputs.timings
             self.speedup = self._part("speedup", lambda: speedup(timings, options=speedups)) if timings else None

@@ -95,7 +95,7 @@
       this.columns.forEach((column, at) => {
         const longest = column.words ? column.words.reduce((most, word) => Math.max(most, word.length), 1) : this.longestNumber(column);
         const col = element("col");
-        col.style.width = `${Math.min(Math.max(longest, this.heads[at].textContent.length + 2), 36) + 4}ch`;
+        col.style.width = `${Math.min(Math.max(longest, this.heads[at].textContent.length + 2), 36) + 3}ch`;
         group.append(col);
       });
       this.table.prepend(group);

@@ -24,7 +24,7 @@ def _pages(report: Report) -> Iterator[Page]:
             yield replace(page, facts=(*page.facts, ("command", f"{report.commands[name]} --json")))
         elif name == "findings":
             yield findings_page(report.findings, rejected=report.rejected_count)
-        elif name == "runs":
+        elif name == "runs" and report.runs.total:
             yield runs_page(report.runs, (("profile", report.profile), ("prices", report.prices)))
         elif name == "outputs" and report.outputs:
             yield outputs_page(report.outputs, left_out=report.outputs_left_out)
