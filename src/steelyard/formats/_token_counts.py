@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.records import Call, Finding, Origin, Provenance, Run, Usage, add_usage, convert_run
+from steelyard.records import Call, Finding, Origin, Provenance, Run, Usage, add_usage, convert_run, model_group
 
 
 def disjoint_usage(
@@ -106,8 +106,8 @@ def itemized(calls: Sequence[Call], totals: Sequence[Call]) -> tuple[Call, ...] 
 
 
 def _plain(model: str | None) -> str:
-    """A model's name without the window that Claude Code writes behind it: `claude-opus-5[1m]`."""
-    return (model or "").partition("[")[0]
+    """A model's name without its provider, and without the window that Claude Code writes behind it (`[1m]`)."""
+    return (model_group(model) or "").partition("[")[0]
 
 
 def _beyond(total: Usage, parts: Usage) -> Usage | None:

@@ -78,6 +78,10 @@ if TYPE_CHECKING:
     from steelyard.records._missing import (
         Missing as Missing,
     )
+    from steelyard.records._model_names import (
+        PROVIDED_MODEL as PROVIDED_MODEL,
+        model_group as model_group,
+    )
     from steelyard.records._moments import (
         DAY as DAY,
         as_utc as as_utc,

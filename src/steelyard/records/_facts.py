@@ -25,6 +25,7 @@ from steelyard.records._fact_values import (
     usage_values,
 )
 from steelyard.records._missing import Missing
+from steelyard.records._model_names import model_group
 from steelyard.records._moments import as_utc
 from steelyard.records._run import ComponentType, Run
 from steelyard.records._tier_schemes import DEFAULT_SCHEME
@@ -37,10 +38,10 @@ Kind = Literal["text", "flag", "count", "amount"]
 class FromColumns:
     """How the columns of a flat file, one row a record, give a fact; a column that the file lacks is missing."""
 
-    way: Literal["value", "sum", "total", "seconds", "between", "verdict"]
-    """The column itself; the sum of those that are known; the same, or the stated total in the last column where it
-    can hold more (`Usage.total`); a moment in seconds since 1970; seconds from the first to the second moment; the
-    flag in the first, else what the word in the second says."""
+    way: Literal["value", "model", "sum", "total", "seconds", "between", "verdict"]
+    """The column itself; the same, without providers before a model's name; the sum of those that are known; that sum,
+    or the stated total in the last column where it can hold more (`Usage.total`); a moment in seconds since 1970;
+    seconds from the first to the second moment; the flag in the first, else what the word in the second says."""
     columns: tuple[str, ...]
     known_by: tuple[str, ...] = ()
     """Of a sum: the columns of which one must be known, if not those that are added up."""
@@ -109,7 +110,20 @@ KEY_PARTS: tuple[FactGroup, ...] = (
     _simple("experiment", "text", "The experiment."),
     _simple("task", "text", "The task."),
     _simple("agent", "text", "The agent."),
-    _simple("model", "text", "The model."),
+    FactGroup(
+        lambda run: model_group(run.model),
+        lambda name: (name,),
+        (
+            Fact(
+                "model",
+                "text",
+                "The model, without a provider before its name.",
+                "the record has no model",
+                FromColumns("model", ("model",)),
+            ),
+        ),
+        whole=True,
+    ),
     _simple("tier", "text", "The tier, in its scheme."),
     _simple(
         "tier_scheme",

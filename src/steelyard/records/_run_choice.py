@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
 from steelyard.records._findings import Finding
+from steelyard.records._model_names import model_group
 from steelyard.records._moments import as_utc
 from steelyard.records._tier_schemes import tier_text
 
@@ -172,7 +173,8 @@ def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[Key
             raise UnknownName("key", condition.key, GROUP_KEYS, where=option)
         if condition.equal and any(earlier.equal and earlier.key == condition.key for earlier in conditions):
             raise UsageError(f"{option} names {condition.key!r} twice")
-        conditions.append(condition)
+        model = condition.key == "model"  # is chosen as it is grouped, however it is written
+        conditions.append(replace(condition, value=model_group(condition.value)) if model else condition)
     return tuple(conditions)
 
 

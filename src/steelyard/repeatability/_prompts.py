@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.errors import BadContract, UnreadableFile, nearest
 from steelyard.files import read_text, rejected_file
 from steelyard.formats import PlacedRun
-from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, tier_text
+from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, Run, key_of, tier_text
 from steelyard.repeatability._contract import Contract, read_contract
 from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
@@ -266,7 +266,7 @@ class _Reader:
                     reason = "the record has no output.text, which repeatability compares"
                     self.rejected.append(Rejected(path=item.entry.path, line=item.entry.line, reason=reason))
                 else:
-                    values = [getattr(run, key) or "" for key in self.by]
+                    values = [key_of(run, key) or "" for key in self.by]
                     scheme = run.tier_scheme if "tier" in self.by else None  # T2 of another scheme is another tier
                     groups.setdefault((*values, scheme), []).append(run)
         tasks = len({run.task for runs in groups.values() for run in runs})
@@ -282,9 +282,10 @@ class _Reader:
             listed = ", ".join(sorted(languages))
             message = f"outputs are in {len(languages)} languages ({listed}); all are read as {language}"
             findings.append(Finding(code="mixed_languages", message=message))
-        key = {name: getattr(runs[0], name) for name in self.by}
+        key = {name: key_of(runs[0], name) for name in self.by}
         answers = [self._answer_of(run, number, language_of(language)) for number, run in enumerate(runs, 1)]
-        named = key | ({"tier": tier_text(key["tier"], runs[0].tier_scheme)} if key.get("tier") else {})
+        tier = key.get("tier")
+        named = key | ({"tier": tier_text(tier, runs[0].tier_scheme)} if tier else {})
         shown = " / ".join(str(value) for value in named.values() if value is not None) or ALL_RUNS
         return Prompt(shown, tuple(answers), language=language, key=key, contract=contract, findings=tuple(findings))
 

@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 
 from steelyard.formats import ALIASES
-from steelyard.records import DEFAULT_SCHEME, FACTS, VERDICTS, FromColumns, Run, tier_problem
+from steelyard.records import DEFAULT_SCHEME, FACTS, PROVIDED_MODEL, VERDICTS, FromColumns, Run, tier_problem
 from steelyard.tables._record_batches import LINE, column_type
 
 _FACTS = {name: fact.flat for name, fact in FACTS.items() if fact.flat is not None}
@@ -158,6 +158,8 @@ def _fact(flat: FromColumns, names: AbstractSet[str]) -> pl.Expr | None:
             return pl.coalesce(*stated, pl.lit(flat.otherwise, pl.String))
         case "value":
             return pl.col(columns[0]) if columns else None
+        case "model":
+            return pl.col(columns[0]).cast(pl.String).str.replace(PROVIDED_MODEL, "$1") if columns else None
         case "sum":
             return _known_sum(columns, [name for name in flat.known_by or flat.columns if name in names])
         case "total":

@@ -293,20 +293,22 @@ class TableBuilder:
             self.add_entries(_as_entries(bad, str(path)), name=str(path))
             frame = frame.filter(~suspicious(frame))
         frame = frame.with_columns(pl.lit(value).alias(key) for key, value in labels.items() if key != "extra")
-        facts = self._priced(facts_of(frame)).with_columns(pl.lit(str(path)).alias(PATH))
+        written = frame.select("model") if "model" in frame.collect_schema().names() else None
+        facts = self._priced(facts_of(frame), written).with_columns(pl.lit(str(path)).alias(PATH))
         if self._progress:
             self._progress(str(path), int(facts.select(pl.len()).collect().item()))
         self._spool.add_lazy(facts)
 
-    def _priced(self, facts: pl.LazyFrame) -> pl.LazyFrame:
+    def _priced(self, facts: pl.LazyFrame, written: pl.LazyFrame | None) -> pl.LazyFrame:
+        """The facts with what the tokens cost, by the models as they were written."""
         names = facts.collect_schema().names()
         kinds = [kind for kind in TOKEN_KINDS if kind in names]
         stated = [name for name in (*kinds, "stated_total_tokens") if name in names]
         if not stated:
             return facts
-        wanted = [name for name in ("model", "start_time", "reported_cost_usd", *stated) if name in names]
+        wanted = [name for name in ("start_time", "reported_cost_usd", *stated) if name in names]
         columns = facts.select(wanted).collect()
-        models = columns["model"].to_list() if "model" in names else [None] * columns.height
+        models = [None] * columns.height if written is None else written.collect().to_series().to_list()
         moments = _moments(columns["start_time"]) if "start_time" in names else None
         tokens = {kind: columns[kind].to_numpy() for kind in kinds}
         priced = price_run_columns(self._book, models=models, at=moments, tokens=tokens)
