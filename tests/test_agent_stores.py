@@ -90,7 +90,7 @@ def test_the_call_for_a_title_is_in_no_log_so_tokens_and_cost_are_lower_bounds(t
 def test_what_a_hostile_schema_declares_is_not_run(tmp_path: Path, hostile: list[str]) -> None:
     path = opencode_store(tmp_path / "opencode.db", then=hostile)
     assert runs(path) == []
-    assert [item.reason for item in rejected(path)] == ["no known format recognizes this file"]
+    assert ["recognize" in item.reason for item in rejected(path)] == [True]
 
 
 def test_a_store_may_only_be_read_by_plain_columns(tmp_path: Path) -> None:
