@@ -126,6 +126,14 @@ def test_a_broken_store_with_a_log_says_what_is_wrong(tmp_path: Path) -> None:
     assert "the store cannot be read" in rejected(path)[0].reason
 
 
+def test_a_schema_that_is_no_text_is_an_error_and_no_crash(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    whole = goose_store(tmp_path / "whole.db").read_bytes()
+    path.write_bytes(whole.replace(b"CREATE TABLE messages (id", b"CREATE TABLE messages \xf1id"))
+    assert runs(path) == []
+    assert "the store cannot be read" in rejected(path)[0].reason
+
+
 class TestGoose:
     def test_the_accumulated_columns_are_the_sessions(self, tmp_path: Path) -> None:
         (run,) = runs(goose_store(tmp_path / "sessions.db"))  # the session that asked nothing is none
