@@ -196,6 +196,16 @@ class TestCostState:
         run = only(path)
         assert (run.cost_usd, how(run, "usage"), len(run.calls or ())) == (None, "counted", 2)
 
+    def test_an_account_that_falls_short_of_the_calls_is_not_believed(self, tmp_path: Path) -> None:
+        path = lines(tmp_path / "s.jsonl", *(claude_line(number) for number in (1, 2, 3)), self.state(2, cost=0.007))
+        run = only(path)
+        assert (run.cost_usd, how(run, "usage"), len(run.calls or ())) == (None, "counted", 3)
+
+    def test_several_sessions_in_one_file_have_their_own(self, tmp_path: Path) -> None:
+        second = [claude_line(2, sessionId="s-2"), self.state(1, cost=0.005, sessionId="s-2")]
+        runs, _ = read(lines(tmp_path / "s.jsonl", claude_line(1), self.state(1, cost=0.004), *second))
+        assert [run.cost_usd for run in runs] == [0.004, 0.005]
+
     def test_a_model_without_a_price_makes_it_a_lower_bound(self, tmp_path: Path) -> None:
         state = self.state(1, cost=0.004, hasUnknownModelCost=True)
         assert how(only(lines(tmp_path / "s.jsonl", claude_line(1), state)), "cost_usd") == "lower_bound"

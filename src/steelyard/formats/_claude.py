@@ -37,11 +37,13 @@ class ClaudeUsage(msgspec.Struct):
     @property
     def unsplit(self) -> int:
         """Cache writes that the split by how long they are kept leaves out, as behind a gateway that has none."""
-        split = self.cache_creation
-        if split is None or split.ephemeral_1h_input_tokens is None:
+        split, written = self.cache_creation, self.cache_creation_input_tokens
+        if not written or split is None or split.ephemeral_5m_input_tokens == written:  # as it mostly is
+            return 0
+        if split.ephemeral_1h_input_tokens is None:
             return 0
         told = split.ephemeral_1h_input_tokens + (split.ephemeral_5m_input_tokens or 0)
-        return max(0, (self.cache_creation_input_tokens or 0) - told)
+        return max(0, written - told)
 
     def disjoint(self) -> Usage:
         """The same as disjoint kinds; a write without a kept-for is one of five minutes, as the provider defaults."""

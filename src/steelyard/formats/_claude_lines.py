@@ -26,18 +26,19 @@ class Lines:
         self.path = path
         self.data = b""
         self.start = 0
+        """Where the line that was given last stands, in bytes or lines; places of one file compare."""
         self.counted = 0
         self.writing = False
         """Whether a tool that may create a file has just been called."""
         self.created: list[bytes] = []
         """Lines in which a tool may report a file that it created."""
-        self.states: list[tuple[int, bytes]] = []
-        """Lines that may say what the session came to, with their places."""
+        self._states: list[tuple[int, bytes]] = []
 
-    @property
-    def place(self) -> int:
-        """Where the line that was given last stands: places of one file compare."""
-        return self.counted or self.start
+    def states_from(self, place: int) -> Iterator[tuple[int, bytes]]:
+        """Lines from a place on that may say what the session came to, with their own places."""
+        if self.counted:
+            return ((at, line) for at, line in self._states if at >= place)
+        return _lines_with(self.data, COST_STATE, place)
 
     @property
     def number(self) -> int:
@@ -47,15 +48,14 @@ class Lines:
     def __iter__(self) -> Iterator[bytes]:
         if self.path.stat().st_size > WHOLE_BYTES:
             for number, line in numbered_lines(self.path):
-                self.counted = number
+                self.counted = self.start = number
                 if CREATED in line:
                     self.created.append(line)
                 if COST_STATE in line:
-                    self.states.append((number, line))
+                    self._states.append((number, line))
                 yield line
             return
         data = self.data = whole_file(self.path)
-        self.states = [(at, line) for at, line in _lines_with(data, COST_STATE)]
         end = len(data)
         while end and data[end - 1] in b" \t\r\n":
             end -= 1

@@ -104,9 +104,8 @@ class SessionSoFar:
     others: list[Line] = field(default_factory=list)
     created: dict[str, None] = field(default_factory=dict)
     last_call: int = -1
-    """Where its last call stands in the file."""
     states: list[tuple[int, CostState]] = field(default_factory=list)
-    """What it came to, with where that stands."""
+    """What it came to, with where that stands in the file."""
     refusal: tuple[int, Line] | None = None
     """The last message that tells of a refused call in place of the model's answer, with where it stands."""
 
@@ -198,10 +197,12 @@ def read(path: Path) -> Iterator[ReadItem]:
                     _take(item if isinstance(item, Line) else item[1], lines, sessions, before)
     for line in lines.created:
         _note_created(line, sessions)
-    for place, line in lines.states:
+    # The last account is enough, and all of the file is searched only where it is not.
+    start = next(iter(sessions.values())).last_call if len(sessions) == 1 else 0
+    for place, line in lines.states_from(max(start, 0)):
         _note_state(place, line, sessions)
     for key, session in sessions.items():
-        yield _part(key, session, str(path))
+        yield _part(key, session, lines)
 
 
 def _several(line: bytes) -> list[Line]:
@@ -225,14 +226,14 @@ def _take(item: Line, lines: Lines, sessions: dict[str, SessionSoFar], before: l
     if message is None or item.type != "assistant" or message.model == SYNTHETIC:
         session.others.append(item)
         if item.is_api_error:
-            session.refusal = (lines.place, item)
+            session.refusal = (lines.start, item)
         return
     id_ = message.id or f"line {lines.number}"
     if not isinstance(message.content, str):
         for block in message.content or ():
             if block.name == WRITING:
                 lines.writing = True
-    session.last_call = lines.place
+    session.last_call = lines.start
     known = session.calls.get(id_)
     if known is None:
         session.calls[id_] = [item]
@@ -262,20 +263,36 @@ def _note_state(place: int, line: bytes, sessions: dict[str, SessionSoFar]) -> N
         session.states.append((place, state))
 
 
-def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
+def _account(
+    session: SessionSoFar, calls: tuple[Call, ...], lines: Lines
+) -> tuple[tuple[Call, ...] | None, float | None, Provenance]:
+    """The calls with what the session came to beyond them, and its cost; no rows where its own account falls short."""
+    if not session.states or session.states[-1][0] < session.last_call:
+        return None, None, "unknown"  # the client was killed before it could give another
+    totals, cost, sure = account_of([state for _, state in session.states])
+    rows = itemized(calls, totals)
+    if rows is None:  # its counters may have begun anew: earlier accounts tell
+        told = SessionSoFar(line=session.line)
+        for place, line in lines.states_from(0):
+            _note_state(place, line, {session.states[-1][1].session or "": told})
+        totals, cost, sure = account_of([state for _, state in told.states])
+        rows = itemized(calls, totals)
+    return (rows, cost, sure) if rows else (None, None, "unknown")
+
+
+def _part(key: str, session: SessionSoFar, lines: Lines) -> RunPart:
     tools: dict[str, None] = {}
-    made = [_call(id_, lines, tools) for id_, lines in session.calls.items()]
+    path = str(lines.path)
+    made = [_call(id_, told, tools) for id_, told in session.calls.items()]
     calls = tuple([call for call, _ in made])
     doubtful = tuple([id_ for id_, (_, doubt) in zip(session.calls, made, strict=True) if doubt])
-    firsts = [lines[0] for lines in session.calls.values()]
+    firsts = [told[0] for told in session.calls.values()]
     started, ended = _span(session)
     usage = add_usage(call.usage for call in calls)
     sure: Provenance = "unknown" if usage is None else "lower_bound" if doubtful else "counted"
-    # Where a call follows the last account, the client was killed before it could give another.
-    told = session.states and session.states[-1][0] > session.last_call
-    totals, cost, cost_sure = account_of([state for _, state in session.states] if told else [])
-    if totals:
-        calls = itemized(calls, totals) or tuple(totals)
+    rows, cost, cost_sure = _account(session, calls, lines)
+    if rows is not None:
+        calls = rows
         usage, sure, doubtful = add_usage(call.usage for call in calls), "reported", ()
     first = next((line for line in (*session.others, *firsts) if line.cwd), None)
     failure = _failure(session)
@@ -312,9 +329,9 @@ def _part(key: str, session: SessionSoFar, path: str) -> RunPart:
         line=session.line,
         role="session",
         tool_ids=tuple(tools),
-        copied=tuple([id_ for id_, lines in session.calls.items() if lines[0].forked is not None]),
+        copied=tuple([id_ for id_, told in session.calls.items() if told[0].forked is not None]),
         doubtful=doubtful,
-        notes=split_contradiction(path, sum([_unsplit(lines) for lines in session.calls.values()])),
+        notes=split_contradiction(path, _unsplit(session)),
     )
 
 
@@ -331,10 +348,10 @@ def _failure(session: SessionSoFar) -> Failure | None:
     return failure_of(text, status=line.api_status)
 
 
-def _unsplit(lines: list[Line]) -> int:
-    """Cache writes of a call of which the log does not say how long they are kept."""
-    usage = lines[-1].message.usage if lines[-1].message else None
-    return usage.unsplit if usage else 0
+def _unsplit(session: SessionSoFar) -> int:
+    """Cache writes of which the log does not say how long they are kept."""
+    messages = [told[-1].message for told in session.calls.values()]
+    return sum([message.usage.unsplit for message in messages if message and message.usage])
 
 
 def _span(session: SessionSoFar) -> tuple[datetime | None, datetime | None]:

@@ -101,10 +101,11 @@ class Building:
 def merged_sessions(parts: Iterable[RunPart]) -> list[Building]:
     """One building a session, in the order of the first part of each."""
     buildings = [Building.of(part) for part in parts]
+    nameless = {building.family for building in buildings if not building.run.id and building.tool_ids}
     homes = {
-        (building.family, tool): building.run.id
+        (family, tool): building.run.id
         for building in buildings
-        if building.run.id
+        if building.run.id and (family := building.family) in nameless
         for tool in building.tool_ids
     }
     groups: dict[tuple[str, str], list[Building]] = {}
