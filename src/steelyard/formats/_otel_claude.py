@@ -36,7 +36,7 @@ def event_parts(records: Sequence[LogRecord], *, format: str, path: str) -> Iter
     for record in records:
         facts = record.facts()
         session = label(facts.get("session.id"))
-        if session and record.name.startswith(EVENTS):
+        if session:
             sessions.setdefault(session, []).append((record, facts))
     for session, events in sessions.items():
         yield _session_part(session, events, format, path)

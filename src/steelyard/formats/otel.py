@@ -16,8 +16,8 @@ import msgspec
 from steelyard.files import document, label, numbered_lines, records
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
-from steelyard.formats._otel_claude import counter_parts, event_parts
-from steelyard.formats._otlp import Export, Span
+from steelyard.formats._otel_claude import COST, EVENTS, TOKENS, counter_parts, event_parts
+from steelyard.formats._otlp import Export, LogRecord, Metric, Span
 from steelyard.formats._token_counts import disjoint_usage, run_from
 from steelyard.records import JSON_ERRORS, Call, Finding, Refused, Rejected, Usage, sum_in_order
 
@@ -38,13 +38,16 @@ def recognizes(head: Head) -> bool:
 
 def read(path: Path) -> Iterator[ReadItem]:
     """One part per conversation; of a session that events and counters tell of, the events alone."""
-    exports: list[Export] = []
+    spans: dict[str, Span] = {}
+    events: list[LogRecord] = []
+    metrics: list[Metric] = []
     for export in _exports(path):
-        if isinstance(export, Export):
-            exports.append(export)
-        else:
+        if not isinstance(export, Export):
             yield export
-    spans = {span.span_id: span for export in exports for span in export.spans}
+            continue
+        spans |= {span.span_id: span for span in export.spans}
+        events += [event for event in export.events if event.name.startswith(EVENTS)]
+        metrics += [metric for metric in export.metrics if metric.name in (TOKENS, COST)]
     facts = {id_: span.facts() for id_, span in spans.items()}
     groups: dict[str, list[Span]] = {}
     names = {span.trace_id: name for id_, span in spans.items() if (name := _conversation(facts[id_]))}
@@ -56,8 +59,6 @@ def read(path: Path) -> Iterator[ReadItem]:
             yield _part(name, group, facts, str(path))
         except Refused as refused:
             yield Rejected(path=str(path), reason=refused.reason, hint=refused.hint)
-    events = [event for export in exports for event in export.events]
-    metrics = [metric for export in exports for metric in export.metrics]
     told = list(event_parts(events, format=NAME, path=str(path)))
     known = {part.run.id for part in told}
     yield from told
