@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -21,6 +22,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks import prices
 
@@ -81,14 +83,27 @@ def find_ccusage(folder: Path, given: str | None) -> list[str] | None:
     return [str(program)] if done.returncode == 0 and program.exists() else None
 
 
-def timed(command: list[str], environment: dict[str, str]) -> tuple[float, dict[str, object]]:
-    """Wall seconds and the JSON that the command prints."""
-    start = time.perf_counter()
+class Times(NamedTuple):
+    """How long a command took; on a busy machine only the processor's time tells two programs apart."""
+
+    wall: float
+    processor: float
+    """Of all its processes."""
+
+
+def timed(command: list[str], environment: dict[str, str]) -> tuple[Times, dict[str, object]]:
+    """Seconds and the JSON that the command prints."""
+    start, used = time.perf_counter(), _children_seconds()
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, check=False)
-    seconds = time.perf_counter() - start
+    times = Times(time.perf_counter() - start, _children_seconds() - used)
     if not done.stdout:
         raise SystemExit(f"{command[0]} failed: {done.stderr.decode()[-500:]}")
-    return seconds, json.loads(done.stdout)
+    return times, json.loads(done.stdout)
+
+
+def _children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def our_totals(report: dict[str, object]) -> dict[str, int]:
@@ -132,24 +147,27 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             print(f"{CCUSAGE} could not be installed here: only our own time is shown")
         environment = {"CLAUDE_CONFIG_DIR": str(logs)}
-        times: dict[str, list[float]] = {name: [] for name in rivals}
+        times: dict[str, list[Times]] = {name: [] for name in rivals}
         reports: dict[str, dict[str, object]] = {}
         for name, command in [*rivals.items()] * repeats:
-            seconds, reports[name] = timed(command, environment)
-            times[name].append(seconds)
+            taken, reports[name] = timed(command, environment)
+            times[name].append(taken)
         show(times, reports, size)
     print()
     return prices.main(["--quick"] if options.quick else [])
 
 
-def show(times: dict[str, list[float]], reports: dict[str, dict[str, object]], size: int) -> None:
+def show(times: dict[str, list[Times]], reports: dict[str, dict[str, object]], size: int) -> None:
     """The first time is with nothing kept from before; the ratio is of the best times."""
-    print(f"\n{'program':<20} {'first s':>8} {'median s':>9} {'best s':>8} {'MB/s':>8} {'ratio':>7}")
-    ours = min(times["steelyard read"])
-    for name, all_seconds in times.items():
-        best, middle = min(all_seconds), statistics.median(all_seconds)
-        figures = f"{all_seconds[0]:>8.2f} {middle:>9.2f} {best:>8.2f} {size / 1e6 / best:>8.0f} {best / ours:>7.2f}"
-        print(f"{name:<20} {figures}")
+    for kind in Times._fields:
+        print(f"\n{kind + ' time':<20} {'first s':>8} {'median s':>9} {'best s':>8} {'MB/s':>8} {'ratio':>7}")
+        seconds = {name: [getattr(taken, kind) for taken in all_times] for name, all_times in times.items()}
+        ours = min(seconds["steelyard read"])
+        for name, each in seconds.items():
+            best, middle = min(each), statistics.median(each)
+            print(
+                f"{name:<20} {each[0]:>8.2f} {middle:>9.2f} {best:>8.2f} {size / 1e6 / best:>8.0f} {best / ours:>7.2f}"
+            )
     totals = {name: our_totals(r) if name == "steelyard read" else their_totals(r) for name, r in reports.items()}
     print(f"\n{'tokens':<14}" + "".join(f"{name:>20}" for name in totals))
     for kind in ("input", "output", "cache write", "cache read"):

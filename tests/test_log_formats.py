@@ -237,6 +237,21 @@ class TestCodex:
         assert run.tool_calls == 2
         assert run.files_created == ("/work/parcel/new.py",)
 
+    def test_two_logs_that_show_no_tool_call_leave_none(self, tmp_path: Path) -> None:
+        session, stream = tmp_path / "rollout.jsonl", tmp_path / "stdout"
+        session.write_text(
+            '{"timestamp":"2026-03-01T10:00:00Z","type":"session_meta","payload":{"id":"t-1","cwd":"/work/parcel"}}\n'
+            '{"timestamp":"2026-03-01T10:00:06Z","type":"event_msg","payload":{"type":"task_complete","error":'
+            '{"message":"unexpected status 401 Unauthorized"}}}\n',
+            encoding="utf-8",
+        )
+        stream.write_text(
+            '{"type":"thread.started","thread_id":"t-1"}\n{"type":"turn.started"}\n'
+            '{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized"}}\n',
+            encoding="utf-8",
+        )
+        assert [only(session).tool_calls, only(stream).tool_calls, only(session, stream).tool_calls] == [0, 0, 0]
+
     def test_replayed_history_of_a_fork_is_not_counted(self) -> None:
         run = only(SAMPLES / "codex" / "fork.jsonl")
         # 3100 - 2500 input, 1600 - 1100 cached, 110 - 90 output, 40 - 35 reasoning

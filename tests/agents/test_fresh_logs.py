@@ -186,6 +186,7 @@ def test_a_model_that_refuses_is_no_fault_of_the_agent(name: str, status: int, l
     assert run.success is not True
     assert run.stated_pass is None
     assert not any(getattr(run.total_usage, kind, None) for kind in TOKEN_KINDS)  # nothing was served
+    assert run.tool_calls == 0
     if facts.tells_failure:
         assert run.failure is not None
         assert (run.outcome, run.failure.cause) == ("errored", "infrastructure")

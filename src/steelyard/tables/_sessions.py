@@ -154,7 +154,8 @@ def _merged(group: Sequence[Building]) -> Building:
     else:
         cost = _cost(group)  # before the first part takes the others' calls
         _take_calls(first, group)
-        first.change(cost_usd=cost, tool_calls=None)
+        called_none = not first.tool_ids and all(run.tool_calls == 0 for run in runs)
+        first.change(cost_usd=cost, tool_calls=0 if called_none else None)
     return first
 
 
