@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import steelyard as sy
+from commands import steelyard
 from steelyard.errors import UnknownName, UsageError
 from steelyard.surfaces.cli import run
 
@@ -97,7 +98,7 @@ def test_a_label_that_replaces_another_value_is_told(tmp_path: Path) -> None:
     assert (told.count, told.message) == (1, "--set replaces agent 'x' by 'y'")
 
 
-@pytest.mark.parametrize("verb", ["measure", "compare", "rank", "gate", "judges", "explain", "repeat"])
+@pytest.mark.parametrize("verb", ["measure", "compare", "rank", "gate", "judges", "explain", "report", "repeat"])
 def test_every_verb_over_runs_takes_labels(verb: str, tmp_path: Path) -> None:
     output = {"language": "python", "text": "x = 1"}
     judgments = [{"judge": "j", "weighted_score": 0.5}, {"judge": "k", "weighted_score": 0.6}]
@@ -177,9 +178,19 @@ def test_a_part_of_a_path_that_does_not_fit_sets_the_runs_aside(
     assert sy.read(folders / "first", set=label).rejected_count == 1
 
 
+def test_what_has_no_path_has_no_parts_of_one(tmp_path: Path) -> None:
+    table = sy.read([{"task": "t"}], set="experiment={folder}")
+    assert [(rejected.path, rejected.reason) for rejected in table.rejected] == [
+        ("records", "--set experiment: records has no {folder}")
+    ]
+    assert sy.read([{"task": "t"}], set="experiment=e").frame.collect()["experiment"].to_list() == ["e"]
+    piped = steelyard("read", "-", "--set", "experiment={stem}", stdin='{"task": "t"}')
+    assert (piped.status, "stdin has no {stem}" in piped.stdout) == (1, True)
+
+
 def test_a_table_that_was_read_takes_no_labels(folders: Path) -> None:
     table = sy.read(folders)
-    for verb in (sy.read, sy.measure):
+    for verb in (sy.read, sy.measure, sy.report):
         with pytest.raises(UsageError, match="takes no labels"):
             verb(table, set="model=x")
 

@@ -79,6 +79,8 @@ STDIN = "-"
 """The path that stands for what is piped in."""
 PIPED = "stdin"
 """How messages name it."""
+GIVEN_RECORDS = "records"
+"""How messages name records that Python code hands over."""
 
 
 def is_stdin(path: Path) -> bool:

@@ -20,7 +20,7 @@ from steelyard.records._findings import FilePlaces, Finding, Rejected
 from steelyard.records._own_keys import own_value
 from steelyard.records._run import Run
 from steelyard.records._run_choice import Chosen, each_pair
-from steelyard.settings import PIPED
+from steelyard.settings import GIVEN_RECORDS, PIPED
 
 LABELS = ("experiment", "task", "agent", "model", "tier", "tier_scheme", "attempt")
 """The fields that can be set, besides the user's own `x_` keys: none of them is a measurement."""
@@ -83,13 +83,11 @@ def _part_of(path: str, key: str, match: re.Match[str]) -> str:
     """The part of the path; what an archive holds lies in the archive as in a folder."""
     name = match[1]
     whole = Path(path.replace("!/", "/")).absolute()
-    folders = [] if path == PIPED else [parent.name for parent in whole.parents if parent.name]
-    if name in ("file", "stem") and path != PIPED:
-        return whole.name if name == "file" else whole.stem
-    numbered = _FOLDER.fullmatch(name)
-    above = int(numbered[1]) if numbered else 0
-    if name not in ("file", "stem") and above < len(folders):
-        return folders[above]
+    parts = {"file": whole.name, "stem": whole.stem, "folder": whole.parent.name}
+    parts |= {f"folder[{above}]": folder.name for above, folder in enumerate(whole.parents)}
+    part = "" if path in (PIPED, GIVEN_RECORDS) else parts.get(name)
+    if part:
+        return part
     raise Refused(f"{OPTION} {key}: {path} has no {{{name}}}", f"name the value: {OPTION} {key}=VALUE")
 
 

@@ -25,7 +25,7 @@ from steelyard.records import (
     checked_run,
     set_aside_findings,
 )
-from steelyard.settings import named_path
+from steelyard.settings import GIVEN_RECORDS, named_path
 from steelyard.tables import NamedRun, each_once, gather
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def table_of(
         else:
             records.append(given)
     _add_paths(builder, paths, format, mapping)
-    builder.add_entries(records, name="records")
+    builder.add_entries(records, name=GIVEN_RECORDS)
     return builder.finish()
 
 
@@ -134,9 +134,9 @@ def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterato
             yield named_path(given)
         elif isinstance(given, (Run, AbstractMapping)):
             try:
-                yield PlacedRun(checked_run(given), "records", number)
+                yield PlacedRun(checked_run(given), GIVEN_RECORDS, number)
             except Refused as refused:
-                raise BadRecord(refused.reason, path="records", line=number, hint=refused.hint) from refused
+                raise BadRecord(refused.reason, path=GIVEN_RECORDS, line=number, hint=refused.hint) from refused
         else:
             raise _no_runs(given)
 

@@ -29,7 +29,7 @@ from steelyard.results import (
 from steelyard.settings import STDIN, is_stdin
 from steelyard.version import __version__
 from steelyard.workflow._commands import command_of
-from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader, Runs, each_input, table_of
+from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader, Runs, each_input, refuse_labels, table_of
 from steelyard.workflow._options import (
     SECTIONS,
     CompareOptions,
@@ -74,14 +74,15 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
     work = _Work(options, progress)
-    choice, profile = options.choice(), options.outcome_profile()
+    choice, labels, profile = options.choice(), options.labels(), options.outcome_profile()
     if isinstance(runs, RunTable):
+        refuse_labels(labels)
         table = choose(runs, choice)
     else:
         work.inputs = sort_inputs(work.given(list(each_input(runs))))
         read = table_of(
             work.inputs.runs,
-            labels=options.labels(),
+            labels=labels,
             mapping=options.mapping(),
             prices=options.prices,
             progress=progress,

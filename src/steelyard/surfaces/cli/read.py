@@ -38,6 +38,7 @@ def read(
     Without a path, looks where Claude Code, Codex, Gemini CLI and opencode keep their logs.
 
     Example: steelyard read logs/ --out runs.parquet
+    Example: steelyard read results/ --set experiment={folder} --out runs.parquet
     """
     check_printed(json=showing.json, csv=csv)
     if out is not None:
