@@ -31,14 +31,14 @@ def each_log_format() -> Iterator[LogFormat]:
     Each is imported as it is asked for: a folder of one format needs few of them.
     """
     yield from _ours("logs")
-    yield from (declared for declared in _plugged_in() if isinstance(declared, LogFormat))
+    yield from (declared for declared in formats_plugged_in() if isinstance(declared, LogFormat))
     yield from _ours("own records")
 
 
 def each_timing_format() -> Iterator[TimingFormat]:
     """Those that tell of timings: ours by name, then those of plug-ins."""
     yield from _ours("timings")
-    yield from (declared for declared in _plugged_in() if isinstance(declared, TimingFormat))
+    yield from (declared for declared in formats_plugged_in() if isinstance(declared, TimingFormat))
 
 
 def _ours(kind: Kind) -> Iterator[Any]:  # Any: a format of that kind
@@ -63,7 +63,7 @@ def _declared(module: str) -> Format:
 
 
 @cache
-def _plugged_in() -> tuple[Format, ...]:
+def formats_plugged_in() -> tuple[Format, ...]:
     """The formats of plug-ins; a name that is taken is refused, so none of them can stand in for one of ours."""
     plugged_in = list(plug_ins(ENTRY_POINTS, FORMATS_PATH))
     if not plugged_in:

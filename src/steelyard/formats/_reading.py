@@ -19,7 +19,7 @@ import msgspec
 
 from steelyard.errors import BadDeclaration, UnreadableFile
 from steelyard.files import archive_kind
-from steelyard.formats._catalog import each_log_format, log_format_named, log_formats
+from steelyard.formats._catalog import each_log_format, formats_plugged_in, log_format_named
 from steelyard.formats._log_format import SQLITE, Head, LogFormat, PlacedRun, ReadItem, RunPart, head_of, stored_tables
 from steelyard.records import Finding, Refused, Rejected
 
@@ -168,7 +168,7 @@ def _batches(jobs: Sequence[tuple[ReadJob, int]]) -> Iterator[list[ReadJob]]:
 
 
 def _in_processes(batches: list[list[ReadJob]], count: int) -> Iterator[FileResult]:
-    log_formats()  # a plug-in that cannot be loaded is an error here, once, and not in each process
+    formats_plugged_in()  # one that cannot be loaded is an error here, once, and not in each process
     waiting = iter(batches)
     lock = threading.Lock()
     answers: SimpleQueue[bytes | BaseException | None] = SimpleQueue()
