@@ -148,6 +148,16 @@ def test_repeat_compares_the_answers_of_mapped_records() -> None:
     assert [(prompt["prompt"], prompt["n"]) for prompt in prompts] == [("Sums/0", 2), ("Sums/1", 2)]
 
 
+def test_a_report_reads_by_a_mapping_and_keeps_its_labels(tmp_path: Path) -> None:
+    (tmp_path / "mapping.toml").write_text(propose([SHEET]).text, encoding="utf-8")
+    options = ("--map", "mapping.toml", "--set", "agent=gamma", "--by", "agent,model", "--out", "report.md")
+    done = steelyard("report", str(SHEET), *options, cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "4 runs at 4 tasks" in text
+    assert "| gamma | model-a |" in text
+
+
 def test_a_mapping_and_a_format_together_are_refused() -> None:
     done = steelyard("read", str(SHEET), "--map", "evalplus", "--format", "runs-csv")
     assert done.status == 2

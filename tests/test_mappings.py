@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+import tomllib
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from steelyard.errors import BadMapping, UnreadableFile
 from steelyard.formats import PlacedRun
-from steelyard.mappings import MappedRun, load_mapping, mapping_of, mapping_schema, read_mapped
+from steelyard.mappings import MappedRun, load_mapping, mapping_of, mapping_schema, read_mapped, shipped_mappings
 from steelyard.records import Rejected, Run
 from steelyard.tables import gather
 
@@ -290,6 +292,24 @@ def test_a_file_beside_is_never_looked_for_outside_an_archive(tmp_path: Path) ->
         models = [item.run.model for item in read if isinstance(item, PlacedRun)]
         assert models == ([expected] if expected else [])
         assert expected or "does not lie beside it" in read[0].reason
+
+
+DOCS = Path(__file__).parent.parent / "docs" / "mappings.md"
+EXAMPLES = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_mapping_in_the_documentation_can_be_used(tmp_path: Path, example: str) -> None:
+    given = mapping_of(tomllib.loads(example))
+    with pytest.raises((FileNotFoundError, UnreadableFile)):  # the mapping is fine, the file is not there
+        list(read_mapped(tmp_path / "not-there", given))
+
+
+def test_the_documentation_names_every_key_and_every_shipped_mapping() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    definitions = mapping_schema()["$defs"]
+    keys = [key for name in ("Field", "Rows", "Numbers") for key in definitions[name]["properties"]]
+    assert [key for key in (*keys, *shipped_mappings()) if f"`{key}`" not in text] == []
 
 
 def test_the_schema_has_every_field_of_a_run_with_its_meaning() -> None:

@@ -107,7 +107,9 @@ class Batch:
             return self._cells_of_columns(name)
         index, missing = self._index(name), self.facts.missing
         column = [row[index] for row in self.rows]
-        empty = {cell for cell in set(column) if cell.strip().casefold() in missing}
+        longest = max(map(len, missing))
+        short = [cell for cell in set(column) if len(cell) <= longest or cell[0] <= " " or cell[-1] <= " "]
+        empty = {cell for cell in short if cell.strip().casefold() in missing}
         return [None if cell in empty else cell for cell in column] if empty else column
 
     def _cells_of_columns(self, template: str) -> list[Any]:  # Any: cells or JSON

@@ -43,15 +43,18 @@ def raw_column(field: Field, batch: Batch) -> Column:
 
 def converted(column: Column, convert: Convert) -> Column:
     """The column converted; a text that stands in many rows is looked at once."""
-    texts = {value for value in column if value.__class__ is str}
-    if len(texts) == 0:
+    kinds = set(map(type, column))
+    if not kinds <= _TEXT_OR_NOTHING:
         return [_converted(value, convert) for value in column]
-    meanings = {text: convert(text) for text in texts}
-    return [meanings[value] if value.__class__ is str else _converted(value, convert) for value in column]
+    meanings = {text: None if text is None else convert(text) for text in set(column)}
+    return [meanings[value] for value in column]
+
+
+_TEXT_OR_NOTHING = frozenset({str, type(None)})
 
 
 def _converted(value: Any, convert: Convert) -> Any:  # Any: cells or JSON
-    if value is None or value == "":
+    if value is None:
         return None
     if isinstance(value, Several):
         return Several(_converted(inner, convert) for inner in value)

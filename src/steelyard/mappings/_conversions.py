@@ -19,6 +19,8 @@ MOST_CHARACTERS = 1024
 """A longer cell is no number, flag, time or word, and no pattern is tried on it: on a long text it may take long."""
 MOST_DIGITS = 40
 """A number that is longer is looked at more closely."""
+MOST_PLAIN = 19
+"""Digits that are a whole number without a doubt."""
 MOST_WHOLE = 2**63
 """Larger numbers are no counts."""
 SHOWN_CHARACTERS = 60
@@ -101,6 +103,8 @@ def to_number(numbers: Numbers, field: Field, *, money: bool = False) -> Convert
         if not isinstance(value, str):
             known = isinstance(value, (int, float)) and not isinstance(value, bool)
             return scaled(value, unit) if known else _no_number(value)
+        if unit is None and len(value) < MOST_PLAIN and value.isdecimal() and value.isascii():
+            return int(value)
         text = value.strip()
         plain = _plain(text.removeprefix("$"), numbers.decimal)
         if plain is not None:

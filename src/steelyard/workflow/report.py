@@ -79,14 +79,9 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         refuse_labels(labels)
         table = choose(runs, choice)
     else:
-        work.inputs = sort_inputs(work.given(list(each_input(runs))))
-        read = table_of(
-            work.inputs.runs,
-            labels=labels,
-            mapping=options.mapping(),
-            prices=options.prices,
-            progress=progress,
-        )
+        mapping, given = options.mapping(), work.given(list(each_input(runs)))
+        work.inputs = SortedInputs(tuple(given), (), ()) if mapping else sort_inputs(given)
+        read = table_of(work.inputs.runs, labels=labels, mapping=mapping, prices=options.prices, progress=progress)
         table = choose(read, choice)
     if table.n:
         work.over_runs(table)
