@@ -260,9 +260,23 @@ def test_a_pattern_is_never_tried_on_a_long_cell(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_text("a\n" + "a" * 100_000 + "!\n", encoding="utf-8")
     started = time.process_time()
-    (rejected,) = items(path, {"model": {"from": "a", "pattern": "(a*)*b"}})
+    (rejected,) = items(path, {"model": {"from": "a", "pattern": ".*a.*a.*a.*a.*b"}})  # n to the fifth steps
     assert "no text of at most 1,024 characters" in rejected.reason
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(?:a*)*$", "((a+))*", "(x(a+)y)+", "(?P<n>a+)+", "(a{2,})+", "([+]+)*"])
+def test_a_pattern_that_some_texts_make_endless_is_refused(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(BadMapping, match="repeats what is repeated"):
+        items(tmp_path / "not-there.csv", {"model": {"from": "a", "pattern": pattern}})
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)b", "(a++)+b", "(?>a+)*", "([+*]*)", r"\(a+\)+", "(ab)+c+", "(a|b)+", "[]+]+(a)*", "(a{2})+"]
+)
+def test_harmless_patterns_are_taken(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        items(tmp_path / "not-there.csv", {"model": {"from": "a", "pattern": pattern}})
 
 
 def test_deep_json_is_refused(tmp_path: Path) -> None:

@@ -82,3 +82,9 @@ def test_a_long_line_of_another_tool_is_not_taken_for_a_record(tmp_path: Path) -
 def test_a_single_indented_document_with_a_task_is_not_read_line_by_line(tmp_path: Path) -> None:
     (rejected,) = gathered(write(tmp_path / "config.json", {"task": {"path": "x"}, "more": {}}, indent=2))[0]
     assert rejected.reason == "not recognized as any known format"
+
+
+def test_a_file_that_a_shipped_mapping_reads_is_answered_with_its_name(tmp_path: Path) -> None:
+    (rejected,) = gathered(write(tmp_path / "model_eval_all.json", [{"question_id": "q", "graded_list": [True]}]))[0]
+    assert rejected.hint is not None
+    assert rejected.hint.startswith("--map livecodebench may read it")

@@ -326,6 +326,38 @@ def by_patterns(patterns: tuple[str, ...], *, else_absent: bool) -> Convert:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern)
+        compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise BadMapping(f"{pattern[:100]!r} is no regular expression: {error}") from error
+    if _repeats_a_repeat(pattern):
+        hint = "write the inner repeat so that it gives nothing back, as (?:a++)* or (?>a+)*, or once only"
+        raise BadMapping(f"{pattern[:100]!r} repeats what is repeated, which some texts make endless", hint=hint)
+    return compiled
+
+
+_PATTERN_PART = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<opens>\((?:\?(?:P?<\w+>|<[=!]|[a-zA-Z-]*:|[=!>#]))?)|(?P<closes>\))"
+    r"|(?P<repeat>[*+]|\{\d*,\})(?P<gives_nothing_back>\+)?|.",
+    re.DOTALL,
+)
+
+
+def _repeats_a_repeat(pattern: str) -> bool:
+    """Whether a part that repeats without a limit is repeated without a limit again."""
+    opened: list[tuple[bool, bool]] = []  # of each open group, whether it is atomic and what was repeated before it
+    is_repeated = group_repeats = False
+    for part in _PATTERN_PART.finditer(pattern):
+        if part["opens"]:
+            opened.append((part["opens"].endswith(">") and "<" not in part["opens"], is_repeated))
+            is_repeated = group_repeats = False
+        elif part["closes"] and opened:
+            is_atomic, before = opened.pop()
+            group_repeats = is_repeated and not is_atomic
+            is_repeated = before or group_repeats
+        elif part["repeat"]:
+            if group_repeats:
+                return True
+            is_repeated = is_repeated or not part["gives_nothing_back"]
+        else:
+            group_repeats = False
+    return False

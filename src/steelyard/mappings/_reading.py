@@ -13,7 +13,7 @@ from steelyard.mappings._assembling import Evaluated, Groups, Values, evaluated
 from steelyard.mappings._batches import Batch
 from steelyard.mappings._compiling import Template, compiled
 from steelyard.mappings._conversions import shown as shown_value
-from steelyard.mappings._mapping import Mapping, listed
+from steelyard.mappings._mapping import Mapping, listed, load_mapping, shipped_mappings
 from steelyard.mappings._rows import MappedFile, batches
 from steelyard.records import Finding, Origin, Provenance, Refused, Rejected, Run, convert_run
 
@@ -36,6 +36,11 @@ def takes(mapping: Mapping, name: str) -> bool:
     beside = {PurePath(place).name for place in mapping.beside.values()}
     patterns = listed(mapping.rows.files) or ENDINGS[mapping.rows.format]
     return name not in beside and any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+
+
+def shipped_for(name: str) -> list[str]:
+    """The shipped mappings for files of that name."""
+    return [shipped for shipped in shipped_mappings() if takes(load_mapping(shipped), name)]
 
 
 def read_mapped(

@@ -258,6 +258,8 @@ def _told(result: FileResult, file: Found, parts: list[RunPart]) -> Iterator[Gat
 
 def _not_recognized(file: Found) -> Rejected:
     """What is said of a file that the user named and no format recognizes."""
+    from steelyard.mappings import shipped_for  # makes some twenty classes that readers of logs do not need
+
     proposes = f"steelyard map {shlex.quote(file.shown)}"
     hint = f"`{proposes}` proposes a mapping; steelyard formats lists the formats"
     reason, line = "not recognized as any known format", None
@@ -266,6 +268,9 @@ def _not_recognized(file: Found) -> Rejected:
         reason, line = f"not recognized; as run records: {refused.reason}", 1
         told = (refused.hint or "").replace("steelyard map FILE", proposes)
         hint = told if proposes in told else f"{told}; or {hint}" if told else hint
+    shipped = shipped_for(PurePath(file.shown).name)
+    if shipped:
+        hint = f"{' or '.join(f'--map {name}' for name in shipped)} may read it; {hint}"
     return Rejected(path=file.shown, line=line, reason=reason, hint=hint, code="unreadable_file")
 
 
