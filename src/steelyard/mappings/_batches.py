@@ -114,9 +114,15 @@ class Batch:
 
     def _cells_of_columns(self, template: str) -> list[Any]:  # Any: cells or JSON
         """The cell of each row's own column, whose name stands in the template."""
-        names = {column: template.replace(COLUMN, column) for column in dict.fromkeys(self.columns)}
-        by_column = {column: self.values(name) for column, name in names.items()}
-        return [by_column[column][row] for row, column in enumerate(self.columns)]
+        values: list[Any] = [None] * len(self)  # Any: as above
+        rows: dict[str, list[int]] = {}
+        for row, column in enumerate(self.columns):
+            rows.setdefault(column, []).append(row)
+        for column, own in rows.items():
+            cells = self._picked(own).values(template.replace(COLUMN, column))
+            for row, cell in zip(own, cells, strict=True):
+                values[row] = cell
+        return values
 
     def _index(self, name: str) -> int:
         assert self.facts.header is not None
@@ -137,21 +143,14 @@ class Batch:
 
     def only(self, chosen: Sequence[bool]) -> Batch:
         """The chosen rows alone."""
-        if all(chosen):
-            return self
-        at = [index for index, is_chosen in enumerate(chosen) if is_chosen]
+        return self if all(chosen) else self._picked([row for row, is_chosen in enumerate(chosen) if is_chosen])
 
-        def picked(values: Sequence[Any]) -> list[Any]:  # Any: as above
-            return [values[index] for index in at] if values else []
+    def _picked(self, rows: Sequence[int]) -> Batch:
+        def picked(values: Sequence[Any]) -> list[Any]:  # Any: cells or JSON
+            return [values[row] for row in rows] if values else []
 
-        return Batch(
-            self.facts,
-            picked(self.rows),
-            picked(self.lines),
-            picked(self.keys),
-            picked(self.outers),
-            picked(self.columns),
-        )
+        parts = (self.rows, self.lines, self.keys, self.outers, self.columns)
+        return Batch(self.facts, *map(picked, parts))
 
 
 def missing_column(name: str, facts: FileFacts) -> UnreadableFile:

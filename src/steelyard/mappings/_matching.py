@@ -70,7 +70,7 @@ _UNIT_WORDS: dict[str, Unit] = {
     "hours": "h",
     "k": "thousand",
 }
-_NOISE = frozenset({"$", "usd", "the", "of", "name", "eur", "€"})
+_NOISE = frozenset({"$", "usd", "the", "of", "is", "name", "eur", "€"})
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
 

@@ -192,11 +192,13 @@ class _Draft:
 
     def _unpivoted(self) -> list[Column]:
         """Columns of verdicts that are no field's, where no column is the verdict: a column for each model."""
-        if self._has("verdict") or (self._has("model") and self._has("agent")):
+        is_table = self.layout.rows.format == "csv"
+        if not is_table or self._has("verdict") or (self._has("model") and self._has("agent")):
             return []
         taken = {match.column.name for match in self.found if match.score >= SURE}
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
-        verdicts = [column for column in others if all(map(_is_verdict, column.present))]
+        usual = [column for column in others if len(column.present) * 2 >= self.layout.count]
+        verdicts = [column for column in usual if all(map(_is_verdict, column.present))]
         return verdicts if len(verdicts) > 1 else []
 
 
