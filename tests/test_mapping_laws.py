@@ -119,7 +119,7 @@ def test_a_proposal_reads_what_it_claims_and_is_the_same_twice(text: str) -> Non
 @settings(max_examples=40, deadline=None)
 @given(documents(), st.sampled_from(["[*]", "results.rows[*]", "[*][*]", "", "results[*]"]))
 def test_json_of_any_shape_is_read_or_refused(text: str, at: str) -> None:
-    fields = {"task": {"first_of": ["id", "task", "$key"]}, "cost_usd": "cost", "passed": "resolved"}
+    fields = {"task": {"first_of": ["id", "task", "$stem"]}, "cost_usd": "cost", "passed": "resolved"}
     nested = {"usage": {"input_tokens": {"from": "usage.prompt_tokens", "zero": "unknown"}}}
     rows = {"format": "json", "at": at}
     mapping = mapping_of({"mapping": 1, "name": "any", "rows": rows, "run": {**fields, **nested}})

@@ -138,6 +138,7 @@ def test_own_fields_have_the_kind_that_is_asked_for(tmp_path: Path) -> None:
     assert of_cell(tmp_path, "007", "x_n", {}) == "007"
     assert of_cell(tmp_path, "007", "x_n", {"as": "whole"}) == 7
     assert of_cell(tmp_path, "yes", "x_n", {"as": "flag"}) is True
+    assert of_cell(tmp_path, '[1, "a"]', "x_n", {"as": "json"}) == [1, "a"]
 
 
 def test_a_word_for_missing_is_a_value_in_json(tmp_path: Path) -> None:
@@ -215,6 +216,8 @@ def test_a_mapping_that_cannot_be_used_says_what_is_wrong(wrong: dict[str, Any],
         ({"started_at": {"from": "a", "zone": "Mars/North"}}, "no time zone named"),
         ({"cost_usd": {"from": "a", "take": "sum"}}, "take is for several values"),
         ({"cost_usd": {"from": "a", "as": "number"}}, "for fields of your own"),
+        ({"attempt": "$index"}, r"\$index leads to nothing here"),
+        ({"judgments": [{"each": "a[*]", "judge": "b"}]}, "is for JSON: a cell holds one value"),
     ],
 )
 def test_fields_that_cannot_be_read_are_refused_before_the_file_is(

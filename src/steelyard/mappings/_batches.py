@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from steelyard.errors import BadMapping, UnreadableFile, nearest
 from steelyard.mappings._conversions import plain_text
@@ -149,8 +149,8 @@ class Batch:
         def picked(values: Sequence[Any]) -> list[Any]:  # Any: cells or JSON
             return [values[row] for row in rows] if values else []
 
-        parts = (self.rows, self.lines, self.keys, self.outers, self.columns)
-        return Batch(self.facts, *map(picked, parts))
+        keys, outers, columns = picked(self.keys), picked(self.outers), picked(self.columns)
+        return Batch(self.facts, picked(self.rows), picked(self.lines), keys, outers, columns)
 
 
 def missing_column(name: str, facts: FileFacts) -> UnreadableFile:
@@ -165,8 +165,17 @@ def missing_column(name: str, facts: FileFacts) -> UnreadableFile:
     )
 
 
-def check_root(text: str, mapping: Mapping) -> None:
-    """Refuse a path that begins with an unknown root."""
+class Scope(NamedTuple):
+    """What paths lead through."""
+
+    is_json: bool
+    """JSON values, or a table's cells."""
+    levels: int
+    """How many lists and objects were taken apart to come to a row."""
+
+
+def check_path(text: str, mapping: Mapping, scope: Scope) -> None:
+    """Refuse what is no path, begins with an unknown root, or can lead to nothing."""
     root = root_of(text)
     if root is not None and root not in ROOTS and root not in mapping.beside:
         close = nearest(root, [*ROOTS, *mapping.beside])
@@ -174,6 +183,14 @@ def check_root(text: str, mapping: Mapping) -> None:
         raise BadMapping(f"the path {text!r} begins with ${root}, which means nothing", hint=hint)
     if root in ("column", "cell") and not mapping.rows.columns:
         raise BadMapping(f"${root} is for rows.columns, and the mapping has none")
+    if scope.levels < _LEVELS.get(root or "", 0):
+        raise BadMapping(f"${root} leads to nothing here", hint='it is for rows of lists: rows.at = "results[*]"')
+    if scope.is_json or root is not None:
+        parse_path(text)
+
+
+_LEVELS = {"key": 1, "index": 1, "outer": 2}
+"""How many lists and objects must be taken apart for a root to mean something."""
 
 
 def _there(value: Any) -> Any:  # Any: JSON

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import BadMapping
-from steelyard.mappings._batches import Batch, check_root
+from steelyard.mappings._batches import Batch, Scope, check_path
 from steelyard.mappings._columns import (
     Column,
     Operand,
@@ -39,8 +39,11 @@ from steelyard.mappings._conversions import (
     to_whole,
 )
 from steelyard.mappings._mapping import Field, FieldSpec, Mapping, Take, listed
-from steelyard.mappings._paths import Several, parse_path, root_of
-from steelyard.records import Run
+from steelyard.mappings._paths import STAR, Several, parse_path, root_of
+from steelyard.records import Run, own_value
+
+INSIDE_EACH = 2
+"""Within `each`, a value has an index, and the row that it stands in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,43 +79,48 @@ class Template:
 
 def compiled(mapping: Mapping) -> Template:
     """The template of the mapping's runs."""
-    for path in (*mapping.rows.where, *listed(mapping.group.by if mapping.group else None)):
-        check_root(path, mapping)
+    spec = mapping.rows
+    levels = parse_path(spec.rows_at).steps.count(STAR)
+    scope = Scope(is_json=spec.format != "csv", levels=levels)
+    for path in (*spec.where, *listed(mapping.group.by if mapping.group else None)):
+        check_path(path, mapping, scope)
     if mapping.run.task is None:
         raise BadMapping("run.task is missing", where=mapping.name, hint="each run needs the task it attempted")
-    return _Compiler(mapping).template(mapping.run, Run, is_json=mapping.rows.format != "csv")
+    return _Compiler(mapping).template(mapping.run, Run, scope)
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiler:
     mapping: Mapping
 
-    def template(self, specified: Any, record: type[Any], *, is_json: bool) -> Template:  # Any: made from the record
+    def template(self, specified: Any, record: type[Any], scope: Scope) -> Template:  # Any: made from the record
         """The template of one record, or of one kind of part in a list."""
         leaves: list[Leaf] = []
         branches: list[Branch] = []
         each = getattr(specified, "each", None)
         if each is not None:
-            self._check_path(each, is_json=is_json)
-            is_json = True
+            if not scope.is_json:
+                raise BadMapping(f"each = {each!r} is for JSON: a cell holds one value", where=self.mapping.name)
+            check_path(each, self.mapping, scope)
+            scope = Scope(is_json=True, levels=INSIDE_EACH)
         for place, spec, type_ in _given_fields(specified, record, ()):
             if isinstance(spec, tuple):
                 inner = type_.item_type.cls
-                templates = tuple(self.template(part, inner, is_json=is_json) for part in spec)
+                templates = tuple(self.template(part, inner, scope) for part in spec)
                 branches.append(Branch(place, templates))
             else:
-                leaves.append(self._leaf(place, spec, type_, is_json=is_json))
+                leaves.append(self._leaf(place, spec, type_, scope))
         return Template(each, tuple(leaves), tuple(branches))
 
-    def _leaf(self, place: tuple[str, ...], spec: FieldSpec, type_: Any, *, is_json: bool) -> Leaf:  # Any: msgspec's
+    def _leaf(self, place: tuple[str, ...], spec: FieldSpec, type_: Any, scope: Scope) -> Leaf:  # Any: msgspec's
         field = Field(from_=spec) if isinstance(spec, str) else spec
         name = ".".join(place)
         try:
             for path in _paths_of(field):
-                self._check_path(path, is_json=is_json)
+                check_path(path, self.mapping, scope)
             kind, is_list = self._kind(name, field, type_)
             is_several = field.all_of is not None or any(
-                (is_json or root_of(path)) and parse_path(path).is_several for path in field.paths
+                (scope.is_json or root_of(path)) and parse_path(path).is_several for path in field.paths
             )
             if is_several and field.take is None and not is_list:
                 raise BadMapping("[*] leads to several values", hint='say how they become one: take = "sum"')
@@ -136,11 +144,6 @@ class _Compiler:
             take=None if is_several else field.take,
             is_counted=field.take in ("sum", "count"),
         )
-
-    def _check_path(self, text: str, *, is_json: bool) -> None:
-        check_root(text, self.mapping)
-        if is_json or root_of(text) is not None:
-            parse_path(text)
 
     def _kind(self, name: str, field: Field, type_: Any) -> tuple[str, bool]:  # Any: as above
         """What kind of value the field holds, and whether it holds a list of them."""
@@ -176,7 +179,9 @@ class _Compiler:
                 return to_duration(numbers, field)
             case "time":
                 return to_time(field)
-        return {"flag": to_flag, "outcome": to_outcome, "json": to_json}.get(kind, to_text)
+            case "json":
+                return to_json if self.mapping.rows.format != "csv" else own_value
+        return {"flag": to_flag, "outcome": to_outcome}.get(kind, to_text)
 
     def _column(self, field: Field, convert: Convert, kind: str, *, reduces: bool) -> Callable[[Batch], Column]:
         operands = [(operation, self._operand(given)) for operation, given in _operands(field)]

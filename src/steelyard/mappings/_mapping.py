@@ -120,6 +120,11 @@ class Rows(Record, frozen=True, kw_only=True):
     columns: tuple[str, ...] = ()
     """Columns that are a run each, such as one for each model: `$column` is the name and `$cell` the value."""
 
+    @property
+    def rows_at(self) -> str:
+        """Where the rows of a JSON value are."""
+        return self.at if self.at is not None else "[*]" if self.format == "json" else ""
+
 
 class Numbers(Record, frozen=True, kw_only=True):
     """How a table writes numbers, and what stands for a missing value."""

@@ -105,7 +105,7 @@ def _by_column(batch: Batch, mapping: Mapping) -> Batch:
 def _values(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Batch | Rejected | Finding]:
     spec = mapping.rows
     is_document = spec.format == "json"
-    steps = parse_path(spec.at if spec.at is not None else "[*]" if is_document else "").steps
+    steps = parse_path(spec.rows_at).steps
     gathered: list[_Place] = []
     number = 0
     for item in [(0, document(file.path, _ANY))] if is_document else records(file.path, _ANY):
@@ -123,7 +123,7 @@ def _values(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
                 gathered = []
     if is_document and not number:
         hint = "rows.at names a list or an object: results[*]"
-        raise UnreadableFile(file.shown, f"nothing stands at {spec.at or '[*]'!r}", hint=hint)
+        raise UnreadableFile(file.shown, f"nothing stands at {spec.rows_at!r}", hint=hint)
     yield _by_column(_batch(facts, gathered), mapping)
 
 
