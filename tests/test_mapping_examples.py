@@ -102,7 +102,8 @@ def test_a_model_stands_in_the_name_of_the_file_and_a_time_is_a_quotient() -> No
 def test_a_pattern_that_does_not_fit_sets_the_row_aside_and_takes_no_default(tmp_path: Path) -> None:
     odd = tmp_path / "eval_report_odd.csv"
     odd.write_bytes((SAMPLES / "eval_report_gold.csv").read_bytes())
-    with_default = SPEEDUPS.replace('(gold)$"] }', '(gold)$"], default = "gold" }')
+    with_default = SPEEDUPS.replace('(gold)$"] }', '(gold)$"], default = "gold" }').replace("agent =", "x_agent =")
+    with_default = with_default.replace('"_(gold)$"]', '"_(gold)$"], else = "absent"')
     items = gathered(with_default, odd)
     assert [type(item) for item in items] == [Rejected, Rejected]
     assert items[0].reason.startswith("$stem: no pattern fits 'eval_report_odd'")
