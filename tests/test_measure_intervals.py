@@ -8,6 +8,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import steelyard as sy
@@ -18,32 +19,37 @@ from steelyard.metrics import catalog
 from steelyard.records import Run
 from steelyard.results import GroupValue, Statistics
 from steelyard.standings._choosing_intervals import METHODS
-from steelyard.statistics import clustered, fieller, wilson, wilson_clustered
+from steelyard.statistics import bounded_mean, clopper_pearson, clustered, fieller_hall
 
 
 def group(runs, **options):
     return sy.measure(runs, by=["agent"], **options).groups[0]
 
 
-def test_single_attempts_get_wilson_and_repeated_ones_the_clustered_form() -> None:
+def test_single_attempts_get_clopper_and_pearsons_interval_and_repeated_ones_gaffkes_over_tasks() -> None:
     once = made_runs({"x": 0.6}, tasks=25)
     often = made_runs({"x": 0.6}, tasks=25, attempts=4)
     single = group(once, interval="auto").metrics["pass_rate"].intervals["mean"]
-    assert single == wilson(sum(run.passed for run in once), 25)
+    assert single == clopper_pearson(sum(run.passed for run in once), 25)
     several = group(often, interval="auto").metrics["pass_rate"].intervals["mean"]
-    expected = wilson_clustered([run.passed for run in often], [run.task for run in often])
-    assert (several.method, several.n, several.clusters) == ("wilson-clustered", 100, 25)
+    names = sorted({run.task for run in often})
+    expected = bounded_mean([sum(run.passed for run in often if run.task == name) / 4 for name in names])
+    assert (several.method, several.n, several.clusters) == ("gaffke", 100, 25)
     assert (several.low, several.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
-def test_amounts_get_a_clustered_interval_and_cost_of_pass_fiellers() -> None:
+def test_amounts_get_intervals_corrected_for_skew_that_say_what_they_reach() -> None:
     runs = made_runs({"x": 0.6}, tasks=25, attempts=4)
     metrics = group(runs, interval="auto").metrics
     tasks, costs = [run.task for run in runs], [run.cost_usd for run in runs]
-    expected = clustered(costs, tasks)
-    found = metrics["cost_usd"].intervals["mean"]
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
-    assert metrics["cost_of_pass"].interval == fieller(costs, [float(run.passed) for run in runs], tasks)
+    plain = clustered(costs, tasks)
+    mean = metrics["cost_usd"].intervals["mean"]
+    assert (mean.method, mean.label) == ("hall", "approximate (about 84 %)")
+    assert (mean.low, mean.high) == pytest.approx((plain.low, plain.high), rel=0.02)  # these costs are hardly skewed
+    assert metrics["cost_of_pass"].interval == fieller_hall(costs, [float(run.passed) for run in runs], tasks)
+    between = metrics["cost_usd"].intervals["geometric_mean"]
+    assert between.estimate == pytest.approx(np.exp(np.mean(np.log(costs))))
+    assert between.low < between.estimate < between.high
     assert metrics["cost_usd"].intervals["median"].method == "median-clustered"
 
 
@@ -85,7 +91,8 @@ def test_every_method_holds_the_figure_it_is_for(method: str) -> None:
             if interval is None or not interval.known:
                 continue
             shown += 1
-            assert interval.low <= getattr(value, figure) <= interval.high, name
+            estimate = interval.estimate if figure == "geometric_mean" else getattr(value, figure)
+            assert interval.low <= estimate <= interval.high, name
             assert catalog()[name].bounds[0] <= interval.low
             assert interval.high <= catalog()[name].bounds[1]
             assert method in ("auto", interval.method)
@@ -123,7 +130,7 @@ def test_the_command_shows_limits_in_table_csv_and_json(tmp_path: Path) -> None:
     text = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--csv", "--quiet").stdout
     rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(text))}
     assert float(rows["pass_rate"]["mean_low"]) == interval["low"]
-    assert rows["cost_of_pass"]["value_method"] == "fieller"
+    assert rows["cost_of_pass"]["value_method"] == "fieller-hall"
     frame = sy.measure(file, by=["agent"], interval="auto").to_polars()
     assert frame["mean_low"].null_count() < frame.height
 

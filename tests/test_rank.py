@@ -135,7 +135,7 @@ def test_the_score_counts_every_task_the_same_however_often_it_was_tried() -> No
     first = sum(run.passed for run in own if run.task == "task-000")
     rest = sum(run.passed for run in own if run.task != "task-000")
     assert place.score.estimate == pytest.approx(((first + 50) / 51 + rest) / 12)
-    assert (place.score.method, place.score.clusters) == ("gaffke", 12)
+    assert (place.score.method, place.score.n) == ("gaffke", 62)
 
 
 def test_many_agents_are_told_apart() -> None:

@@ -22,6 +22,7 @@ from steelyard.statistics import (
     clopper_pearson,
     clustered,
     fieller,
+    mean_of,
     median_clustered,
     median_exact,
     ratio_bootstrap,
@@ -100,10 +101,16 @@ def test_the_order_of_rows_changes_no_bit(rows, random):
             median_exact(values),
             student(values),
             fieller(np.abs(values), np.abs(values) + 1, tasks),
-            auto_means(values, np.zeros(len(tasks), dtype=np.int64), codes_of(tasks), size=1),
+            _auto(values, tasks, (-math.inf, math.inf)),
+            _auto(np.tanh(values), tasks, (-1.0, 1.0)),
         )
 
     assert all_of(rows) == all_of(shuffled)
+
+
+def _auto(values, tasks, bounds):
+    numbers, groups = np.asarray(values, dtype=float), np.zeros(len(tasks), dtype=np.int64)
+    return auto_means(numbers, groups, codes_of(tasks), figures=np.array([mean_of(numbers)]), bounds=bounds)
 
 
 def test_duplicated_attempts_narrow_the_naive_interval_but_not_the_clustered_one():
@@ -216,20 +223,15 @@ def test_ratio_bootstrap_is_infinite_where_draws_have_no_pass():
 
 @given(clustered_data)
 def test_many_groups_at_once_give_what_each_gives_alone(rows):
-    tasks, values = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    whole = np.tile(tasks, 2).astype(np.int64), np.repeat([0, 2], len(values)).astype(np.int64)
-    both = np.concatenate([values, values > 0])
-    together = auto_means(both, whole[1], whole[0], size=3)
-    together[2] = auto_means(both, whole[1], whole[0], size=3, binary=True)[2]
-    single = len(np.unique(tasks)) == len(tasks)
-    passed = (values > 0).astype(float)
-    alone = student(values) if single else clustered(values, tasks)
-    share = wilson(int(passed.sum()), len(passed)) if single else wilson_clustered(passed, tasks)
-    assert together[0].method == alone.method
-    assert (together[0].low, together[0].high) == pytest.approx((alone.low, alone.high), rel=1e-8, abs=1e-8)
-    assert together[2].method == share.method
-    assert (together[2].low, together[2].high) == pytest.approx((share.low, share.high), abs=1e-8)
-    assert (together[1].estimate, together[1].reason) == (None, "there is no value")
+    tasks, values = np.array([row[0] for row in rows], dtype=np.int64), np.array([row[1] for row in rows])
+    groups = np.repeat([0, 2], len(values)).astype(np.int64)
+    for bounds, given_values in (((0.0, math.inf), np.abs(values)), ((-1.0, 1.0), np.tanh(values))):
+        both = np.concatenate([given_values, given_values / 2])
+        figures = np.array([mean_of(given_values), np.nan, mean_of(given_values / 2)])
+        together = auto_means(both, groups, np.tile(tasks, 2), figures=figures, bounds=bounds)
+        assert together[0] == _auto(given_values, tasks, bounds)[0]
+        assert together[2] == _auto(given_values / 2, tasks, bounds)[0]
+        assert (together[1].estimate, together[1].reason) == (None, "there is no value")
 
 
 @given(clustered_data)
@@ -270,12 +272,14 @@ def test_an_impossible_level_is_refused(level):
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_a_share_that_is_the_same_on_every_task_is_not_therefore_certain(value: float) -> None:
-    groups, tasks = np.zeros(10, dtype=np.int64), np.arange(10)
-    share = auto_means([value] * 10, groups, tasks, size=1, share=True)[0]
-    number = auto_means([value] * 10, groups, tasks, size=1)[0]
-    assert share.method == "wilson"
+    share = _auto([value] * 10, np.arange(10), (0.0, 1.0))[0]
+    number = _auto([value] * 10, np.arange(10), (0.0, math.inf))[0]
+    assert share.method == "gaffke"
     assert share.high - share.low > 0.25  # ten tasks leave that much open
-    assert (number.method, number.low, number.high) == ("student", value, value)
+    assert (number.known, number.reason) == (
+        False,
+        "the value is the same on every task, so nothing says how it would vary",
+    )
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=9))

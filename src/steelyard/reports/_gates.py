@@ -31,13 +31,13 @@ def _cells(check: RuleCheck) -> list[str]:
     interval = check.difference.interval
     known = check.baseline is not None and check.candidate is not None
     gap = (check.candidate or 0.0) - (check.baseline or 0.0)
+    from_limit = "(from the limit) " if check.rule.relative else ""
     return [
         check.rule.text,
         DASH if check.baseline is None else level_of(check.baseline, unit),
         DASH if check.candidate is None else level_of(check.candidate, unit),
         amount(gap, unit, signed=True) if known else DASH,
-        range_text(interval.low, interval.high, unit, interval.label).replace("\n", ", ")
-        + (" (from the limit)" if check.rule.relative else ""),
+        range_text(interval.low, interval.high, unit, f"{from_limit}{interval.label}".strip()).replace("\n", " "),
         f"{check.difference.tasks:,}",
         check.result,
     ]

@@ -125,6 +125,9 @@ def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> st
     if interval is None or interval.low is None:
         return ""
     label = f"\n{interval.label}" if interval.label else ""
+    beside = value.intervals.get("geometric_mean") if label and isinstance(value, Statistics) else None
+    if beside is not None and beside.estimate is not None:
+        label += f"\ngeometric mean {number_text(beside.estimate, unit)}"
     return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}{label}"
 
 

@@ -85,7 +85,8 @@ def group_intervals(
 ) -> dict[str, list[Interval]]:
     """Intervals of mean and median in each group, under those names; a figure the method is not for is left out.
 
-    `values` holds NaN where a run has none. The mean is weighted, the median always over runs.
+    `values` holds NaN where a run has none. The mean is weighted, the median always over runs. Where nothing bounds a
+    mean above, `auto` adds the geometric mean, whose interval holds however skewed the values are.
     """
     check_level(level)
     kept = ~np.isnan(values)
@@ -102,7 +103,28 @@ def group_intervals(
     if method == "auto":
         medians = auto_medians(values, groups, tasks, size=size, level=level)
         intervals["median"] = [of_figure(interval, interval.estimate, metric.bounds) for interval in medians]
+        if metric.bounds[0] == 0 and math.isinf(metric.bounds[1]):
+            intervals["geometric_mean"] = _geometric_means(runs, weight_by=weight_by)
     return intervals
+
+
+def _geometric_means(rows: _Rows, *, weight_by: WeightBy) -> list[Interval]:
+    """Intervals made on the logarithms; a group with a value of 0, or an infinite one, has none."""
+    values, groups = rows.values, rows.groups
+    usable = (np.bincount(groups[(values <= 0) | (values > TOO_LARGE)], minlength=rows.size) == 0)[groups]
+    kept = np.log(values[usable]), groups[usable], rows.tasks[usable]
+    logs = weighted_means(*kept, size=rows.size, weight_by=weight_by)
+    intervals = auto_means(*kept, figures=logs, bounds=(-math.inf, math.inf), weight_by=weight_by, level=rows.level)
+    return [_exponential(interval) for interval in intervals]
+
+
+def _exponential(interval: Interval) -> Interval:
+    estimate, low, high = (
+        None if limit is None else float(np.exp(min(limit, 700.0)))
+        for limit in (interval.estimate, interval.low, interval.high)
+    )
+    reason = interval.reason if interval.n else "a value is 0 or infinite, or there is none"
+    return dataclasses.replace(interval, estimate=estimate, low=low, high=high, reason=reason, reaches=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,8 @@ def _fewest(tested: Difference, limit: float) -> int | None:
     if not ends or not tested.spread:
         return None
     farthest = max(ends, key=lambda end: abs(end - limit))
-    return tasks_for_margin(farthest, limit, tested.spread, level=tested.interval.level)
+    fewest = tasks_for_margin(farthest, limit, tested.spread, level=tested.interval.level)
+    return None if fewest is None else max(fewest, tested.tasks + 1)  # these did not tell
 
 
 def _tested(rule: Rule, samples: Samples, baseline: Mask, candidate: Mask, options: StatisticsOptions) -> Difference:

@@ -121,14 +121,17 @@ def _p(value: float) -> str:
 def needed_tasks(difference: Difference, comparisons: int) -> TasksNeeded | None:
     """Tasks at which a true difference would be shown with a chance of 80 %, among so many.
 
-    They go from those for the larger end of the interval to those for the smaller one. Never fewer than a test of signs
-    needs: with n tasks its p-value cannot go below 2 / 2^n.
+    They go from those for the larger end of the interval to those for the smaller one, and are never fewer than a test
+    of signs needs: with n tasks its p-value cannot go below 2 / 2^n.
     """
     low, high = difference.interval.low, difference.interval.high
     if difference.spread is None or low is None or high is None or not np.isfinite([low, high]).all():
         return None
     allowed = (1 - difference.interval.level) / max(comparisons, 1)
-    return _told_by_signs(tasks_range((low, high), difference.spread, level=1 - allowed), allowed)
+    needed = _told_by_signs(tasks_range((low, high), difference.spread, level=1 - allowed), allowed)
+    if needed is None or needed.at_most is not None:
+        return needed
+    return TasksNeeded(max(needed.at_least, difference.tasks + 1), None)  # these did not show it
 
 
 def tasks_to_detect(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:

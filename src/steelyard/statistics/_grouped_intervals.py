@@ -9,16 +9,13 @@ import numpy.typing as npt
 
 from steelyard.statistics import _bounded_means as bounded_means, _skewed_means as skewed_means
 from steelyard.statistics._bounded_means import bounded_limits
-from steelyard.statistics._exact_sums import exact_means
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
 from steelyard.statistics._means import (
-    effective_size,
     exact_median,
     median_rank,
-    student_quantile,
     woodruff_median,
 )
-from steelyard.statistics._proportions import clopper_pearson, wilson_bounds
+from steelyard.statistics._proportions import clopper_pearson
 from steelyard.statistics._skewed_means import skewed_limits
 from steelyard.statistics._sorted_groups import SortedGroups
 from steelyard.statistics._weighting import WeightBy
@@ -68,7 +65,8 @@ def auto_means(
     """For each group the interval of its mean that the metric calls for, at the cost of a few array operations.
 
     Within bounds it is Gaffke's over task means, which for single attempts at a `binary` metric (0 or 1) is Clopper
-    and Pearson's; without an upper bound it is Hall's. `figures` are the means, weighted as `weight_by` says.
+    and Pearson's; without an upper bound it is Hall's, and without any (a logarithm) Student's. `figures` are the
+    means, weighted as `weight_by` says.
     """
     size = len(figures)
     cells = by_cell(values, groups, tasks)
@@ -85,7 +83,9 @@ def auto_means(
     if bounded:
         low[usable], high[usable] = bounded_limits(*rows, size=used, bounds=bounds, level=level)
     else:
-        low[usable], high[usable], counted[usable] = skewed_limits(*rows, size=used, floor=bounds[0], level=level)
+        low[usable], high[usable], counted[usable] = skewed_limits(
+            *rows, size=used, floor=bounds[0], level=level, skewed=bool(np.isfinite(bounds[0]))
+        )
     return [
         _interval(
             float(figures[place]) if n[place] else None,
@@ -131,18 +131,6 @@ def _interval(
     )
 
 
-def _errors(values: Floats, groups: Ints, tasks: Ints, *, size: int) -> tuple[Floats, Floats]:
-    """Tasks of each group, and the clustered standard error of its mean; NaN below two tasks."""
-    cells = by_cell(values, groups, tasks)
-    n = np.bincount(groups, minlength=size).astype(float)
-    clusters = np.bincount(cells.owner, minlength=size).astype(float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = exact_means(values, groups, size)
-        residual = cells.sums - cells.counts * mean[cells.owner]
-        squared = np.bincount(cells.owner, weights=residual**2, minlength=size)
-        return clusters, np.where(clusters > 1, np.sqrt(squared * clusters / (clusters - 1)) / n, np.nan)
-
-
 def auto_medians(
     values: npt.ArrayLike, groups: Ints, tasks: Ints, *, size: int, level: float = LEVEL
 ) -> list[Interval]:
@@ -155,12 +143,10 @@ def auto_medians(
     median = np.full(size, np.nan)
     median[n > 0] = SortedGroups.of(ordered, n, ddof=0).median
     below = (numbers < median[groups]) + 0.5 * (numbers == median[groups])
-    tried, error = _errors(below, groups, tasks, size=size)
+    cells = by_cell(below, groups, tasks)
+    tried = np.bincount(cells.owner, minlength=size)
+    low, high = _shares_below(cells, tried > 1, level=level)
     ranks = {int(count): median_rank(int(count), level) for count in np.unique(n)}
-    usable = tried > 1
-    effective = effective_size(np.full(size, 0.5), np.where(usable, error, 1.0), np.maximum(tried, 1.0))
-    critical = student_quantile(level, np.where(usable, tried - 1, 1.0))
-    low, high = wilson_bounds(np.full(size, 0.5), effective, critical)
     intervals = []
     for place in range(size):
         count, clusters = int(n[place]), int(tried[place])
@@ -178,3 +164,15 @@ def auto_medians(
             limits = float(low[place]), float(high[place])
             intervals.append(woodruff_median(own, estimate, limits, clusters=clusters, level=level))
     return intervals
+
+
+def _shares_below(cells: Cells, usable: npt.NDArray[np.bool_], *, level: float) -> tuple[Floats, Floats]:
+    """For each group with two tasks or more, the limits of the share of values below its median."""
+    low, high = np.full(len(usable), np.nan), np.full(len(usable), np.nan)
+    means = cells.sums / cells.counts
+    order = np.lexsort((cells.counts, means, cells.owner))
+    order = order[usable[cells.owner[order]]]
+    places = (np.cumsum(usable) - 1)[cells.owner[order]]
+    rows = means[order], cells.counts[order], places
+    low[usable], high[usable] = bounded_limits(*rows, size=int(usable.sum()), bounds=(0.0, 1.0), level=level)
+    return low, high

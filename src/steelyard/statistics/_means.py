@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from steelyard.statistics._bounded_means import bounded_mean
 from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, check_level, no_interval, too_few
 from steelyard.statistics._proportions import wilson_bounds
@@ -211,11 +212,11 @@ def median_clustered(values: npt.ArrayLike, clusters: npt.ArrayLike, *, level: f
         return no_interval(
             reason, method="median-clustered", n=len(numbers), clusters=groups, level=level, estimate=estimate
         )
-    below = (numbers < estimate) + 0.5 * (numbers == estimate)
-    by_cluster = cluster(below, labels)
-    size = effective_size(np.array(0.5), np.array(by_cluster.standard_error), np.array(float(groups)))
-    low, high = wilson_bounds(np.array(0.5), size, student_quantile(level, groups - 1))
-    return woodruff_median(np.sort(numbers), estimate, (float(low), float(high)), clusters=groups, level=level)
+    below = cluster((numbers < estimate) + 0.5 * (numbers == estimate), labels)
+    share = bounded_mean(below.sums / below.counts, weights=below.counts, level=level)
+    assert share.low is not None
+    assert share.high is not None
+    return woodruff_median(np.sort(numbers), estimate, (share.low, share.high), clusters=groups, level=level)
 
 
 def woodruff_median(

@@ -22,19 +22,19 @@ def reached(tasks: float, level: float = LEVEL) -> float | None:
 
     At other levels the shortfall is taken to be the same, and a wider interval to hold at least as often.
     """
-    share = next((share for below, share in REACHED if tasks < below), None)
+    share = next((share for below, share in REACHED if tasks < below - 1e-6), None)
     return None if share is None else min(level, LEVEL) - (LEVEL - share)
 
 
 def skewed_limits(
-    values: Floats, weights: Floats, groups: Ints, *, size: int, floor: float, level: float = LEVEL
+    values: Floats, weights: Floats, groups: Ints, *, size: int, floor: float, level: float = LEVEL, skewed: bool = True
 ) -> tuple[Floats, Floats, Floats]:
     """Limits of the weighted mean of each group, and how many tasks it rests on, unequal weights counting as fewer.
 
-    Values are one a task, in sorted order; every group has two or more. Hall's transformation (1992) of Student's t;
-    the standard error and the degrees of freedom allow for unequal weights (Bell and McCaffrey 2002, with Kish's
-    number of tasks). Where nothing lies below `floor` = 0, limits of the logarithm of the mean are taken as well, the
-    wider on each side: with a handful of tasks the skew itself is unknown.
+    Values are one a task, in sorted order; every group has two or more. Hall's transformation (1992) of Student's t,
+    or Student's itself; the standard error and the degrees of freedom allow for unequal weights (Bell and McCaffrey
+    2002). Where nothing lies below `floor` = 0, limits of the logarithm of the mean are taken as well, the wider on
+    each side: with a handful of tasks the skew itself is unknown.
     """
 
     def added(numbers: Floats) -> Floats:
@@ -50,9 +50,9 @@ def skewed_limits(
     apart = apart / unit[groups]  # cubes of what is too large or too small to be cubed
     squares = added(apart**2)
     error = np.sqrt(added(apart**2 / (1 - shares))) * unit
-    tasks = 1 / added(shares**2)
-    critical = student_quantile(level, np.maximum(tasks - 1, 1e-9))
-    skew = added(apart**3) / np.where(squares > 0, squares, 1.0) ** 1.5 / 3
+    concentration = added(shares**2)
+    critical = student_quantile(level, _degrees(shares, concentration, groups, size))
+    skew = added(apart**3) / np.where(squares > 0, squares, 1.0) ** 1.5 / 3 if skewed else np.zeros(size)
     low = mean - _back(critical, skew) * error
     high = mean - _back(-critical, skew) * error
     if floor == 0:
@@ -60,7 +60,23 @@ def skewed_limits(
             factor = np.exp(critical * error / mean)
             low = np.fmin(low, mean / factor)
             high = np.fmax(high, mean * factor)
-    return low, high, tasks
+    return low, high, 1 / concentration
+
+
+def _degrees(shares: Floats, concentration: Floats, groups: Ints, size: int) -> Floats:
+    """Bell and McCaffrey's degrees of freedom for tasks that vary alike: one less than the tasks if all weigh the same.
+
+    The estimated variance is a sum of squares of linear forms of the values; its degrees are the squared trace of
+    their matrix of products over the sum of its squares, worked out here without the matrix.
+    """
+    parts = shares**2 / (1 - shares)
+    sums = [np.bincount(groups, weights=parts * shares**power, minlength=size) for power in range(3)]
+    diagonal = 1 - 2 * shares + concentration[groups]
+    trace = np.bincount(groups, weights=parts * diagonal, minlength=size)
+    own = np.bincount(groups, weights=parts**2 * (diagonal**2 - (diagonal - 1) ** 2), minlength=size)
+    squares = concentration**2 * sums[0] ** 2 + 2 * sums[0] * sums[2] + 2 * sums[1] ** 2
+    crossed = squares - 4 * concentration * sums[0] * sums[1]
+    return np.asarray(trace**2 / (own + crossed), dtype=float)
 
 
 def _back(quantile: Floats, skew: Floats) -> Floats:

@@ -62,6 +62,8 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
     if lost:
         message = f"{lost:,} tasks of the baseline were not tried again; the rules say nothing of them"
         findings.append(Finding(code="coverage", message=message))
+    if len(rules) > 1:
+        findings.append(_several(len(rules), judging.level))
     return Gate(
         checks=tuple(check(rule, samples, ~from_new, from_new, options=judging, otherwise=otherwise) for rule in rules),
         tasks=int(common.sum()),
@@ -73,6 +75,17 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
         weight_by=options.weight_by,
         unscored=profile.unscored,
     )
+
+
+def _several(rules: int, level: float) -> Finding:
+    """Every rule has its own chance to fail by bad luck; that is told, since the rules are the user's to choose."""
+    each = (1 - level) / 2
+    together = 1 - (1 - each) ** rules
+    message = (
+        f"a rule that is just kept fails by bad luck with a chance of up to {each * 100:.2g} %, one of {rules} with up "
+        f"to {together * 100:.2g} %; --confidence {1 - (1 - level) / rules:.4g} keeps that to {each * 100:.2g} %"
+    )
+    return Finding(code="several_rules", severity="info", message=message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,248 @@
+"""The whole rule of `--interval auto` over a grid of hard cases: few tasks, near the bounds, uneven attempts, heavy tails.
+
+Each data set is one group of `group_intervals`, so a cell costs one call.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.metrics import catalog
+from steelyard.standings._choosing_intervals import group_intervals, ratio_interval
+from steelyard.statistics import Floats, Interval, Ints, WeightBy
+
+LEAST = 0.93
+"""What an interval without a label is to reach."""
+TASKS = (2, 5, 10, 30, 100)
+ATTEMPTS = ("1", "5", "uneven")
+SHARES = (0.02, 0.1, 0.5, 0.9, 0.98)
+DEPENDENCE = (0.0, 0.3, 0.7)
+SPREADS = (0.5, 1.0, 1.5)
+UNEVEN = (1, 1, 2, 5, 20)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting."""
+
+    tasks: int
+    attempts: str
+    dependence: float
+    share: float | None = None
+    spread: float | None = None
+
+    def __str__(self) -> str:
+        told = [f"{self.tasks} tasks x {self.attempts}"]
+        told += [] if self.share is None else [f"share {self.share:g}"]
+        told += [] if self.spread is None else [f"spread {self.spread:g}"]
+        return ", ".join([*told, f"dependence {self.dependence:g}"])
+
+    @property
+    def counts(self) -> Ints:
+        """Attempts at each task."""
+        if self.attempts == "uneven":
+            return np.resize(UNEVEN, self.tasks)
+        return np.full(self.tasks, int(self.attempts))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a cell gave."""
+
+    cell: Cell
+    coverage: float
+    promised: float
+    """93 %, or what the labels of its intervals say on average."""
+    trials: int
+    points: int
+    """Intervals without width."""
+
+    @property
+    def room(self) -> float:
+        """How far it lies above what it promises."""
+        return self.coverage - self.promised
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept, allowing for three standard errors of the simulation."""
+        return self.room >= -3 * np.sqrt(self.promised * (1 - self.promised) / self.trials) and not self.points
+
+
+Makes = Callable[[np.random.Generator, Cell, int], dict[str, tuple[list[Interval], float]]]
+"""By figure, the intervals of so many data sets of a cell, and the truth."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Figures of the same data, and the cells they are tried in."""
+
+    figures: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    makes: Makes
+    trials: int
+
+
+def chances(random: np.random.Generator, mean: float, dependence: float, shape: tuple[int, ...]) -> Floats:
+    """Pass chances of tasks with this mean; attempts at a task correlate by `dependence`."""
+    if dependence == 0:
+        return np.full(shape, mean)
+    strength = (1 - dependence) / dependence
+    return random.beta(mean * strength, (1 - mean) * strength, shape)
+
+
+def levels(random: np.random.Generator, cell: Cell, trials: int) -> tuple[Floats, Ints, Ints]:
+    """Log-normal costs with mean exp(spread² / 2), and the data set and the task of each."""
+    assert cell.spread is not None
+    groups, tasks = _places(cell, trials)
+    of_task = random.normal(0, 1, (trials, cell.tasks))[groups, tasks]
+    own = random.normal(0, 1, len(groups))
+    logs = cell.spread * (np.sqrt(cell.dependence) * of_task + np.sqrt(1 - cell.dependence) * own)
+    return np.exp(logs), groups, tasks
+
+
+def _places(cell: Cell, trials: int) -> tuple[Ints, Ints]:
+    tasks = np.repeat(np.arange(cell.tasks), cell.counts)
+    return np.repeat(np.arange(trials), len(tasks)), np.tile(tasks, trials)
+
+
+def _passes(random: np.random.Generator, cell: Cell, trials: int) -> tuple[Floats, Floats, Ints, Ints]:
+    assert cell.share is not None
+    groups, tasks = _places(cell, trials)
+    chance = chances(random, cell.share, cell.dependence, (trials, cell.tasks))[groups, tasks]
+    return (random.random(len(groups)) < chance).astype(float), chance, groups, tasks
+
+
+def _share(random: np.random.Generator, cell: Cell, trials: int) -> dict[str, tuple[list[Interval], float]]:
+    passed, chance, groups, tasks = _passes(random, cell, trials)
+    # half passing, half how much of the requirements is met, which follows the task's chance
+    composite = (passed + random.binomial(10, chance) / 10) / 2
+    assert cell.share is not None
+    return {
+        "pass rate over runs": (_auto("pass_rate", passed, groups, tasks, trials, "runs")["mean"], cell.share),
+        "pass rate over tasks": (_auto("pass_rate", passed, groups, tasks, trials, "tasks")["mean"], cell.share),
+        "composite score": (_auto("composite_score", composite, groups, tasks, trials, "runs")["mean"], cell.share),
+    }
+
+
+def _cost(random: np.random.Generator, cell: Cell, trials: int) -> dict[str, tuple[list[Interval], float]]:
+    values, groups, tasks = levels(random, cell, trials)
+    assert cell.spread is not None
+    mean = float(np.exp(cell.spread**2 / 2))
+    over_runs = _auto("cost_usd", values, groups, tasks, trials, "runs")
+    over_tasks = _auto("cost_usd", values, groups, tasks, trials, "tasks")
+    return {
+        "mean cost over runs": (over_runs["mean"], mean),
+        "mean cost over tasks": (over_tasks["mean"], mean),
+        "geometric mean of cost over runs": (over_runs["geometric_mean"], 1.0),
+        "geometric mean of cost over tasks": (over_tasks["geometric_mean"], 1.0),
+        "median cost": (over_runs["median"], 1.0),
+    }
+
+
+def _cost_of_pass(random: np.random.Generator, cell: Cell, trials: int) -> dict[str, tuple[list[Interval], float]]:
+    passed, _, groups, tasks = _passes(random, cell, trials)
+    values, _, _ = levels(random, cell, trials)
+    declared, width = catalog()["cost_of_pass"], len(groups) // trials
+    intervals = []
+    for start in range(0, len(groups), width):
+        own = slice(start, start + width)
+        above, below = values[own], passed[own]
+        figure = float(above.mean() / below.mean()) if below.any() else np.inf
+        interval = ratio_interval(declared, (above, below), tasks[own], figure, weight_by="runs")
+        assert interval is not None
+        intervals.append(interval)
+    assert cell.spread is not None
+    assert cell.share is not None
+    return {"cost of pass": (intervals, float(np.exp(cell.spread**2 / 2) / cell.share))}
+
+
+def _auto(
+    metric: str, values: Floats, groups: Ints, tasks: Ints, trials: int, weight_by: WeightBy
+) -> dict[str, list[Interval]]:
+    return group_intervals(catalog()[metric], values, groups=groups, tasks=tasks, size=trials, weight_by=weight_by)
+
+
+SWEEPS: tuple[Sweep, ...] = (
+    Sweep(
+        ("pass rate over runs", "pass rate over tasks", "composite score"),
+        tuple(
+            Cell(tasks, tried, dependence, share=share)
+            for tasks, tried, dependence, share in itertools.product(TASKS, ATTEMPTS, DEPENDENCE, SHARES)
+        ),
+        _share,
+        1_000,
+    ),
+    Sweep(
+        (
+            "mean cost over runs",
+            "mean cost over tasks",
+            "geometric mean of cost over runs",
+            "geometric mean of cost over tasks",
+            "median cost",
+        ),
+        tuple(
+            Cell(tasks, tried, dependence, spread=spread)
+            for tasks, tried, dependence, spread in itertools.product((*TASKS, 500), ATTEMPTS, (0.3, 0.7), SPREADS)
+        ),
+        _cost,
+        1_000,
+    ),
+    Sweep(
+        ("cost of pass",),
+        tuple(
+            Cell(tasks, tried, 0.3, share=share, spread=spread)
+            for tasks, tried, share, spread in itertools.product((5, 10, 30, 100), ATTEMPTS, SHARES[1:], SPREADS[1:])
+        ),
+        _cost_of_pass,
+        400,
+    ),
+)
+
+RUNS_AT_ONCE = 400_000
+"""Data sets are made in parts of about so many runs."""
+
+
+def tried(sweep: Sweep, cell: Cell, *, share: float = 1.0, seed: int = 11) -> dict[str, Seen]:
+    """What each figure gives in one cell; its chance comes from the seed and the cell alone."""
+    random = np.random.default_rng([seed, SWEEPS.index(sweep), sweep.cells.index(cell)])
+    trials = max(20, int(sweep.trials * share))
+    part = max(1, min(trials, RUNS_AT_ONCE // int(cell.counts.sum())))
+    made: dict[str, list[tuple[list[Interval], float]]] = {figure: [] for figure in sweep.figures}
+    for start in range(0, trials, part):
+        for figure, intervals in sweep.makes(random, cell, min(part, trials - start)).items():
+            made[figure].append(intervals)
+    return {figure: _counted(cell, parts) for figure, parts in made.items()}
+
+
+def _counted(cell: Cell, parts: list[tuple[list[Interval], float]]) -> Seen:
+    held = given = points = 0
+    promised = 0.0
+    for intervals, truth in parts:
+        room = 1e-12 * max(abs(truth), 1.0)
+        for interval in intervals:
+            if interval.low is None or interval.high is None:
+                continue  # no interval claims nothing
+            given += 1
+            held += interval.low - room <= truth <= interval.high + room
+            promised += LEAST if interval.reaches is None else interval.reaches
+            points += interval.low == interval.high
+    return Seen(cell, held / max(given, 1), promised / max(given, 1), given, points)
+
+
+def swept(sweep: Sweep, *, share: float = 1.0) -> dict[str, list[Seen]]:
+    """Every cell, by figure."""
+    found: dict[str, list[Seen]] = {figure: [] for figure in sweep.figures}
+    for cell in sweep.cells:
+        for figure, seen in tried(sweep, cell, share=share).items():
+            if seen.trials:
+                found[figure].append(seen)
+    return found
+
+
+def worst(cells: Iterable[Seen]) -> Seen:
+    """The cell that lies least above its promise."""
+    return min(cells, key=lambda seen: seen.room)

@@ -1,0 +1,155 @@
+"""Sides that tried tasks unequally often, and how many tasks would be needed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from matchups import write
+from steelyard.errors import UsageError
+from steelyard.records import Run
+from steelyard.statistics import dealt_sums, spread_range, tasks_needed, tasks_range
+
+
+def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1.0) -> list[Run]:
+    """Log-normal costs of two agents on the same tasks, B's times the factor."""
+    random = np.random.default_rng(seed)
+    return [
+        Run(
+            id=f"{agent}-{task}-{attempt}",
+            task=f"task-{task:03}",
+            agent=agent,
+            attempt=attempt + 1,
+            passed=bool(random.random() < 0.6),
+            cost_usd=float(times * np.exp(level + random.normal())),
+        )
+        for task, level in enumerate(random.normal(size=tasks))
+        for agent, count, times in (("x", attempts[0], 1.0), ("y", attempts[1], factor))
+        for attempt in range(count)
+    ]
+
+
+def judged(runs: list[Run], metric: str = "cost_usd", **options):
+    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=[metric], **options)
+    return result.pairs[0].metrics[0]
+
+
+def test_every_deal_of_the_runs_within_a_task_is_as_likely() -> None:
+    values, on_b = np.array([1.0, 2.0, 4.0]), np.array([False, True, True])
+    columns, tasks = np.column_stack([values, np.ones(3)]), np.zeros(3, dtype=np.int64)
+    seen, dealt = dealt_sums(columns, tasks, on_b, by_task=True, resamples=9_000)
+    assert seen[:, 0].tolist() == [1.0, 3.0]
+    shares = {float(a): float(np.mean(dealt[:, 0, 0] == a)) for a in np.unique(dealt[:, 0, 0])}
+    assert set(shares) == {1.0, 2.0, 4.0}
+    assert all(share == pytest.approx(1 / 3, abs=0.02) for share in shares.values())
+    assert np.allclose(dealt[:, 0, 0] + 2 * dealt[:, 1, 0], 7.0)
+
+
+def test_more_attempts_at_a_skewed_cost_are_not_called_worse() -> None:
+    # two agents with the same costs: over task means the one with 20 attempts was called worse in 18 of 100
+    claims = [judged(costs(30, (1, 20), seed=seed), resamples=400).verdict for seed in range(60)]
+    assert sum(verdict != "not shown" for verdict in claims) <= 4
+
+
+def test_a_true_difference_is_still_shown_with_unequal_attempts() -> None:
+    claims = [judged(costs(60, (1, 5), seed=seed, factor=4.0), resamples=400).verdict for seed in range(20)]
+    assert sum(verdict == "worse" for verdict in claims) >= 16
+
+
+def test_test_interval_and_effect_agree_and_name_what_made_them() -> None:
+    found = judged(costs(20, (2, 5), seed=1)).difference
+    assert (found.test.method, found.interval.method) == ("permutation", "permutation")
+    assert found.interval.low <= found.value <= found.interval.high
+    runs = costs(20, (2, 5), seed=1)
+    deltas = []
+    for task in {run.task for run in runs}:
+        a, b = ([run.cost_usd for run in runs if (run.task, run.agent) == (task, agent)] for agent in "xy")
+        deltas.append(np.mean([np.sign(one - other) for one, other in itertools.product(b, a)]))
+    assert found.cliffs_delta == pytest.approx(np.mean(deltas))
+    even = judged(costs(20, (3, 3), seed=1)).difference
+    assert (even.test.method, even.interval.method) == ("sign-flip", "paired-t")
+
+
+@pytest.mark.parametrize("metric", ["cost_usd", "cost_of_pass", "pass_rate"])
+@pytest.mark.parametrize("weight_by", ["runs", "tasks"])
+def test_neither_the_order_of_runs_nor_the_names_of_tasks_change_a_bit(metric: str, weight_by: str) -> None:
+    runs = [run for run in costs(14, (2, 3), seed=2) if run.id != "x-3-1"]
+    renamed = [
+        Run(
+            id=run.id,
+            task=f"renamed-{99 - int(run.task[-3:])}",
+            agent=run.agent,
+            attempt=run.attempt,
+            passed=run.passed,
+            cost_usd=run.cost_usd,
+        )
+        for run in runs
+    ]
+    first = judged(runs, metric, weight_by=weight_by, resamples=200).difference
+    assert judged(runs[::-1], metric, weight_by=weight_by, resamples=200).difference == first
+    if (metric, weight_by) == ("cost_usd", "tasks"):
+        assert judged(renamed, metric, weight_by=weight_by, resamples=200).difference.test == first.test
+
+
+def test_a_gate_with_unequal_attempts_rarely_holds_by_luck() -> None:
+    # the candidate costs exactly 10 % more; at 2.5 % one of 40 may be let through
+    results = []
+    for seed in range(40):
+        runs = costs(30, (5, 1), seed=seed, factor=1.1)
+        sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
+        gate = sy.gate(sides[1], baseline=sides[0], rule=["cost_usd <= +10%"], resamples=400)
+        results.append(gate.result)
+    assert results.count("holds") <= 3
+    assert results.count("fails") <= 3
+
+
+def test_tasks_needed_are_a_range_and_without_an_end_where_the_interval_holds_0() -> None:
+    assert tasks_range((-0.05, 0.1), 0.2) == (tasks_needed(0.1, 0.2), None)
+    assert tasks_range((-0.1, -0.05), 0.2) == (tasks_needed(0.1, 0.2), tasks_needed(0.05, 0.2))
+    found = judged(costs(10, (3, 3), seed=3), "pass_rate")
+    assert found.needed.at_most is None
+    assert f"at least {found.needed.at_least} tasks would be needed" in found.sentence
+    shape = sy.compare(costs(10, (3, 3), seed=3), a="agent=x", b="agent=y", metrics=["pass_rate"]).to_dict()
+    sure = shape["pairs"][0]["metrics"]["pass_rate"]["to_be_sure"]
+    assert (sure["tasks_at_least"], sure["tasks_at_most"]) == (found.needed.at_least, None)
+
+
+def test_the_spread_of_few_tasks_is_open() -> None:
+    low, high = spread_range(1.0, 10)
+    assert (low, high) == pytest.approx((0.688, 1.826), abs=0.001)  # chi-square with 9 degrees: 19.02 and 2.70
+
+
+def test_detect_says_how_many_tasks_a_difference_of_ones_own_takes(tmp_path: Path) -> None:
+    runs = costs(20, (3, 3), seed=4)
+    found = judged(runs, "pass_rate", detect=0.05)
+    spreads = spread_range(found.difference.spread, 20)
+    assert (found.detect.at_least, found.detect.at_most) == tuple(tasks_needed(0.05, spread) for spread in spreads)
+    assert f"A true difference of 5.0 points would take {found.detect.at_least:,} to" in found.sentence
+    path = write(tmp_path / "runs.jsonl", runs)
+    answer = steelyard("compare", str(path), "--a", "agent=x", "--b", "agent=y", "--detect", "0.05", "--json")
+    pair = json.loads(answer.stdout)["pairs"][0]
+    assert pair["metrics"]["pass_rate"]["to_be_sure"]["detect"]["tasks_at_least"] > 20
+
+
+@pytest.mark.parametrize("size", [0.0, float("inf"), float("nan")])
+def test_a_difference_that_cannot_be_detected_is_refused(size: float) -> None:
+    with pytest.raises(UsageError, match="cannot be detected"):
+        judged(costs(5, (1, 1), seed=5), detect=size)
+
+
+def test_several_rules_are_told_how_often_one_fails_by_bad_luck() -> None:
+    runs = costs(12, (2, 2), seed=6)
+    sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
+    rules = ["pass_rate >= -0.1", "cost_usd <= +10%", "cost_usd <= 0.5", "cost_of_pass <= +20%", "pass_rate >= -0.2"]
+    told = sy.gate(sides[1], baseline=sides[0], rule=rules).findings
+    message = next(finding.message for finding in told if finding.code == "several_rules")
+    assert "one of 5 with up to 12 %" in message
+    assert "--confidence 0.99 keeps that to 2.5 %" in message
+    alone = sy.gate(sides[1], baseline=sides[0], rule=rules[:1]).findings
+    assert not [finding for finding in alone if finding.code == "several_rules"]
