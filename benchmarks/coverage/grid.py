@@ -1,4 +1,4 @@
-"""The whole rule of `--interval auto` over a grid of hard cases: few tasks, near the bounds, uneven attempts, heavy tails.
+"""The whole rule of `--interval auto` over hard cases: few tasks, near the bounds, uneven attempts, heavy tails.
 
 Each data set is one group of `group_intervals`, so a cell costs one call.
 """

@@ -12,7 +12,9 @@ from steelyard.statistics._bounded_means import bounded_limits
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
 from steelyard.statistics._means import (
     exact_median,
+    fewest_for_a_median,
     median_rank,
+    no_clustered_median,
     woodruff_median,
 )
 from steelyard.statistics._proportions import clopper_pearson
@@ -154,12 +156,8 @@ def auto_medians(
         estimate = float(median[place]) if count else None
         if count == clusters:
             intervals.append(exact_median(own, estimate, ranks[count], level=level))
-        elif clusters < 2:
-            reason = too_few(count)
-            method = "median-clustered"
-            intervals.append(
-                no_interval(reason, method=method, n=count, clusters=clusters, level=level, estimate=estimate)
-            )
+        elif clusters < fewest_for_a_median(level):
+            intervals.append(no_clustered_median(count, clusters, level=level, estimate=estimate))
         else:
             limits = float(low[place]), float(high[place])
             intervals.append(woodruff_median(own, estimate, limits, clusters=clusters, level=level))

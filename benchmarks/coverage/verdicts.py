@@ -1,0 +1,162 @@
+"""How often `compare` and `gate` claim what is not so, and how often they see what is, over a grid of hard cases.
+
+The whole rule is tried: interval, test and verdict of `difference`, on samples made directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.coverage.grid import chances
+from steelyard.metrics import catalog
+from steelyard.profiles import load_profile
+from steelyard.standings import StatisticsOptions, check, difference, read_rule, verdict
+from steelyard.standings._samples import Samples, half_names
+from steelyard.statistics import Floats, Ints
+
+DRAWS = 499
+PROFILE = load_profile("outcome-1")
+
+Sides = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Two sides on the same tasks: what is compared, how often each tried, and what is true."""
+
+    metric: str
+    tasks: int
+    attempts: tuple[int, int]
+    level: float
+    """The share of passes, or the spread of log-normal costs."""
+    effect: float = 0.0
+    """What B's share is above A's, or by which factor B's costs are larger, as a logarithm."""
+    apart: bool = False
+    """Whether each side finds other tasks hard, so that differences by task even out."""
+    rule: str | None = None
+    """The gate's rule; None for `compare`."""
+
+    @property
+    def right(self) -> str:
+        """What to say of its effect."""
+        if self.rule is not None:
+            return "holds"
+        return "better" if self.metric == "pass_rate" else "worse"
+
+    def __str__(self) -> str:
+        kind = f"share {self.level:g}" if self.metric == "pass_rate" else f"spread {self.level:g}"
+        told = f"{self.tasks} tasks, {self.attempts[0]} against {self.attempts[1]} attempts, {kind}"
+        return f"{told}, tasks differ" if self.apart else told
+
+
+@dataclass(frozen=True)
+class Claims:
+    """How often each verdict was given."""
+
+    setting: Setting
+    shares: dict[str, float]
+    trials: int
+
+    def share(self, *verdicts: str) -> float:
+        """How often one of these was given."""
+        return sum(self.shares.get(told, 0.0) for told in verdicts)
+
+
+def _passes(random: np.random.Generator, setting: Setting) -> Sides:
+    first, other = chances(random, setting.level, 0.5, (2, setting.tasks))
+    second = other if setting.apart else first
+    if setting.effect > 0:
+        second = second + (1 - second) * setting.effect / (1 - setting.level)
+    elif setting.effect < 0:
+        second = second * (1 + setting.effect / setting.level)
+    repeated = np.repeat(first, setting.attempts[0]), np.repeat(second, setting.attempts[1])
+    passed = [(random.random(len(side)) < side).astype(float) for side in repeated]
+    return passed[0], passed[1]
+
+
+def _costs(random: np.random.Generator, setting: Setting) -> Sides:
+    of_task = random.normal(0, 1, (2, setting.tasks))
+    sides = []
+    for place, tried in enumerate(setting.attempts):
+        level = np.repeat(of_task[place if setting.apart else 0], tried)
+        logs = setting.level * np.sqrt(0.5) * (level + random.normal(0, 1, len(level)))
+        sides.append(np.exp(logs + (setting.effect if place else 0.0)))
+    return sides[0], sides[1]
+
+
+def _samples(random: np.random.Generator, setting: Setting) -> tuple[Samples, np.ndarray]:
+    names = tuple(f"task-{task:03}" for task in range(setting.tasks))
+    places: list[Ints] = [np.repeat(np.arange(setting.tasks), tried) for tried in setting.attempts]
+    on_b = np.repeat([False, True], [len(side) for side in places])
+    if setting.metric == "cost_of_pass":
+        above, below = half_names("cost_of_pass")
+        costs = _costs(random, setting)
+        passed = _passes(random, Setting("pass_rate", setting.tasks, setting.attempts, 0.6))
+        values = {above: np.concatenate(costs), below: np.concatenate(passed)}
+        inputs = [f"cost_of_pass {name}" for name in catalog()["cost_of_pass"].inputs]
+        values |= dict(zip(inputs, values.copy().values(), strict=True))
+    else:
+        makes = _passes if setting.metric == "pass_rate" else _costs
+        values = {setting.metric: np.concatenate(makes(random, setting))}
+    return Samples(names, np.concatenate(places), values, PROFILE), on_b
+
+
+def claims(setting: Setting, *, trials: int, seed: int = 13) -> Claims:
+    """The verdicts on so many data sets."""
+    random = np.random.default_rng([seed, SETTINGS.index(setting) if setting in SETTINGS else 0])
+    told: dict[str, int] = {}
+    for _ in range(trials):
+        samples, on_b = _samples(random, setting)
+        options = StatisticsOptions(resamples=DRAWS, seed=int(random.integers(2**32)))
+        if setting.rule is None:
+            found = difference(samples, ~on_b, on_b, setting.metric, options=options)
+            answer: str = verdict(found, found.test.p_value)
+        else:
+            answer = check(read_rule(setting.rule), samples, ~on_b, on_b, options=options).result
+        told[answer] = told.get(answer, 0) + 1
+    return Claims(setting, {answer: count / trials for answer, count in told.items()}, trials)
+
+
+ATTEMPTS = ((1, 1), (5, 5), (1, 5), (1, 20), (5, 1))
+
+
+def _nulls() -> Iterator[Setting]:
+    for tasks in (10, 30, 100):
+        for attempts in ATTEMPTS:
+            yield from (Setting("pass_rate", tasks, attempts, share) for share in (0.1, 0.5, 0.9))
+            yield from (Setting("cost_usd", tasks, attempts, spread) for spread in (1.0, 1.5))
+        yield Setting("pass_rate", tasks, (5, 5), 0.5, apart=True)
+        yield Setting("pass_rate", tasks, (1, 20), 0.5, apart=True)
+        yield Setting("cost_usd", tasks, (5, 5), 1.0, apart=True)
+        yield from (Setting("cost_of_pass", tasks, attempts, 1.0) for attempts in ((5, 5), (1, 5)))
+
+
+def _limits() -> Iterator[Setting]:
+    ten_percent = float(np.log(1.1))
+    for tasks in (10, 30, 100):
+        for attempts in ATTEMPTS:
+            yield from (
+                Setting("cost_usd", tasks, attempts, spread, effect=ten_percent, rule="cost_usd <= +10%")
+                for spread in (1.0, 1.5)
+            )
+            yield from (
+                Setting("pass_rate", tasks, attempts, share, effect=-0.05, rule="pass_rate >= -0.05")
+                for share in (0.5, 0.9)
+            )
+
+
+def _effects() -> Iterator[Setting]:
+    for attempts in ((1, 1), (5, 5), (3, 5), (1, 5)):
+        yield Setting("pass_rate", 30, attempts, 0.5, effect=0.2)
+        yield Setting("pass_rate", 100, attempts, 0.5, effect=0.1)
+        yield Setting("cost_usd", 30, attempts, 0.5, effect=float(np.log(1.5)))
+        yield Setting("cost_usd", 100, attempts, 1.0, effect=float(np.log(2)))
+        yield Setting("pass_rate", 100, attempts, 0.5, rule="pass_rate >= -0.1")
+        yield Setting("cost_usd", 100, attempts, 0.5, rule="cost_usd <= +25%")
+
+
+NULLS, LIMITS, EFFECTS = tuple(_nulls()), tuple(_limits()), tuple(_effects())
+SETTINGS = (*NULLS, *LIMITS, *EFFECTS)
