@@ -120,40 +120,30 @@ def claims(setting: Setting, *, trials: int, seed: int = 13) -> Claims:
     return Claims(setting, {answer: count / trials for answer, count in told.items()}, trials)
 
 
-ATTEMPTS = ((1, 1), (5, 5), (1, 5), (1, 20), (5, 1))
-
-
 def _nulls() -> Iterator[Setting]:
-    for tasks in (10, 30, 100):
-        for attempts in ATTEMPTS:
-            yield from (Setting("pass_rate", tasks, attempts, share) for share in (0.1, 0.5, 0.9))
-            yield from (Setting("cost_usd", tasks, attempts, spread) for spread in (1.0, 1.5))
-        yield Setting("pass_rate", tasks, (5, 5), 0.5, apart=True)
-        yield Setting("pass_rate", tasks, (1, 20), 0.5, apart=True)
-        yield Setting("cost_usd", tasks, (5, 5), 1.0, apart=True)
-        yield from (Setting("cost_of_pass", tasks, attempts, 1.0) for attempts in ((5, 5), (1, 5)))
+    for tasks in (10, 30):
+        for attempts in ((1, 1), (5, 5), (1, 5), (1, 20)):
+            yield from (Setting("pass_rate", tasks, attempts, share) for share in (0.1, 0.5))
+            yield Setting("cost_usd", tasks, attempts, 1.5)
+        yield Setting("cost_of_pass", tasks, (1, 5), 1.0)
+    yield Setting("pass_rate", 30, (1, 20), 0.5, apart=True)
+    yield Setting("cost_usd", 30, (5, 5), 1.0, apart=True)
 
 
 def _limits() -> Iterator[Setting]:
     ten_percent = float(np.log(1.1))
-    for tasks in (10, 30, 100):
-        for attempts in ATTEMPTS:
-            yield from (
-                Setting("cost_usd", tasks, attempts, spread, effect=ten_percent, rule="cost_usd <= +10%")
-                for spread in (1.0, 1.5)
-            )
-            yield from (
-                Setting("pass_rate", tasks, attempts, share, effect=-0.05, rule="pass_rate >= -0.05")
-                for share in (0.5, 0.9)
-            )
+    for tasks in (10, 30):
+        for attempts in ((1, 1), (5, 5), (5, 1), (1, 20)):
+            yield Setting("cost_usd", tasks, attempts, 1.5, effect=ten_percent, rule="cost_usd <= +10%")
+            yield Setting("pass_rate", tasks, attempts, 0.5, effect=-0.05, rule="pass_rate >= -0.05")
+    yield Setting("cost_usd", 100, (5, 1), 1.0, effect=ten_percent, rule="cost_usd <= +10%")
+    yield Setting("pass_rate", 30, (1, 5), 0.9, effect=-0.05, rule="pass_rate >= -0.05")
 
 
 def _effects() -> Iterator[Setting]:
-    for attempts in ((1, 1), (5, 5), (3, 5), (1, 5)):
+    for attempts in ((1, 1), (5, 5), (3, 5)):
         yield Setting("pass_rate", 30, attempts, 0.5, effect=0.2)
-        yield Setting("pass_rate", 100, attempts, 0.5, effect=0.1)
-        yield Setting("cost_usd", 30, attempts, 0.5, effect=float(np.log(1.5)))
-        yield Setting("cost_usd", 100, attempts, 1.0, effect=float(np.log(2)))
+        yield Setting("cost_usd", 30, attempts, 0.5, effect=float(np.log(1.3)))
         yield Setting("pass_rate", 100, attempts, 0.5, rule="pass_rate >= -0.1")
         yield Setting("cost_usd", 100, attempts, 0.5, rule="cost_usd <= +25%")
 

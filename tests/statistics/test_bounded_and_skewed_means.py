@@ -71,37 +71,41 @@ def _halls(values: np.ndarray) -> tuple[float, float]:
 
 def test_limits_of_a_skewed_mean_are_halls():
     values = np.sort(np.random.default_rng(2).lognormal(0, 1, 40))
-    low, high, tasks = skewed_limits(
+    low, high, tasks, varied = skewed_limits(
         values, np.ones(40), np.zeros(40, dtype=np.int64), size=1, floor=-math.inf, level=0.95
     )
     assert (low[0], high[0]) == pytest.approx(_halls(values), rel=1e-9)
+    assert varied[0] == pytest.approx(values.std(ddof=1) / values.mean())
     assert tasks[0] == pytest.approx(40)
 
 
 def test_without_skew_the_limits_are_students():
     values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
-    low, high, _ = skewed_limits(values, np.ones(5), np.zeros(5, dtype=np.int64), size=1, floor=-math.inf, level=0.95)
+    low, high, *_ = skewed_limits(values, np.ones(5), np.zeros(5, dtype=np.int64), size=1, floor=-math.inf, level=0.95)
     half = stats.t.ppf(0.975, 4) * values.std(ddof=1) / math.sqrt(5)
     assert (low[0], high[0]) == pytest.approx((-half, half))
 
 
 def test_a_cost_says_what_its_interval_reaches_and_a_share_does_not():
     groups, tasks = np.zeros(20, dtype=np.int64), np.arange(20)
-    values = np.random.default_rng(3).random(20)
+    values = np.random.default_rng(3).random(20) ** 3
     figures = np.array([values.mean()])
     cost = auto_means(values, groups, tasks, figures=figures, bounds=(0.0, math.inf))[0]
     share = auto_means(values, groups, tasks, figures=figures, bounds=(0.0, 1.0))[0]
-    assert (cost.method, cost.reaches, cost.as_dict()["reaches"]) == ("hall", reached(20), reached(20))
+    assert (cost.method, cost.reaches, cost.as_dict()["reaches"]) == ("hall", 0.85, 0.85)
     assert (share.method, share.reaches, share.label) == ("gaffke", None, "")
     assert "reaches" not in share.as_dict()
     assert 0 < cost.low < cost.estimate < cost.high
+    alike = auto_means(values + 5, groups, tasks, figures=figures + 5, bounds=(0.0, math.inf))[0]
+    assert (alike.method, alike.reaches) == ("hall", None)  # costs that hardly vary are not skewed
 
 
 def test_more_tasks_never_reach_less_beyond_a_handful():
     reaches = [share for _, share in REACHED[1:]]
     assert reaches == sorted(reaches)
-    assert reached(1e6) is None
-    assert reached(20, 0.9) == pytest.approx(reached(20) - 0.05)
+    assert reached(1e6, 2.0) is None
+    assert reached(20, 0.5) is None
+    assert reached(20, 2.0, 0.9) == pytest.approx(reached(20, 2.0) - 0.05)
 
 
 def test_the_limits_of_a_ratio_hold_fiellers_and_reach_further_where_costs_are_skewed():

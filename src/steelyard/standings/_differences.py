@@ -38,6 +38,7 @@ from steelyard.statistics import (
     reached,
     sign_flip,
     standardized,
+    variation,
 )
 
 FEW_DIFFER = 10
@@ -89,12 +90,10 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
         judged = _ratio_difference(samples, (a, b), names, compared, common, options, unequal=unequal)
     else:
         judged = _mean_difference(samples, (a, b), sides, compared, common, options)
-    return _labelled(judged) if declared.is_ratio or not np.isfinite(declared.bounds).all() else judged
-
-
-def _labelled(judged: Difference) -> Difference:
-    """With what its interval reaches where values have no upper bound."""
-    reaches = reached(judged.tasks, judged.interval.level) if judged.interval.known else None
+    if not judged.interval.known or (np.isfinite(declared.bounds).all() and not declared.is_ratio):
+        return judged
+    varied = max(variation(side.mean[common]) for side in sides)
+    reaches = reached(judged.tasks, varied, judged.interval.level)
     return replace(judged, interval=replace(judged.interval, reaches=reaches))
 
 

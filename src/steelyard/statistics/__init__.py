@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._skewed_means import (
         reached as reached,
+        variation as variation,
     )
     from steelyard.statistics._sorted_groups import (
         SortedGroups as SortedGroups,

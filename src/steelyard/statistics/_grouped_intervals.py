@@ -80,12 +80,12 @@ def auto_means(
     order = order[usable[cells.owner[order]]]
     places = (np.cumsum(usable) - 1)[cells.owner[order]]
     bounded = bool(np.isfinite(bounds).all())
-    low, high, counted = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size)
+    low, high, counted, varied = np.full((4, size), np.nan)
     rows, used = (means[order], weights[order], places), int(usable.sum())
     if bounded:
         low[usable], high[usable] = bounded_limits(*rows, size=used, bounds=bounds, level=level)
     else:
-        low[usable], high[usable], counted[usable] = skewed_limits(
+        low[usable], high[usable], counted[usable], varied[usable] = skewed_limits(
             *rows, size=used, floor=bounds[0], level=level, skewed=bool(np.isfinite(bounds[0]))
         )
     return [
@@ -95,7 +95,8 @@ def auto_means(
             n=int(n[place]),
             clusters=int(clusters[place]),
             binary=binary and bool(n[place] == clusters[place]),
-            tasks=None if bounded else float(counted[place]),
+            reaches=None if bounded else skewed_means.reached(float(counted[place]), float(varied[place]), level),
+            method=bounded_means.METHOD if bounded else skewed_means.METHOD,
             level=level,
         )
         for place in range(size)
@@ -109,11 +110,11 @@ def _interval(
     n: int,
     clusters: int,
     binary: bool,
-    tasks: float | None,
+    reaches: float | None,
+    method: str,
     level: float,
 ) -> Interval:
-    """The interval of one group; `tasks` says how many a mean without an upper bound rests on."""
-    method = bounded_means.METHOD if tasks is None else skewed_means.METHOD
+    """The interval of one group."""
     if clusters < 2 or estimate is None:
         return no_interval(too_few(n), method=method, n=n, clusters=clusters, level=level, estimate=estimate)
     if binary:
@@ -129,7 +130,7 @@ def _interval(
         n=n,
         clusters=clusters,
         level=level,
-        reaches=None if tasks is None else skewed_means.reached(tasks, level),
+        reaches=reaches,
     )
 
 

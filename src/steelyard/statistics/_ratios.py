@@ -12,7 +12,7 @@ from steelyard.statistics._bootstrap import bootstrap_ratio
 from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Interval, check_level, no_interval, too_few
 from steelyard.statistics._means import Clusters, cluster, student_quantile
 from steelyard.statistics._proportions import at_most_when_none
-from steelyard.statistics._skewed_means import reached, skewed_limits
+from steelyard.statistics._skewed_means import reached, skewed_limits, variation
 
 
 def fieller(above: npt.ArrayLike, below: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
@@ -59,7 +59,13 @@ def fieller_hall(
         least = min(float(top.sums.min()), float(bottom.sums.min()), 0.0)
         skewed = skewed_limits(adds, np.ones(len(adds)), same, size=1, floor=least, level=level)
         low, high = min(low, float(skewed[0][0])), max(high, float(skewed[1][0]))
-    return replace(plain, low=low, high=high, method="fieller-hall", reaches=reached(tasks, level))
+    return replace(
+        plain,
+        low=low,
+        high=high,
+        method="fieller-hall",
+        reaches=reached(tasks, variation(top.sums / top.counts), level),
+    )
 
 
 def _ratio(top: Clusters, bottom: Clusters) -> float:

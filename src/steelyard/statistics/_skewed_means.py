@@ -1,7 +1,7 @@
 """Intervals for a mean without an upper bound, corrected for skew: costs, durations, tokens.
 
 No interval for such a mean always holds (Bahadur and Savage 1956): a value larger than any seen may be still to come.
-So each says about how often it holds where values are log-normal with a spread of 1.5, heavier than most costs.
+So where tasks vary much, each says about how often it holds if values are log-normal with a spread of 1.5.
 """
 
 from __future__ import annotations
@@ -17,21 +17,34 @@ REACHED = ((2.5, 0.92), (10.0, 0.83), (30.0, 0.85), (100.0, 0.89), (200.0, 0.91)
 """Below so many tasks (counted by weight), how often a 95 % interval holds at a spread of 1.5; seen by simulation."""
 
 
-def reached(tasks: float, level: float = LEVEL) -> float | None:
+HARDLY_VARIED = 0.55
+"""Where tasks deviate by less than this share of their mean, intervals hold: at a spread of 0.5 it is 0.53."""
+
+
+def variation(values: Floats) -> float:
+    """The standard deviation of task means as a share of their mean; infinite where that is not above 0."""
+    mean = float(values.mean())
+    return float(np.sort(values).std(ddof=1)) / mean if mean > 0 and len(values) > 1 else np.inf
+
+
+def reached(tasks: float, varied: float, level: float = LEVEL) -> float | None:
     """About how often the interval holds with skewed values; None where it is 93 % of 95 or more.
 
-    At other levels the shortfall is taken to be the same, and a wider interval to hold at least as often.
+    `varied` is the variation of the task means. At other levels the shortfall is taken to be the same, and a wider
+    interval to hold at least as often.
     """
+    if varied < HARDLY_VARIED:
+        return None
     share = next((share for below, share in REACHED if tasks < below - 1e-6), None)
     return None if share is None else min(level, LEVEL) - (LEVEL - share)
 
 
 def skewed_limits(
     values: Floats, weights: Floats, groups: Ints, *, size: int, floor: float, level: float = LEVEL, skewed: bool = True
-) -> tuple[Floats, Floats, Floats]:
-    """Limits of the weighted mean of each group, and how many tasks it rests on, unequal weights counting as fewer.
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Limits of the weighted mean of each group, how many tasks it rests on, and by what share of the mean these vary.
 
-    Values are one a task, in sorted order; every group has two or more. Hall's transformation (1992) of Student's t,
+    Values are one a task, in sorted order; every group has two or more; unequal weights count as fewer. Hall's transformation (1992) of Student's t,
     or Student's itself; the standard error and the degrees of freedom allow for unequal weights (Bell and McCaffrey
     2002). Where nothing lies below `floor` = 0, limits of the logarithm of the mean are taken as well, the wider on
     each side: with a handful of tasks the skew itself is unknown.
@@ -60,7 +73,10 @@ def skewed_limits(
             factor = np.exp(critical * error / mean)
             low = np.fmin(low, mean / factor)
             high = np.fmax(high, mean * factor)
-    return low, high, 1 / concentration
+    tasks = 1 / concentration
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        varied = np.where(mean > 0, error * np.sqrt(tasks) / mean, np.inf)
+    return low, high, tasks, varied
 
 
 def _degrees(shares: Floats, concentration: Floats, groups: Ints, size: int) -> Floats:
