@@ -243,6 +243,12 @@ def swept(sweep: Sweep, *, share: float = 1.0) -> dict[str, list[Seen]]:
     return found
 
 
-def worst(cells: Iterable[Seen]) -> Seen:
-    """The cell that lies least above its promise."""
-    return min(cells, key=lambda seen: seen.room)
+def worst(sweep: Sweep, figure: str, cells: Iterable[Seen], *, share: float = 1.0) -> Seen:
+    """The setting that lies least above its promise.
+
+    The lowest of many simulated shares is low by chance as well, so the lowest three are tried again with four times
+    as many fresh data sets.
+    """
+    lowest = sorted(cells, key=lambda seen: seen.room)[:3]
+    again = [tried(sweep, seen.cell, share=4 * share, seed=12)[figure] for seen in lowest]
+    return min(again, key=lambda seen: seen.room)

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.coverage.grid import SWEEPS, Seen, swept, worst
-from benchmarks.coverage.verdicts import EFFECTS, LIMITS, NULLS, Claims, claims
+from benchmarks.coverage.grid import SWEEPS, swept, worst
+from benchmarks.coverage.verdicts import EFFECTS, LIMITS, NULLS, Setting, claims
 
-TRIALS = 400
+TRIALS = 1_000
 ALLOWED = {"better or worse": 0.055, "holds": 0.03, "fails": 0.03}
 """How often a verdict may be given that is not so: 5 %, 2.5 % on each side of a gate, and half a point of room."""
 LEAST_POWER = 0.9
 """What is kept at least of the power that 0.1 had in friendly cases."""
-POWER_BEFORE: tuple[float, ...] = ()
+POWER_BEFORE = (0.325, 0.685, 0.56, 0.99, 0.95, 1.0, 0.98, 1.0, 0.92, 1.0, 0.975, 1.0)
 """The power of 0.1's rule in each of `EFFECTS`."""
 
 BEGIN, END = "<!-- hard cases: begin -->", "<!-- hard cases: end -->"
@@ -35,45 +35,39 @@ def noise(share: float, trials: int) -> float:
     return 3 * float(np.sqrt(share * (1 - share) / trials))
 
 
-def coverage_rows(share: float) -> Iterator[tuple[str, list[Seen]]]:
-    """Each figure with all of its cells."""
-    for sweep in SWEEPS:
-        yield from swept(sweep, share=share).items()
-
-
-def claim_rows(share: float) -> Iterator[tuple[str, str, list[tuple[Claims, float]]]]:
-    """What is claimed of what, and how often in each cell."""
-    trials = max(20, int(TRIALS * share))
-    told = [claims(setting, trials=trials) for setting in NULLS]
-    for metric in ("pass_rate", "cost_usd", "cost_of_pass"):
-        own = [cell for cell in told if cell.setting.metric == metric]
-        yield "better or worse", f"`{metric}`, no difference", [(cell, cell.share("better", "worse")) for cell in own]
-    told = [claims(setting, trials=trials) for setting in LIMITS]
-    for rule in dict.fromkeys(cell.setting.rule for cell in told):
-        own = [cell for cell in told if cell.setting.rule == rule]
-        for result in ("holds", "fails"):
-            yield result, f"`{rule}`, exactly at the limit", [(cell, cell.share(result)) for cell in own]
-
-
 def _coverage(share: float) -> Iterator[tuple[str, bool]]:
     yield "| figure | settings | the worst one | promised | seen | data sets |", True
     yield "|---|---|---|---|---|---|", True
-    for figure, cells in coverage_rows(share):
-        least = worst(cells)
-        promised, seen = f"{least.promised * 100:.0f} %", f"{least.coverage * 100:.1f} %"
-        line = f"| {figure} | {len(cells)} | {least.cell} | {promised} | {seen} | {least.trials:,} |"
-        yield line, all(cell.holds for cell in cells)
+    for sweep in SWEEPS:
+        for figure, cells in swept(sweep, share=share).items():
+            least = worst(sweep, figure, cells, share=share)
+            promised, seen = f"{least.promised * 100:.0f} %", f"{least.coverage * 100:.1f} %"
+            line = f"| {figure} | {len(cells)} | {least.cell} | {promised} | {seen} | {least.trials:,} |"
+            yield line, least.holds and all(cell.holds for cell in cells)
 
 
 def _claims(share: float) -> Iterator[tuple[str, bool]]:
     yield "| claim | of | settings | the worst one | allowed | seen | data sets |", True
     yield "|---|---|---|---|---|---|---|", True
-    for claim, of, shares in claim_rows(share):
-        cell, most = max(shares, key=lambda pair: pair[1])
-        allowed = ALLOWED[claim]
-        seen = f"{allowed * 100:g} % | {most * 100:.1f} % | {cell.trials:,}"
-        line = f"| {claim} | {of} | {len(shares)} | {cell.setting} | {seen} |"
-        yield line, most <= allowed + noise(allowed, cell.trials)
+    for metric in ("pass_rate", "cost_usd", "cost_of_pass"):
+        own = [setting for setting in NULLS if setting.metric == metric]
+        yield _claim("better or worse", f"`{metric}`, no difference", own, share)
+    for rule in dict.fromkeys(setting.rule for setting in LIMITS):
+        own = [setting for setting in LIMITS if setting.rule == rule]
+        for result in ("holds", "fails"):
+            yield _claim(result, f"`{rule}`, exactly at the limit", own, share)
+
+
+def _claim(claim: str, of: str, settings: Sequence[Setting], share: float) -> tuple[str, bool]:
+    """A row: the setting in which the claim is made most often, tried again with four times as many fresh data sets."""
+    trials, verdicts = max(20, int(TRIALS * share)), ("better", "worse") if claim == "better or worse" else (claim,)
+    first = sorted(settings, key=lambda setting: -claims(setting, trials=trials).share(*verdicts))
+    again = [claims(setting, trials=4 * trials, seed=14) for setting in first[:2]]
+    most = max(again, key=lambda told: told.share(*verdicts))
+    seen, allowed = most.share(*verdicts), ALLOWED[claim]
+    figures = f"{allowed * 100:g} % | {seen * 100:.1f} % | {most.trials:,}"
+    line = f"| {claim} | {of} | {len(settings)} | {most.setting} | {figures} |"
+    return line, seen <= allowed + noise(allowed, most.trials)
 
 
 def _power(share: float) -> Iterator[tuple[str, bool]]:

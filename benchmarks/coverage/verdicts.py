@@ -17,7 +17,7 @@ from steelyard.standings import StatisticsOptions, check, difference, read_rule,
 from steelyard.standings._samples import Samples, half_names
 from steelyard.statistics import Floats, Ints
 
-DRAWS = 499
+DRAWS = 199
 PROFILE = load_profile("outcome-1")
 
 Sides = tuple[Floats, Floats]

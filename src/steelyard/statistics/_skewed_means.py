@@ -44,10 +44,10 @@ def skewed_limits(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Limits of the weighted mean of each group, how many tasks it rests on, and by what share of the mean these vary.
 
-    Values are one a task, in sorted order; every group has two or more; unequal weights count as fewer. Hall's transformation (1992) of Student's t,
-    or Student's itself; the standard error and the degrees of freedom allow for unequal weights (Bell and McCaffrey
-    2002). Where nothing lies below `floor` = 0, limits of the logarithm of the mean are taken as well, the wider on
-    each side: with a handful of tasks the skew itself is unknown.
+    Values are one a task, in sorted order; every group has two or more; unequal weights count as fewer tasks. Hall's
+    transformation (1992) of Student's t, or Student's itself; the standard error and the degrees of freedom allow for
+    unequal weights (Bell and McCaffrey 2002). Where nothing lies below `floor` = 0, limits of the logarithm of the mean
+    are taken as well, the wider on each side: with a handful of tasks the skew itself is unknown.
     """
 
     def added(numbers: Floats) -> Floats:
