@@ -23,7 +23,7 @@ _NO_TASK = "no task has a value"
     example=Example({"log_advantages": (-0.5, 0.25)}, -0.125),
 )
 def mean_log_advantage(*, log_advantages: Required) -> Value:
-    """Advantage over the expert, every task counting the same; its interval resamples whole tasks."""
+    """Advantage over the expert, every task counting the same; its interval is over tasks."""
     return exact_mean(log_advantages) if log_advantages else missing(_NO_TASK)
 
 

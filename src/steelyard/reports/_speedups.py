@@ -79,6 +79,7 @@ def _overall_table(result: SpeedupResult) -> Table:
         summary, counts, ours = of_agent.fields, of_agent.counts, result.overall[key]
         interval = ours["log_advantage_interval"]
         ends = DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}"
+        ends += f"\napproximate (about {interval['reaches']:.0%})".replace("%", " %") if "reaches" in interval else ""
         add_row(
             table,
             key,

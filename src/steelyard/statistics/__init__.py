@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     )
     from steelyard.statistics._skewed_means import (
         reached as reached,
+        skewed_mean as skewed_mean,
         variation as variation,
     )
     from steelyard.statistics._sorted_groups import (

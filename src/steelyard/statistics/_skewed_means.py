@@ -7,8 +7,10 @@ So where tasks vary much, each says about how often it holds if values are log-n
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from steelyard.statistics._interval import LEVEL, Floats, Ints
+from steelyard.statistics._exact_sums import mean_of
+from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval, too_few
 from steelyard.statistics._means import student_quantile
 
 METHOD = "hall"
@@ -37,6 +39,22 @@ def reached(tasks: float, varied: float, level: float = LEVEL) -> float | None:
         return None
     share = next((share for below, share in REACHED if tasks < below - 1e-6), None)
     return None if share is None else min(level, LEVEL) - (LEVEL - share)
+
+
+def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
+    """Interval for a mean of values of any size and sign, one a task, corrected for skew; it says nothing of tails."""
+    numbers = np.sort(np.asarray(values, dtype=float))
+    n = len(numbers)
+    estimate = mean_of(numbers) if n else None
+    reason = too_few(n) if n < 2 else None
+    if n > 1 and numbers[0] == numbers[-1]:
+        reason = "the value is the same on every task, so nothing says how it would vary"
+    if reason is not None:
+        return no_interval(reason, method=METHOD, n=n, clusters=n, level=level, estimate=estimate)
+    low, high, _ = skewed_limits(numbers, np.ones(n), np.zeros(n, dtype=np.int64), size=1, floor=-np.inf, level=level)
+    return Interval(
+        estimate=estimate, low=float(low[0]), high=float(high[0]), method=METHOD, n=n, clusters=n, level=level
+    )
 
 
 def skewed_limits(

@@ -74,7 +74,8 @@ def _title(name: str) -> str:
 
 
 def _ends(interval: Mapping[str, Any]) -> str:  # Any: numbers, text and nulls
-    return DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}"
+    label = f", approximate (about {interval['reaches']:.0%})".replace("%", " %") if "reaches" in interval else ""
+    return DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}{label}"
 
 
 def _summed(result: SpeedupResult, name: str) -> Column:
