@@ -184,6 +184,8 @@ def test_a_judge_is_called_lenient_only_on_enough_tasks_that_say_the_same(tasks:
     severity = next(one for one in sy.judges(runs).judges if one.judge == "mild").severity
     assert severity.estimate == pytest.approx(0.25)
     assert severity.known is told
+    if told:
+        assert 0 < severity.low < severity.estimate < severity.high
 
 
 def grouped(agents: dict[str, list[float]]) -> list[Run]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.coverage import arena_means, bands, differences, figures, judges, passes
+from benchmarks.coverage import arena_means, bands, differences, figures, judges, passes, speedups
 from benchmarks.coverage._scenario import PROMISES, Row, Scenario
 
 __all__ = ["PROMISES", "SCENARIOS", "Row", "Scenario", "run"]
@@ -238,6 +238,65 @@ SCENARIOS: tuple[Scenario, ...] = (
         "cautious interval",
         "30 tasks, mean score 95",
         arena_means.mean_over_tasks(30, share=0.95, size=4),
+        4_000,
+    ),
+    Scenario(
+        "bands of means",
+        "cautious interval",
+        "6 equal agents, 30 tasks, 1 or 5 attempts, pass rate 0.9",
+        bands.unequal((1, 1, 1, 5, 5, 5), 30, share=0.9),
+        2_000,
+    ),
+    Scenario(
+        "benchmark",
+        "cautious interval",
+        "30 independent samples",
+        speedups.benchmarks(speedups.independent(30)),
+        20_000,
+    ),
+    Scenario(
+        "benchmark",
+        "labeled interval",
+        "30 samples, neighbors correlate at 0.7",
+        speedups.benchmarks(speedups.neighbors(30, 0.7)),
+        20_000,
+    ),
+    Scenario(
+        "benchmark",
+        "labeled interval",
+        "30 samples of 5 hidden processes, nine tenths of the variance between them",
+        speedups.benchmarks(speedups.processes(30, 5, 0.9)),
+        20_000,
+    ),
+    Scenario(
+        "benchmark",
+        "labeled interval",
+        "30 samples of 5 hidden processes, half of the variance between them",
+        speedups.benchmarks(speedups.processes(30, 5, 0.5)),
+        20_000,
+        least=0.89,
+    ),
+    Scenario(
+        "mean log advantage",
+        "labeled interval",
+        "10 tasks, one in twenty is ten times as fast",
+        speedups.advantage(10, factor=10),
+        4_000,
+        least=0.34,
+    ),
+    Scenario(
+        "mean log advantage",
+        "labeled interval",
+        "30 tasks, one in twenty is ten times as fast",
+        speedups.advantage(30, factor=10),
+        4_000,
+        least=0.71,
+    ),
+    Scenario(
+        "mean log advantage",
+        "labeled interval",
+        "99 tasks, one in twenty is ten times as fast",
+        speedups.advantage(99, factor=10),
         4_000,
     ),
 )

@@ -13,18 +13,18 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.coverage import PROMISES, SCENARIOS, Row, run
+from benchmarks.coverage import SCENARIOS, Row, run
 
 
 def table(rows: list[Row]) -> str:
     """The rows as Markdown."""
     lines = ["| method | what | regime | promised | seen | data sets |", "|---|---|---|---|---|---|"]
     for row in rows:
-        least, most = PROMISES[row.scenario.kind]
+        least, most = row.scenario.promise
         if row.scenario.kind in ("interval", "test"):
             promised = f"{least:.0%} to {most:.0%}".replace("%", " %")
         else:
-            promised = "at least 95 %" if least else "at most 5 %"
+            promised = f"at least {least:.0%}".replace("%", " %") if least else "at most 5 %"
         counted = f"{row.trials:,}" if row.trials else "worked out"
         lines.append(
             f"| {row.scenario.method} | {row.scenario.kind} | {row.scenario.regime} | {promised} "

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.coverage._scenario import Simulation, fresh_seed, pass_chances, share_of
+from steelyard.profiles import load_profile
+from steelyard.standings import Samples, StatisticsOptions, bands as ranking_bands, shown_by_dealing
 from steelyard.statistics import Floats, rank_bands, strengths_by_task, surely_better
 
 DRAWS = 499
@@ -64,3 +66,31 @@ def costs(means: tuple[float, ...], tasks: int, *, spread: float) -> Results:
         return np.asarray(-np.exp(logs - np.array(means)), dtype=float)
 
     return draw
+
+
+def unequal(attempts: tuple[int, ...], tasks: int, *, share: float) -> Simulation:
+    """How often nobody is put ahead of equal agents that tried the tasks unequally often."""
+    size, options = len(attempts), StatisticsOptions(resamples=DRAWS)
+    task = np.concatenate([np.repeat(np.arange(tasks), number) for number in attempts])
+    agent = np.repeat(np.arange(size), np.array(attempts) * tasks)
+    profile = load_profile("outcome-1")
+    names = tuple(f"t{place:03}" for place in range(tasks))
+
+    def run(random: np.random.Generator, trials: int) -> float:
+        def once() -> bool:
+            passed = (random.random(len(task)) < pass_chances(random, share, tasks)[task]).astype(float)
+            samples = Samples(task_names=names, tasks=task, values={"pass_rate": passed}, profile=profile)
+            means = np.column_stack([one.mean for one in samples.by_group("pass_rate", agent, size)])
+            everything = np.ones(tasks, dtype=bool)
+            _, best, worst, _ = ranking_bands(
+                means,
+                means.mean(axis=0),
+                order="mean",
+                options=options,
+                dealt=lambda: shown_by_dealing(samples, agent, "pass_rate", everything, size=size, options=options),
+            )
+            return bool(np.all(best == 1) and np.all(worst == size))
+
+        return share_of(trials, once)
+
+    return run

@@ -22,7 +22,7 @@ Figures = Mapping[str, float | Missing]
 
 _ADVANTAGES = ("agent_advantage", *(f"agent_advantage_level{level}" for level in range(1, 5)))
 RARE = 0.04
-"""Where one task in twenty wins by far, the interval holds about as often as a task of this share is among the tasks."""
+"""Where one task in twenty wins by far, the interval holds about as often as one task in 25 is among the tasks."""
 LEAST_REACHED = 0.93
 """From here on an interval needs no label."""
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from steelyard.statistics._interval import LEVEL, Floats, Interval, Ints, no_interval
 from steelyard.statistics._means import clustered, codes_of, student_quantile
+from steelyard.statistics._paired import paired_plus_two
 
 FEW_CLUSTERS = 10
 """With fewer tasks a spread of 0 may be chance."""
@@ -239,12 +240,11 @@ def severity(ratings: npt.ArrayLike, clusters: npt.ArrayLike, *, level: float = 
 
 
 def _not_too_sure(interval: Interval) -> Interval:
-    if (
-        interval.low is None
-        or interval.high is None
-        or interval.high - interval.low > 1e-12
-        or interval.clusters >= FEW_CLUSTERS
-    ):
+    """The interval; where all tasks say exactly the same, one with two made-up tasks, or none of few tasks."""
+    if interval.low is None or interval.high is None or interval.high - interval.low > 1e-12:
         return interval
+    if interval.clusters >= FEW_CLUSTERS:
+        widened = paired_plus_two(np.full(interval.clusters, interval.estimate), level=interval.level)
+        return replace(widened, estimate=interval.estimate, n=interval.n)
     reason = f"all {interval.clusters} tasks say exactly the same, so the spread cannot be told"
     return replace(interval, low=None, high=None, reason=reason)
