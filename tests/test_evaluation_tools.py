@@ -64,6 +64,13 @@ def test_promptfoo_tells_a_failed_assertion_from_an_error() -> None:
     )
 
 
+def test_a_provider_that_refuses_to_answer_promptfoo_is_infrastructure(tmp_path: Path) -> None:
+    row = sample_rows()[2] | {"error": "API error: 429 Too Many Requests\n{}"}
+    (run,) = runs_in(document(tmp_path, [row])).values()
+    assert run.failure is not None
+    assert (run.failure.cause, run.failure.message) == ("infrastructure", "API error: 429 Too Many Requests")
+
+
 def test_promptfoo_prompts_include_the_provider_s_cache_and_completions_reasoning() -> None:
     run = runs_in(PROMPTFOO / "results.json")[promptfoo_id(2)]
     # 900 of which 600 cached, 80 of which 30 reasoning

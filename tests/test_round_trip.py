@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import steelyard as sy
-from steelyard.formats import PlacedRun
-from steelyard.records import Failure, Origin, Run, Usage, encode_run, own_cell, own_value
+from steelyard.formats import PlacedRun, RunPart, log_formats, run_of_row
+from steelyard.records import Failure, Finding, Origin, Refused, Run, Usage, encode_run, own_cell, own_value
 from steelyard.reports import write_runs
 from steelyard.tables import gather
 from strategies import runs
@@ -111,6 +111,54 @@ def test_parquet_keeps_the_types_of_own_columns(tmp_path: Path) -> None:
     written = tmp_path / "again.parquet"
     write_runs([run], written)
     assert pl.read_parquet_schema(written)["x_count"] == pl.Int64
+
+
+@pytest.mark.parametrize("zone", [None, UTC])
+def test_a_column_of_moments_stays_one_however_often_it_is_written(tmp_path: Path, zone: timezone | None) -> None:
+    first, second = tmp_path / "first.parquet", tmp_path / "second.parquet"
+    start = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=zone)
+    write_runs([Run(id="a", task="t", started_at=start), Run(id="b", task="t")], first)
+    write_runs(read_back(first), second)
+    assert pl.read_parquet_schema(second)["started_at"] == pl.Datetime("us", zone and "UTC")
+    assert [run.started_at for run in read_back(second)] == [start, None]
+
+
+NAIVE = datetime(2026, 1, 2)  # noqa: DTZ001 # a time without a zone is what is tested
+BAD_CELLS = [
+    *({"task": ["t", None]}, {"tier": ["T1", "T9"]}, {"impl_rate": [0.5, 1.5]}, {"cost_usd": [1.0, float("nan")]}),
+    *({"usage.input_tokens": [1, -1]}, {"outcome": ["passed", "pased"]}, {"calls": ["[]", "null"]}),
+    *({"provenance": ['{"usage": "reported"}', "{"]}, {"failure.message": ["a", "b"]}, {"x_a": [1.5, float("inf")]}),
+    *({"started_at": [NAIVE, NAIVE], "ended_at": [None, NAIVE - timedelta(days=1)]},),
+]
+GOOD_CELLS = [
+    *({"tier_scheme": ["seed", None]}, {"tier": ["gold", "T1"], "tier_scheme": ["mine", None]}, {"impl_rate": [1, 0]}),
+    *({"usage.input_tokens": [None, 1], "usage.output_tokens": [None, None]}, {"total_tokens": [5, None]}),
+    *({"provenance": ['{"usage": "reported"}', None]}, {"calls": ['[{"usage": {"input_tokens": 1}}]', None]}),
+    *({"x_a": [1, None], "x_b": [None, None], "x_c": ["12", "[1]"]}, {"x_day": [NAIVE, None]}),
+    *({"files_created": [["a"], None]}, {"usage": [{"input_tokens": 1}, None]}, {"cost_usd": [1, None]}),
+    *({"started_at": [datetime(2026, 1, 2, tzinfo=UTC), None]}, {"started_at": ["2026-01-02T03:04:05+02:00", None]}),
+    *({"tests.passed": [3, None], "tests.failed": [0, 1]}, {"source.path": ["", "b"]}, {"success": [True, None]}),
+]
+
+
+@pytest.mark.parametrize("cells", [*GOOD_CELLS, *BAD_CELLS], ids=str)
+def test_rows_read_together_are_what_each_of_them_is(tmp_path: Path, cells: dict[str, list[Any]]) -> None:
+    frame = pl.DataFrame({"id": ["a", "b"], "task": ["t", "t"]} | cells, strict=False)
+    path = tmp_path / "runs.parquet"
+    frame.write_parquet(path)
+    one_by_one: list[str] = []
+    for row in frame.iter_rows(named=True):
+        try:
+            one_by_one.append(encode_run(run_of_row(row, from_text=False)).decode())
+        except Refused as refused:
+            one_by_one.append(refused.reason)
+    together = [
+        encode_run(item.run).decode() if isinstance(item, PlacedRun) else item.reason
+        for item in log_formats()["runs-parquet"].read(path)
+        if not isinstance(item, Finding | RunPart)
+    ]
+    assert together == one_by_one
+    assert any("{" not in answer[:1] for answer in together) == (cells in BAD_CELLS)
 
 
 def test_bytes_that_are_no_text_are_set_aside(tmp_path: Path) -> None:

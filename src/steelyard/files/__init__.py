@@ -48,7 +48,10 @@ if TYPE_CHECKING:
         ONE_FILE as ONE_FILE,
         archive_kind as archive_kind,
     )
-    from steelyard.files._parquet_rows import parquet_rows as parquet_rows
+    from steelyard.files._parquet_rows import (
+        parquet_batches as parquet_batches,
+        parquet_rows as parquet_rows,
+    )
     from steelyard.files._walking import (
         Found as Found,
         SeenFiles as SeenFiles,

@@ -1,20 +1,25 @@
-"""Rows of a Parquet file, some at a time."""
+"""A Parquet file, some rows at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import UnreadableFile
 
+if TYPE_CHECKING:
+    import polars as pl
+
+READ_ROWS = 100_000
+"""How much is unpacked at once: to begin in the middle of a row group costs as much as to read it."""
 BATCH_ROWS = 20_000
 
 
-def parquet_rows(
+def parquet_batches(
     path: Path, *, check: Callable[[Sequence[str]], None] | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:  # Any: cells of any type
-    """Each row with its number from 1; `check` is shown the columns first and raises when they cannot be used."""
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Some rows with the number of the first, from 1; `check` sees the columns and raises when they are no use."""
     import polars as pl  # heavy: not needed by those who read other formats
 
     try:
@@ -23,8 +28,15 @@ def parquet_rows(
         if check is not None:
             check(columns)
         rows = int(frame.select(pl.len()).collect().item())
-        for start in range(0, rows, BATCH_ROWS):
-            batch = frame.slice(start, BATCH_ROWS).collect()
-            yield from enumerate(batch.iter_rows(named=True), start + 1)
+        for start in range(0, rows, READ_ROWS):
+            part = frame.slice(start, READ_ROWS).collect()
+            for offset, batch in enumerate(part.iter_slices(BATCH_ROWS)):
+                yield start + offset * BATCH_ROWS + 1, batch
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # a broken file can make Polars panic
         raise UnreadableFile(str(path), f"not a readable Parquet file: {error}") from error
+
+
+def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:  # Any: cells of any type
+    """Each row with its number from 1."""
+    for first, batch in parquet_batches(path):
+        yield from enumerate(batch.iter_rows(named=True), first)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -154,6 +155,8 @@ def _cell(cell: Any) -> Any:  # Any: nested values as a Parquet reader gives the
         return {key: _cell(value) for key, value in cell.items() if value is not None}
     if isinstance(cell, list):
         return [_cell(value) for value in cell]
+    if isinstance(cell, datetime) and str(cell.tzinfo) == "UTC":
+        return cell.replace(tzinfo=UTC)  # one zone under one name, so that a column of moments stays one when written
     return cell
 
 
@@ -166,3 +169,9 @@ _EXPECTED = {
 _NUMBERS = frozenset({"cost_usd", "impl_rate", "duration_seconds"})
 _NOT_FINITE = frozenset({"inf", "infinity", "nan"})
 _TEXT_FIELDS = frozenset({"id", "experiment", "task", "agent", "model", "tier", "tier_scheme"})
+SCALARS = (
+    _TEXT_FIELDS
+    | _NUMBERS
+    | {"attempt", "started_at", "ended_at", "passed", "outcome", "tool_calls", "iterations", "success"}
+)
+"""The fields that are one value; text in the column of any other is JSON."""

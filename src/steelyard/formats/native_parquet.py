@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import parquet_rows
+from steelyard.files import parquet_batches
 from steelyard.formats._log_format import Head, LogFormat, PlacedRun
 from steelyard.formats._table_rows import column_problem, run_of_row
 from steelyard.records import Refused, Rejected
@@ -26,11 +27,26 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
         if problem:
             raise UnreadableFile(name, problem.reason, hint=problem.hint)
 
-    for number, row in parquet_rows(path, check=check):
+    from steelyard.formats._typed_columns import CHUNK_ROWS, runs_of_frame  # brings Polars
+
+    for first, batch in parquet_batches(path, check=check):
+        chunks = zip(range(first, first + batch.height, CHUNK_ROWS), batch.iter_slices(CHUNK_ROWS), strict=True)
+        for (start, rows), runs in zip(chunks, runs_of_frame(batch), strict=True):
+            if runs is None:
+                yield from _one_by_one(rows.iter_rows(named=True), name, start)
+            else:
+                for number, run in enumerate(runs, start):
+                    yield PlacedRun(run, name, number)
+
+
+def _one_by_one(
+    rows: Iterable[dict[str, Any]], path: str, start: int
+) -> Iterator[PlacedRun | Rejected]:  # Any: cells of any type
+    for number, row in enumerate(rows, start):
         try:
-            yield PlacedRun(run_of_row(row, from_text=False), name, number)
+            yield PlacedRun(run_of_row(row, from_text=False), path, number)
         except Refused as refused:
-            yield Rejected(path=name, line=number, reason=refused.reason, hint=refused.hint)
+            yield Rejected(path=path, line=number, reason=refused.reason, hint=refused.hint)
 
 
 FORMAT = LogFormat(

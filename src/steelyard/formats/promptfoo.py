@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from steelyard.files import decoded, document, label, problem, records
+from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart, head_of
 from steelyard.formats._stated_figures import stated_count
 from steelyard.formats._token_counts import disjoint_usage, run_from
@@ -23,7 +24,6 @@ from steelyard.records import (
     Amount,
     Count,
     Failure,
-    FailureCause,
     Finding,
     Outcome,
     Refused,
@@ -238,10 +238,10 @@ def _run(row: Row, attempt: int, evaluation: Evaluation, path: Path) -> Run:
 
 
 def _failure(row: Row) -> Failure:
-    """What broke: an assertion that could not be evaluated is no fault of the agent."""
+    """What broke, without the stack: an assertion that could not be evaluated is no fault of the agent."""
     text = row.error if isinstance(row.error, str) else ""
-    cause: FailureCause = "infrastructure" if "at runAssertion " in text else "unknown"
-    return Failure(cause=cause, message=text.strip().partition("\n")[0][:500] or None)
+    broken_assertion = "at runAssertion " in text
+    return failure_of(text.strip().partition("\n")[0], otherwise="infrastructure" if broken_assertion else "unknown")
 
 
 def _usage(row: Row) -> Usage | None:

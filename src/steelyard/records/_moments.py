@@ -23,6 +23,13 @@ def as_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
+def between(start: datetime, end: datetime) -> timedelta:
+    """From one moment to the other; negative when the second comes first."""
+    if start.tzinfo is None and end.tzinfo is None:
+        return end - start  # as it is in UTC, without making two moments more
+    return as_utc(end) - as_utc(start)
+
+
 def microseconds_of(moment: datetime) -> int:
     """The moment as stores keep it: whole microseconds since 1970, one without a zone taken as UTC.
 

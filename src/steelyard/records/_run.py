@@ -6,19 +6,20 @@ Format history (the version that `steelyard schema run` prints):
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.records._moments import as_utc
+from steelyard.records._moments import between
 from steelyard.records._record_types import Amount, Count, Name, Record, Share, Weight
 from steelyard.records._sums import sum_in_order
 from steelyard.records._tier_schemes import DEFAULT_SCHEME, tier_problem
 from steelyard.records._usage import Usage, add_usage
 
 FORMAT_VERSION = 1
+_NO_TIME = timedelta(0)
 
 Outcome = Literal["passed", "failed", "errored", "not_scored"]
 FailureCause = Literal["agent", "infrastructure", "cancelled", "unknown"]
@@ -323,15 +324,15 @@ class Run(Record, frozen=True, kw_only=True):
     """Keys beginning with `x_`, kept as they are."""
 
     def __post_init__(self) -> None:
-        if self.tier_scheme == DEFAULT_SCHEME:
+        if self.tier_scheme is not DEFAULT_SCHEME and self.tier_scheme == DEFAULT_SCHEME:
             # A default is left out when a record is written only if it is the very same object.
             msgspec.structs.force_setattr(self, "tier_scheme", DEFAULT_SCHEME)
         if self.tier is not None:
             problem = tier_problem(self.tier, self.tier_scheme)
             if problem:
                 raise ValueError(problem)
-        seconds = self.elapsed_seconds
-        if seconds is not None and seconds < 0:
+        start, end = self.started_at, self.ended_at
+        if start is not None and end is not None and between(start, end) < _NO_TIME:
             raise ValueError("ended_at is before started_at")
 
     @property
@@ -339,7 +340,7 @@ class Run(Record, frozen=True, kw_only=True):
         """End minus start; None when either is unknown."""
         if self.started_at is None or self.ended_at is None:
             return None
-        return (as_utc(self.ended_at) - as_utc(self.started_at)).total_seconds()
+        return between(self.started_at, self.ended_at).total_seconds()
 
     @property
     def stated_pass(self) -> bool | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from steelyard.records import Record, Run, encode_run, own_cell, plain_type
 from steelyard.reports._output_places import check_file, writing
@@ -43,6 +44,7 @@ def _jsonl(runs: Iterable[Run], path: Path) -> int:
 
 
 Row = dict[str, Any]  # Any: cells of any type
+_PLAIN = (str, int, float, bool, datetime)
 
 
 def flat_row(run: Run) -> Row:
@@ -51,16 +53,17 @@ def flat_row(run: Run) -> Row:
     Keys of the user's own are kept as they are: what a cell can hold depends on the format.
     """
     row: Row = {}
-    for name in Run.__struct_fields__:
-        value = getattr(run, name)
+    for name, value in zip(Run.__struct_fields__, astuple(run), strict=True):
         if value is None:
             continue
-        if name in FLAT_PARTS:
+        if isinstance(value, _PLAIN):
+            row[name] = value
+        elif name in FLAT_PARTS:
             row |= _part_cells(name, value)
         elif name == "extra":
             row |= value
         else:
-            row[name] = value if isinstance(value, str | int | float | bool | datetime) else _json(value)
+            row[name] = _json(value)
     return row
 
 
@@ -119,12 +122,12 @@ def _parquet(runs: Iterable[Run], path: Path) -> int:
 def _typed(name: str, rows: Sequence[Row]) -> list[Any]:  # Any: cells that a column of one type holds
     """The column's cells, all of one type.
 
-    Own values of several types are bytes of JSON, which no reader takes for text; times not all in UTC are text.
+    Own values of several types are bytes of JSON, which no reader takes for text; times are text unless all of them
+    are in UTC, or none has a zone.
     """
-    cells = [row[name] for row in rows if name in row]
-    if name.startswith("x_"):
-        if plain_type(cells) is None:
-            return [own_cell(row[name]).encode() if name in row else None for row in rows]
-    elif any(isinstance(cell, datetime) and cell.tzinfo is not UTC for cell in cells):
-        return [row[name].isoformat() if name in row else None for row in rows]
-    return [row.get(name) for row in rows]
+    if name.startswith("x_") and plain_type([row[name] for row in rows if name in row]) is None:
+        return [own_cell(row[name]).encode() if name in row else None for row in rows]
+    cells = [row.get(name) for row in rows]
+    if datetime in set(map(type, cells)) and {cell.tzinfo for cell in cells if cell is not None} not in ({UTC}, {None}):
+        return [None if cell is None else cell.isoformat() for cell in cells]
+    return cells

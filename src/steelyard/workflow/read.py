@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -115,7 +116,7 @@ class RunReading:
             tally=self._tally,
         )
         self._looked_in, self._prices = tuple(looked_in), options.prices
-        self._formats: dict[str, _FormatTally] = {}
+        self._formats: defaultdict[str, _FormatTally] = defaultdict(_FormatTally)
         self._set_aside = SetAside()
         self._findings: list[Finding] = []
 
@@ -147,7 +148,7 @@ class RunReading:
                 self._count(run, _format(item.entry))
                 yield run
         for name, files in self._tally.files.items():
-            self._formats.setdefault(name, _FormatTally()).sums["files"] = files
+            self._formats[name].sums["files"] = files
         for finding in self._chooser.findings():
             self._told(finding)
 
@@ -159,8 +160,7 @@ class RunReading:
 
     def _count(self, run: Run, name: str) -> None:
         cost = cost_of(run, self._book)
-        tally = self._formats.setdefault(name, _FormatTally())
-        tally.add(run, cost_usd=cost.usd, is_lower_bound=cost.how == "lower_bound")
+        self._formats[name].add(run, cost_usd=cost.usd, is_lower_bound=cost.how == "lower_bound")
 
 
 class _FormatTally:
