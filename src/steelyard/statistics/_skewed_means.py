@@ -51,9 +51,15 @@ def skewed_mean(values: npt.ArrayLike, *, level: float = LEVEL) -> Interval:
         reason = "the value is the same on every task, so nothing says how it would vary"
     if reason is not None:
         return no_interval(reason, method=METHOD, n=n, clusters=n, level=level, estimate=estimate)
-    low, high, _ = skewed_limits(numbers, np.ones(n), np.zeros(n, dtype=np.int64), size=1, floor=-np.inf, level=level)
+    limits = skewed_limits(numbers, np.ones(n), np.zeros(n, dtype=np.int64), size=1, floor=-np.inf, level=level)
     return Interval(
-        estimate=estimate, low=float(low[0]), high=float(high[0]), method=METHOD, n=n, clusters=n, level=level
+        estimate=estimate,
+        low=float(limits[0][0]),
+        high=float(limits[1][0]),
+        method=METHOD,
+        n=n,
+        clusters=n,
+        level=level,
     )
 
 

@@ -29,7 +29,15 @@ from steelyard.results import (
 from steelyard.settings import STDIN, is_stdin
 from steelyard.version import __version__
 from steelyard.workflow._commands import command_of
-from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader, Runs, each_input, refuse_labels, table_of
+from steelyard.workflow._opening_runs import (
+    EVERY_RUN,
+    Progress,
+    RecordReader,
+    Runs,
+    each_input,
+    refuse_labels,
+    table_of,
+)
 from steelyard.workflow._options import (
     SECTIONS,
     CompareOptions,
