@@ -161,6 +161,10 @@ def _spots(each: PricedEstimate, board: _Board) -> Iterator[tuple[float, float, 
         for base in (y - 4, y + 14, y - 16, y + 26):
             yield x + 10, base, width
             yield x - 10 - width, base, width
+        if each.low is not None and each.high is not None:
+            for base in (board.plot.up.at(each.low) + 14, board.plot.up.at(each.high) - 6):
+                for left in (x - width / 2, x - width + 8, min(x - 8, board.plot.right - width)):
+                    yield left, base, width
 
 
 def _is_inside(area: Area, each: PricedEstimate, board: _Board) -> bool:
