@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.figures._markup import Mark, group, line, path, px, text_width, words
 from steelyard.figures._scales import Scale
+from steelyard.plain_text import clean
 
 WIDTH = 720
 NARROWEST = 240
@@ -15,6 +16,8 @@ NARROW = 520
 """Below this width, labels stand above their marks instead of beside them."""
 EDGE = 12
 """What stays free around a figure."""
+LONGEST_NOTE = 400
+"""Characters of a note that are shown at most."""
 MOST_ROWS = 60
 """Rows that one figure draws; it says how many it leaves out."""
 
@@ -25,12 +28,21 @@ def checked_width(width: int) -> int:
 
 
 def heading(title: str, note: str, width: int) -> tuple[tuple[Mark, ...], float]:
-    """The title and a quiet line below it, and where the rest of the figure begins."""
+    """The title, a quiet line or two below it, and where the rest of the figure begins."""
     room = width - 2 * EDGE
     marks = [words(EDGE, 22, title, room=room, look="title")]
-    if note:
-        marks.append(words(EDGE, 40, note, room=room, look="quiet"))
-    return tuple(marks), 52.0 if note else 34.0
+    lines = _two_lines(note, room) if note else ()
+    marks += [words(EDGE, 40 + 16 * row, text, room=room, look="quiet") for row, text in enumerate(lines)]
+    return tuple(marks), 34.0 + (2 if lines else 0) + 16 * len(lines)
+
+
+def _two_lines(note: str, room: float) -> tuple[str, ...]:
+    """The note as it is where it fits, else broken at its last blank that lets the first line fit."""
+    shown = clean(note[:LONGEST_NOTE])
+    if text_width(shown) <= room:
+        return (note,)
+    breaks = [place for place, char in enumerate(shown) if char == " " and text_width(shown[:place]) <= room]
+    return (shown[: breaks[-1]], shown[breaks[-1] + 1 :]) if breaks else (note,)
 
 
 def nothing(y: float, width: int, reason: str) -> Mark:

@@ -156,15 +156,16 @@ def _spots(each: PricedEstimate, board: _Board) -> Iterator[tuple[float, float, 
     if board.strip is not None and not _is_priced(each):
         yield x + 10, y + 4, min(whole, board.width - EDGE - x - 10)
         return
+    ends = [end for end in (each.low, each.high) if end is not None] or [each.value or 0.0]
+    above, below = (board.plot.up.at(end) for end in (max(ends), min(ends)))
     for most in (150.0, 70.0):
         width = min(whole, most)
         for base in (y - 4, y + 14, y - 16, y + 26):
             yield x + 10, base, width
             yield x - 10 - width, base, width
-        if each.low is not None and each.high is not None:
-            for base in (board.plot.up.at(each.low) + 14, board.plot.up.at(each.high) - 6):
-                for left in (x - width / 2, x - width + 8, min(x - 8, board.plot.right - width)):
-                    yield left, base, width
+        for left in (x - width / 2, x - width + 8, x - 8):
+            inside = min(max(left, board.plot.left + 2), board.plot.right - width)
+            yield from ((inside, above - 6, width), (inside, below + 14, width))
 
 
 def _is_inside(area: Area, each: PricedEstimate, board: _Board) -> bool:
