@@ -65,6 +65,8 @@ class Compared:
     texts: Sequence[str]
     """Normal forms before repair."""
     has_canon: bool
+    distances: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Of every two distinct texts (`pair_distances`), where they are known already."""
 
 
 def pair_distances(texts: Sequence[str]) -> dict[tuple[str, str], float]:
@@ -77,16 +79,14 @@ def pair_distances(texts: Sequence[str]) -> dict[tuple[str, str], float]:
     }
 
 
-def prompt_metrics(
-    compared: Compared, *, tau: float, distances: Mapping[tuple[str, str], float] | None = None
-) -> dict[str, float | Missing]:
-    """Every repeatability metric of one prompt, by name; `distances` of its texts, where they are known already."""
+def prompt_metrics(compared: Compared, *, tau: float) -> dict[str, float | Missing]:
+    """Every repeatability metric of one prompt, by name."""
     known: dict[str, object] = {
         "signatures": list(compared.signatures),
         "digests": list(compared.digests),
         "d_pre": list(compared.d_pre),
         "d_post": list(compared.d_post),
-        **_pairs(compared.texts, tau, distances or {}),
+        **_pairs(compared.texts, tau, compared.distances),
     }
     metrics: dict[str, float | Missing] = {}
     for declared in catalog().at("prompt"):  # each comes after those it needs

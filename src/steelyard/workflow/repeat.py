@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
@@ -144,9 +145,7 @@ class _Worker:
         samples = _samples(prompt, bench, canon, verdicts, repaired, oracle, repairs=self.options.repair)
         texts = [bench.form(code).text for code in codes]
         compared = _compared(samples, texts, has_canon=canon is not None)
-        distances = pair_distances(texts)
-        values = prompt_metrics(compared, tau=self.tau, distances=distances)
-        metrics, reasons = _without_missing(values)
+        metrics, reasons = _without_missing(values := prompt_metrics(compared, tau=self.tau))
         return PromptResult(
             prompt=prompt.name,
             key=prompt.key,
@@ -161,7 +160,7 @@ class _Worker:
             isolation=next((verdict.isolation for verdict in verdicts if verdict.isolation), None),
             canon=_canon_facts(canon),
             samples=tuple(samples),
-            pair_distances=tuple((signature(a), signature(b), apart) for (a, b), apart in distances.items()),
+            pair_distances=tuple((signature(a), signature(b), apart) for (a, b), apart in compared.distances.items()),
             stored=self._stored(prompt, bench, canon, compared) if self.options.repair else None,
             findings=one_a_kind(
                 (
@@ -200,8 +199,7 @@ class _Worker:
             return None
         goal = None if canon is None else canon.normalized
         d_post = [bench.distance(answer.repaired or answer.code, goal).value for answer in prompt.answers]
-        compared = Compared(ours.signatures, ours.digests, ours.d_pre, d_post, ours.texts, ours.has_canon)
-        return _without_missing(prompt_metrics(compared, tau=self.tau))[0]
+        return _without_missing(prompt_metrics(replace(ours, d_post=d_post), tau=self.tau))[0]
 
 
 def _without_missing(values: dict[str, float | Missing]) -> tuple[dict[str, float | None], dict[str, str]]:
@@ -228,6 +226,7 @@ def _compared(samples: Sequence[OutputSample], texts: Sequence[str], *, has_cano
         d_post=[sample.d_post for sample in samples],
         texts=texts,
         has_canon=has_canon,
+        distances=pair_distances(texts),
     )
 
 
