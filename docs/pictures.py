@@ -181,7 +181,7 @@ def _distances() -> Figure:
     clusters = "aabacadbbcae"
     matrix = [[0.0 if a == b else 0.15 + 0.12 * abs(ord(a) - ord(b)) for b in clusters] for a in clusters]
     names = [f"output {place}" for place in range(1, 13)]
-    note = "darker is closer; framed: equal outputs"
+    note = "the stronger the color, the closer; framed: equal outputs"
     return distances(names, matrix, clusters=clusters, title="Outputs against outputs", note=note, width=420)
 
 

@@ -23,7 +23,7 @@ def distances(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """A cell for each pair, the darker the closer; the largest cluster first, its outline drawn."""
+    """A cell for each pair, the stronger its color the closer; the largest cluster first, its outline drawn."""
     width = min(checked_width(width), 620)
     order = _by_cluster(clusters)[:MOST_OUTPUTS]
     unseen = len(names) - len(order)

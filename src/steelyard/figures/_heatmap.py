@@ -49,7 +49,7 @@ def heatmap(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """A cell for each task and agent, as dark as the share of runs that passed; hatched: not run; ring: errored.
+    """A cell for each task and agent, colored by the share of runs that passed; hatched: not run; ring: errored.
 
     Past `MOST_CELLS` tasks are put together: by the category of each, or by the share of runs that pass.
     """

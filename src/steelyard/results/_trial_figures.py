@@ -96,7 +96,8 @@ def output_distances(result: Repeatability, width: int) -> Figure:
         raise UsageError("there are too many distinct outputs, or too long ones, to compare every pair")
     matrix = [[0.0 if row == column else apart[row, column] for column in signatures] for row in signatures]
     names = [sample.run or f"output {sample.sample}" for sample in prompt.samples]
-    note = f"{prompt.n:,} outputs before repair, normalized by {prompt.level}; darker is closer, framed: equal"
+    note = f"{prompt.n:,} outputs before repair, normalized by {prompt.level}; "
+    note += "the stronger the color, the closer; framed: equal"
     title = f"Distances between outputs: {prompt.prompt}"
     return distances(names, matrix, clusters=signatures, title=title, note=note, width=width)
 
