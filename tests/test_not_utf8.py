@@ -89,6 +89,19 @@ def test_a_file_may_have_a_name_that_is_not_utf8(
     json.loads(capsys.readouterr().out or "{}")
 
 
+@pytest.mark.parametrize(
+    "words", [("measure",), ("report", "--out", "x.html"), ("report", "--out", "x.md")], ids=" ".join
+)
+def test_a_file_of_runs_may_have_such_a_name(
+    here: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "runs.jsonl").rename(here / f"{BAD}.jsonl")
+    assert run([words[0], f"{BAD}.jsonl", *words[1:]]) == 0
+    capsys.readouterr()
+    assert run([words[0], f"{BAD}.jsonl", "--json"]) == 0
+    json.loads(capsys.readouterr().out)
+
+
 def test_a_process_of_its_own_takes_such_bytes(here: Path) -> None:
     done = steelyard("arena", "show", BAD, cwd=here)
     assert done.status == 2

@@ -271,6 +271,24 @@ def test_a_section_that_is_not_there_says_why() -> None:
     assert alone.omitted["compare"] == "a comparison needs two that can be ranked"
 
 
+def test_what_is_odd_about_runs_is_told_once_however_many_verbs_tell_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    write(path, made_runs({"a": 0.9, "b": 0.1}, tasks=5))
+    odd = {
+        "id": "odd",
+        "task": "task-000",
+        "agent": "a",
+        "model": "m",
+        "tests": {"passed": 1, "failed": 1},
+        "passed": True,
+    }
+    path.write_text(path.read_text() + json.dumps(odd) + '\n{"task": 1}\n', encoding="utf-8")
+    measured = {finding.code: finding.count for finding in sy.measure([path], by=["agent"]).all_findings}
+    told = {finding.code: finding.count for finding in sy.report([path]).findings}
+    assert {"bad_record", "verdict_contradicts_tests"} & set(measured)
+    assert {code: told.get(code) for code in measured} == measured
+
+
 def test_sections_are_chosen_by_name() -> None:
     runs = made_runs({"a": 0.9, "b": 0.1}, tasks=5)
     assert [page.name for page in report_pages(sy.report(runs, sections=["runs", "compare"]))] == ["compare", "runs"]

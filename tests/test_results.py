@@ -20,6 +20,7 @@ from arena_results import ARENA_RESULTS
 from steelyard import results
 from steelyard.errors import MissingExtra, UsageError
 from steelyard.records import Canon, encode_run
+from steelyard.reports import result_document, result_markdown
 from steelyard.results import Canons, Result
 from steelyard.surfaces.cli import run
 from steelyard.workflow.doctor import examine
@@ -109,6 +110,8 @@ def breaches(result: Result) -> list[str]:
         "it is one short line as text": repr(result).isprintable() and len(repr(result)) < 120,
         "it is named as text": repr(result).startswith(f"{type(result).__name__}("),
         "it is a table in a notebook": result._repr_html_().startswith("<table><caption>"),
+        "it is a page": result_document(result).count("<h1>") == 1,
+        "it is text for a pull request": "# " in result_markdown(result),
     }
     return [manner for manner, holds in kept.items() if not holds]
 

@@ -175,7 +175,8 @@ def _place_columns(batch: Sequence[PlacedRun]) -> list[pl.Series]:
     digests = [content_digest(entry.run) for entry in batch]
     ids = [entry.run.id for entry in batch]
     values: dict[str, list[Any]] = {  # Any: one list a column, each of its own type
-        PATH: [entry.path for entry in batch],
+        # a file's name may hold bytes that are no text, and a column of text cannot
+        PATH: [entry.path.encode("utf-8", "backslashreplace").decode() for entry in batch],
         LINE: [entry.line for entry in batch],
         CONTENT_HASH: [int.from_bytes(digest[:CONTENT_BYTES], "big") for digest in digests],
         ID_GIVEN: [id_ is not None for id_ in ids],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -111,7 +111,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         sections=work.sections,
         omitted=work.omitted,
         commands=work.commands,
-        findings=(*set_aside_findings(table.rejected), *table.findings, *work.findings),
+        findings=_each_once([*set_aside_findings(table.rejected), *table.findings, *work.findings]),
         profile=profile.name,
         prices=table.book,
         version=__version__,
@@ -190,7 +190,9 @@ class _Work:
             self.ranking = None
         if "measure" in self.sections and (self._named or self.ranking is None):
             self._tell("measuring")
-            self.measurement = self._measured(table, by)
+            self.measurement = self._measured(table, by, interval="auto")
+        elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
+            self._measured(table, by, interval="none")
         if {"judges", "repeat", "outputs"} & set(self.sections):
             self._over_records(by)
 
@@ -214,10 +216,10 @@ class _Work:
         # the table holds the chosen runs already
         return self._part("board", lambda: rank(table, options=replace(options, **CHOSEN)))
 
-    def _measured(self, table: RunTable, by: tuple[str, ...]) -> Measurement | None:
+    def _measured(self, table: RunTable, by: tuple[str, ...], *, interval: str) -> Measurement | None:
         shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}
         values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
-        options = MeasureOptions(**values | {"by": by, "interval": "auto"})
+        options = MeasureOptions(**values | {"by": by, "interval": interval})
         self.keep_command("measure", options, self.inputs.runs)
         chosen = replace(options, **CHOSEN)
         return self._part("measure", lambda: measure(table, options=chosen))
@@ -334,6 +336,15 @@ class _Work:
         # without a contract there is no canon, and no code is run to find one
         self.findings += [finding for finding in findings if finding.code != "no_canon"]
         return part
+
+
+def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Of each kind the finding with the most cases: every verb tells what it came upon in the same runs."""
+    largest: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.code not in largest or finding.count > largest[finding.code].count:
+            largest[finding.code] = finding
+    return tuple(largest.values())
 
 
 def _texts(key: Mapping[str, str | int | None]) -> dict[str, str]:
