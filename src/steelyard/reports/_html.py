@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from steelyard.figures import STYLE, Figure
@@ -184,8 +184,6 @@ def _scaled(value: str | float | None, decimals: int) -> str:
 
 def _plain(word: str) -> str:
     """A text as `text()` shows it, not as markup: the script puts it into text nodes."""
-    from html import unescape
-
     return unescape(text(word))
 
 

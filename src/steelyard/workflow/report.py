@@ -2,75 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import structs
-
-from steelyard.errors import BadInput, UnknownName, UsageError
-from steelyard.formats import PlacedRun
-from steelyard.records import Finding, Missing, Run, RunChoice, key_of, set_aside_findings
-from steelyard.repeatability import KEYS as REPEAT_KEYS
-from steelyard.results import (
-    Comparison,
-    Judges,
-    Measurement,
-    Ranking,
-    Repeatability,
-    Report,
-    ReportInput,
-    ReportOutput,
-    Result,
-    SpeedupResult,
-)
-from steelyard.settings import STDIN, is_stdin
+from steelyard.records import Finding, set_aside_findings
+from steelyard.results import Report
 from steelyard.version import __version__
-from steelyard.workflow._commands import command_of
-from steelyard.workflow._opening_runs import (
-    EVERY_RUN,
-    Progress,
-    RecordReader,
-    Runs,
-    each_input,
-    refuse_labels,
-    table_of,
-)
-from steelyard.workflow._options import (
-    SECTIONS,
-    CompareOptions,
-    JudgesOptions,
-    MeasureOptions,
-    RankOptions,
-    RepeatOptions,
-    ReportOptions,
-    SpeedupOptions,
-)
-from steelyard.workflow._report_inputs import SortedInputs, described_inputs, sort_inputs
+from steelyard.workflow._opening_runs import Progress, Runs, each_input, refuse_labels, table_of
+from steelyard.workflow._options import ReportOptions
+from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
+from steelyard.workflow._report_sections import ReportSections
 from steelyard.workflow._run_rows import run_rows
 from steelyard.workflow._verb import verb
-from steelyard.workflow.compare import compare
-from steelyard.workflow.judges import judges as examine_judges
-from steelyard.workflow.measure import measure
-from steelyard.workflow.rank import rank
-from steelyard.workflow.repeat import repeat
-from steelyard.workflow.speedup import speedup
-
-if TYPE_CHECKING:
-    from steelyard.tables import RunTable
-
-SCORES = ("composite_score", "pass_rate", "impl_rate")
-"""What runs are ranked by where nothing is named: what most runs have, the first of equals."""
-GROUPS = ("agent", "model", "tier")
-OUTPUT_CHARACTERS = 64_000
-MOST_OUTPUTS, MOST_OUTPUT_CHARACTERS = 1_000, 16_000_000
-
-CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
-"""What options say when the runs are read and chosen already."""
-
-Part = TypeVar("Part", bound=Result)
 
 
 @verb(ReportOptions)
@@ -81,7 +24,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
     """
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
-    work = _Work(options, progress)
+    work = ReportSections(options, progress)
     choice, labels, profile = options.choice(), options.labels(), options.outcome_profile()
     if isinstance(runs, RunTable):
         refuse_labels(labels)
@@ -120,224 +63,6 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
     )
 
 
-@dataclass
-class _Work:
-    """What has been found out so far, section by section."""
-
-    options: ReportOptions
-    progress: Progress | None
-    inputs: SortedInputs = field(default_factory=lambda: SortedInputs((), (), ()))
-    all_inputs: Sequence[Path | PlacedRun] = ()
-    described: tuple[ReportInput, ...] = ()
-    ranking: Ranking | None = None
-    measurement: Measurement | None = None
-    comparison: Comparison | None = None
-    judges: Judges | None = None
-    repeatability: Repeatability | None = None
-    speedup: SpeedupResult | None = None
-    outputs: list[ReportOutput] = field(default_factory=list)
-    outputs_left_out: int = 0
-    omitted: dict[str, str] = field(default_factory=dict)
-    commands: dict[str, str] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    rejected_count: int = 0
-    _answered: list[Run] = field(default_factory=list)
-    """The runs that hold an output."""
-    _repeat_by: tuple[str, ...] = ("task", "agent", "model")
-
-    def __post_init__(self) -> None:
-        named = [self.options.sections] if isinstance(self.options.sections, str) else list(self.options.sections)
-        for name in named:
-            if name not in SECTIONS:
-                raise UnknownName("section", name, SECTIONS)
-        self.sections = tuple(name for name in SECTIONS if not named or name in named)
-
-        self._named = bool(named)
-
-    def keep_command(self, section: str, options: Any, inputs: Sequence[Path | PlacedRun]) -> None:
-        """Keep the command that gives the section, with the options of its verb (Any: each has its own)."""
-        paths = [str(path) for path in inputs if isinstance(path, Path)]
-        self.commands[section] = command_of("rank" if section == "board" else section, paths or ["RUNS"], options)
-
-    def given(self, given: list[Path | PlacedRun]) -> list[Path | PlacedRun]:
-        """The paths and records; what is piped in is read once, and is records from then on."""
-        self.all_inputs, self.described = given, described_inputs(given)
-        if not any(isinstance(each, Path) and is_stdin(each) for each in given):
-            return given
-        reader = self._reader()
-        records: list[Path | PlacedRun] = [item.entry for item in reader.read([STDIN])]
-        self.findings += [*set_aside_findings(reader.set_aside)]
-        self.rejected_count += len(reader.set_aside)
-        return [each for each in given if not (isinstance(each, Path) and is_stdin(each))] + records
-
-    def _reader(self, choice: RunChoice = EVERY_RUN) -> RecordReader:
-        options = self.options
-        return RecordReader(choice, labels=options.labels(), mapping=options.mapping(), progress=self.progress)
-
-    def over_runs(self, table: RunTable) -> None:
-        """The sections that are made from runs."""
-        by = self._by(table)
-        if "board" in self.sections or "compare" in self.sections:
-            self._tell("ranking")
-            self.ranking = self._ranked(table, by)
-        if "compare" in self.sections:
-            self._tell("comparing the leaders")
-            self.comparison = self._leaders(table, by)
-        if self.ranking is not None and len(self.ranking.places) < 2:
-            self.omitted["board"] = "there are no two to rank"
-            self.ranking = None
-        if self._named and "board" not in self.sections:
-            self.ranking = None
-        if "measure" in self.sections and (self._named or self.ranking is None):
-            self._tell("measuring")
-            self.measurement = self._measured(table, by, interval="auto")
-        elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
-            self._measured(table, by, interval="none")
-        if {"judges", "repeat", "outputs"} & set(self.sections):
-            self._over_records(by)
-
-    def _tell(self, doing: str) -> None:
-        if self.progress is not None:
-            self.progress(doing, 0)
-
-    def _by(self, table: RunTable) -> tuple[str, ...]:
-        """The keys that make a competitor: those named, else those in which the runs differ."""
-        named = [self.options.by] if isinstance(self.options.by, str) else list(self.options.by)
-        if named:
-            return tuple(named)
-        present = [name for name in GROUPS if name in table.frame.collect_schema().names()]
-        counts = table.frame.select(present).collect()
-        return tuple(name for name in present if counts[name].n_unique() > 1) or ("agent", "model")
-
-    def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
-        values = {option.name: getattr(self.options, option.name) for option in fields(RankOptions)}
-        options = RankOptions(**values | {"by": by, "metrics": self.options.metrics or (self._metric(table),)})
-        self.keep_command("board", options, self.inputs.runs)
-        # the table holds the chosen runs already
-        return self._part("board", lambda: rank(table, options=replace(options, **CHOSEN)))
-
-    def _measured(self, table: RunTable, by: tuple[str, ...], *, interval: str) -> Measurement | None:
-        shared = {option.name for option in fields(MeasureOptions)} & {option.name for option in fields(RankOptions)}
-        values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
-        options = MeasureOptions(**values | {"by": by, "interval": interval})
-        self.keep_command("measure", options, self.inputs.runs)
-        chosen = replace(options, **CHOSEN)
-        return self._part("measure", lambda: measure(table, options=chosen))
-
-    def _metric(self, table: RunTable) -> str:
-        """The score that most runs have."""
-        from steelyard.engines import LocalEngine  # brings numpy and Polars
-
-        values = LocalEngine(table.frame, table.n, self.options.outcome_profile()).values(SCORES)
-        known = {
-            name: 0 if isinstance(column, Missing) else int((column == column).sum())  # noqa: PLR0124 # NaN is missing
-            for name, column in values.items()
-        }
-        return max(SCORES, key=lambda name: known[name])
-
-    def _leaders(self, table: RunTable, by: tuple[str, ...]) -> Comparison | None:
-        places = self.ranking.places if self.ranking is not None else ()
-        if len(places) < 2:
-            self.omitted["compare"] = "a comparison needs two that can be ranked"
-            return None
-        first, second = ({key: value for key, value in place.key.items() if value is not None} for place in places[:2])
-        if first == second or any(value is None for place in places[:2] for value in place.key.values()):
-            self.omitted["compare"] = f"the leaders do not both state {', '.join(by)}"
-            return None
-        shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
-        values = {name: getattr(self.options, name) for name in shared - {"metrics"}}
-        options = CompareOptions(**values, a=_texts(second), b=_texts(first))
-        self.keep_command("compare", options, self.inputs.runs)
-        chosen = replace(options, **CHOSEN)
-        try:
-            return self._part("compare", lambda: compare(table, options=chosen))
-        except UsageError as error:  # tiers of two schemes, or a name that no choice of runs can hold
-            self.omitted["compare"] = error.message
-            return None
-
-    def _over_records(self, by: tuple[str, ...]) -> None:
-        """Judges and outputs, which only whole records tell of."""
-        judged = []
-        reader = self._reader(self.options.choice())
-        entries: list[Any] = [each.run if isinstance(each, PlacedRun) else each for each in self.inputs.runs]
-        for id_, entry in reader.read(entries) if entries else ():
-            run = entry.run if entry.run.id else structs.replace(entry.run, id=id_)
-            judged += [run] if run.judgments else []
-            self._answered += [run] if run.output is not None and run.output.text else []
-        if "judges" in self.sections:
-            self._tell("examining the judges")
-            self._examine(judged, by)
-        if "outputs" in self.sections and self.options.with_outputs:
-            self._show_outputs()
-        if "repeat" not in self.sections:
-            self._answered = []
-        keys = ("task", *(key for key in by if key in REPEAT_KEYS and key != "task"))
-        prompts = Counter(tuple(key_of(run, key) for key in keys) for run in self._answered)
-        self._answered = [run for run in self._answered if prompts[tuple(key_of(run, key) for key in keys)] > 1]
-        self._repeat_by = keys
-
-    def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
-        shared = {option.name for option in fields(JudgesOptions)}
-        options = JudgesOptions(**{name: getattr(self.options, name) for name in shared} | {"by": by})
-        self.keep_command("judges", options, self.inputs.runs)
-        if not judged:
-            self.omitted["judges"] = "no run has judgments"
-            return
-        chosen = replace(options, **CHOSEN)
-        self.judges = self._part("judges", lambda: examine_judges(judged, options=chosen))
-
-    def _show_outputs(self) -> None:
-        left = MOST_OUTPUT_CHARACTERS
-        for run in sorted(self._answered, key=_output_order):
-            assert run.output is not None
-            text = run.output.text[:OUTPUT_CHARACTERS]
-            if len(self.outputs) >= MOST_OUTPUTS or len(text) > left:
-                self.outputs_left_out += 1
-                continue
-            left -= len(text)
-            self.outputs.append(
-                ReportOutput(
-                    run=run.id or "",
-                    task=run.task,
-                    agent=run.agent,
-                    text=text,
-                    left_out=len(run.output.text) - len(text),
-                )
-            )
-
-    def over_files(self) -> None:
-        """The sections that files of their own tell of, or that what was read of the runs adds to."""
-        if "repeat" in self.sections:
-            outputs: list[Path | Run] = [*self.inputs.experiments, *self._answered]
-            options = RepeatOptions(repair=False, by=self._repeat_by)
-            self.keep_command("repeat", options, [*self.inputs.experiments, *self.inputs.runs])
-            self._tell("comparing outputs")
-            self.repeatability = self._part("repeat", lambda: repeat(outputs, options=options)) if outputs else None
-            if not outputs:
-                self.omitted["repeat"] = "no task has two outputs of the same configuration"
-        if "speedup" in self.sections:
-            speedups = SpeedupOptions(prices=self.options.prices)
-            self.keep_command("speedup", speedups, self.inputs.timings)
-            self._tell("comparing timings")
-            timings = self.inputs.timings
-            self.speedup = self._part("speedup", lambda: speedup(timings, options=speedups)) if timings else None
-            if not timings:
-                self.omitted["speedup"] = "no input holds timings"
-
-    def _part(self, section: str, made: Callable[[], Part]) -> Part | None:
-        """The result of a section; where the data do not allow it, why."""
-        try:
-            part = made()
-        except BadInput as error:
-            self.omitted[section] = error.message
-            return None
-        name = "all_findings" if hasattr(part, "all_findings") else "findings"
-        findings: Sequence[Finding] = getattr(part, name)
-        # without a contract there is no canon, and no code is run to find one
-        self.findings += [finding for finding in findings if finding.code != "no_canon"]
-        return part
-
-
 def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Of each kind the finding with the most cases: every verb tells what it came upon in the same runs."""
     largest: dict[str, Finding] = {}
@@ -345,11 +70,3 @@ def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if finding.code not in largest or finding.count > largest[finding.code].count:
             largest[finding.code] = finding
     return tuple(largest.values())
-
-
-def _texts(key: Mapping[str, str | int | None]) -> dict[str, str]:
-    return {name: str(value) for name, value in key.items()}
-
-
-def _output_order(run: Run) -> tuple[str, ...]:
-    return tuple(text or "" for text in (run.task, run.agent, run.model, run.tier, f"{run.attempt or 0:09}", run.id))
