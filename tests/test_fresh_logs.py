@@ -291,6 +291,33 @@ class TestCodex:
         assert (both.usage, both.model, both.iterations) == (thread.usage, thread.model, 2)
         assert how(both, "iterations") != "lower_bound"
 
+    @pytest.mark.parametrize("completed", [True, False])
+    def test_an_error_that_ended_the_last_turn_is_the_threads(self, tmp_path: Path, completed: bool) -> None:
+        opening = (SAMPLES / "codex" / "rollout.jsonl").read_text(encoding="utf-8")
+        said = "unexpected status 401 Unauthorized: no such key"
+        error = {"type": "error", "message": said, "codex_error_info": "other"}
+        events = [{"type": "task_started"}, error, *([{"type": "task_complete"}] if completed else [])]
+        path = tmp_path / "rollout.jsonl"
+        added = "".join(json.dumps({"type": "event_msg", "payload": event}) + "\n" for event in events)
+        path.write_text(opening + added, encoding="utf-8")
+        run = only(path)
+        assert run.failure is not None
+        assert (run.outcome, run.failure.cause, run.failure.message) == ("errored", "infrastructure", said)
+        again = added + json.dumps({"type": "event_msg", "payload": {"type": "task_started"}}) + "\n"
+        again += json.dumps({"type": "event_msg", "payload": {"type": "task_complete"}}) + "\n"
+        path.write_text(opening + again, encoding="utf-8")
+        assert only(path).failure is None
+
+    def test_the_status_of_an_error_tells_whose_fault_it_is(self, tmp_path: Path) -> None:
+        error = {"message": "try again", "codex_error_info": {"response_stream_failed": {"http_status_code": 503}}}
+        ended = {"type": "event_msg", "payload": {"type": "task_complete", "error": error}}
+        path = tmp_path / "rollout.jsonl"
+        opening = (SAMPLES / "codex" / "rollout.jsonl").read_text(encoding="utf-8")
+        path.write_text(opening + json.dumps(ended) + "\n", encoding="utf-8")
+        failure = only(path).failure
+        assert failure is not None
+        assert failure.cause == "infrastructure"
+
 
 class TestAider:
     @staticmethod

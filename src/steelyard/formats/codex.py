@@ -21,7 +21,7 @@ from steelyard.files import label, records
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, LogPlaces, ReadItem, RunPart
 from steelyard.formats._token_counts import busiest_model, disjoint_usage, run_from, token_contradiction
-from steelyard.records import Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
+from steelyard.records import JSON_ERRORS, Call, Count, Failure, FailureCause, Finding, Rejected, Usage, moment
 
 NAME = "codex"
 REPLAY = timedelta(seconds=2)
@@ -95,8 +95,11 @@ class Trouble(msgspec.Struct):
 
     def failure(self) -> Failure:
         """The failure, with whose fault it is."""
-        word = str(next(iter(self.kind), "") if isinstance(self.kind, dict) else self.kind)
-        return failure_of(self.message or word or None, otherwise=CAUSES.get(word, "unknown"))
+        word, told = (
+            next(iter(self.kind.items()), ("", None)) if isinstance(self.kind, dict) else (str(self.kind), None)
+        )
+        status = told.get("http_status_code") if isinstance(told, dict) else None
+        return failure_of(self.message or word or None, status=status, otherwise=CAUSES.get(word, "unknown"))
 
 
 class Payload(msgspec.Struct):
@@ -117,12 +120,22 @@ class Payload(msgspec.Struct):
     source: Any = None  # Any: a word, or an object that names the parent of a subagent
     reason: Any = None  # Any: why a turn was aborted
     error: Trouble | str | None = None
+    message: msgspec.Raw = msgspec.Raw()
+    kind: msgspec.Raw = msgspec.field(name="codex_error_info", default=msgspec.Raw())
     thread_id: str | None = None
     response_id: str | None = None
     usage: Tokens | None = None
     thread_token_usage: Tokens | None = None
     changes: Any = None  # Any: files of a patch by path
     success: Any = None  # Any: whether a patch was applied
+
+    def trouble(self) -> Trouble:
+        """What an `error` event says."""
+        try:
+            said, kind = (msgspec.json.decode(part) if bytes(part) else None for part in (self.message, self.kind))
+        except JSON_ERRORS:
+            return Trouble()
+        return Trouble(said if isinstance(said, str) else None, kind)
 
 
 class Line(msgspec.Struct):
@@ -164,6 +177,8 @@ class Thread:
     tools: dict[str, None] = field(default_factory=dict)
     created: dict[str, None] = field(default_factory=dict)
     failure: Failure | None = None
+    turn_failed: bool = False
+    """Whether an error ended the turn: newer versions complete it all the same, without a word."""
     """How the last turn failed."""
     legacy: bool = False
 
@@ -235,14 +250,19 @@ class Thread:
         if event.type == "token_count" and event.info is not None and event.info.total is not None:
             self._count(event.info.total, at)
         elif event.type == "task_started":
+            self.turn_failed = False
             self._turn(event)
         elif self._copied(at):
             return
         elif event.type == "turn_aborted":
             said = str(event.reason) if event.reason is not None else "aborted"
             self.failure = Failure(cause="cancelled", message=said[:500])
-        elif event.type == "task_complete":
-            self.failure = event.error.failure() if isinstance(event.error, Trouble) else None
+        elif event.type == "error":
+            self.failure, self.turn_failed = event.trouble().failure(), True
+        elif event.type == "task_complete" and isinstance(event.error, Trouble):
+            self.failure = event.error.failure()
+        elif event.type == "task_complete" and not self.turn_failed:
+            self.failure = None
         elif event.type == "patch_apply_end" and event.success is not False and isinstance(event.changes, dict):
             for path, change in event.changes.items():
                 if isinstance(change, dict) and ("add" in change or change.get("type") == "add"):
