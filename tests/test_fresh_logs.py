@@ -195,6 +195,10 @@ class TestCostState:
         path = lines(tmp_path / "s.jsonl", claude_line(1), self.state(1, cost=0.004), claude_line(2))
         run = only(path)
         assert (run.cost_usd, how(run, "usage"), len(run.calls or ())) == (None, "counted", 2)
+        # nor is it believed where it is of calls that stand in other files, and could hold the last one
+        events = [claude_line(1), self.state(3, cost=0.011), claude_line(2), claude_line(4, sessionId="s-2")]
+        runs, _ = read(lines(tmp_path / "t.jsonl", *events))
+        assert [run.cost_usd for run in runs] == [None, None]
 
     def test_an_account_that_falls_short_of_the_calls_is_not_believed(self, tmp_path: Path) -> None:
         path = lines(tmp_path / "s.jsonl", *(claude_line(number) for number in (1, 2, 3)), self.state(2, cost=0.007))
