@@ -256,7 +256,9 @@ def to_time(field: Field) -> Convert:
                     return _since_1970(int(text))
                 else:
                     moment = datetime.fromisoformat(text)
-                return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+                if moment.tzinfo is None:
+                    moment = moment.replace(tzinfo=zone)
+                return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 return _since_1970(value)
         except (ValueError, OverflowError, OSError):

@@ -113,7 +113,7 @@ class _Reader:
                 yield Rejected(path=path, line=line, reason=f"{label}: {problem.reason}", hint=problem.hint)
                 continue
             if figures:
-                values["provenance"] = {name: how if name in values else "unknown" for name, how in figures.items()}
+                values["provenance"] = figures if figures.keys() <= values.keys() else _of_known(figures, values)
             values["source"] = self.origin
             try:
                 yield MappedRun(convert_run(values), line)
@@ -130,6 +130,10 @@ class _Reader:
         for step in leaf.place:
             value = value.get(step) if isinstance(value, dict) else None
         return f"{refused.reason} ({leaf.label}: {shown_value(value)})"
+
+
+def _of_known(figures: dict[str, Provenance], values: Values) -> dict[str, Provenance]:
+    return {name: how if name in values else "unknown" for name, how in figures.items()}
 
 
 def _figures(template: Template) -> dict[str, Provenance]:

@@ -69,10 +69,10 @@ def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # A
     """The Run in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
     if "x_" in values:
         raise _nameless_key()
-    own = {key: value for key, value in values.items() if key.startswith("x_")}
-    known = {key: value for key, value in values.items() if key not in own}
+    known, own = values, [key for key in values if key.startswith("x_")]
     if own:
-        known["x_"] = own
+        known = dict(values)
+        known["x_"] = {key: known.pop(key) for key in own}
     try:
         return msgspec.convert(known, Run, strict=not from_text)
     except msgspec.ValidationError as error:

@@ -297,20 +297,27 @@ def _renamed_finding(finding: Finding, file: Found) -> Finding:
 
 def _own(file: Found, name: str, mapping: Mapping | None) -> Iterator[Gathered]:
     try:
-        for item in _mapped_items(file, mapping) if mapping else log_format_named(name).read(file.path):
-            if isinstance(item, PlacedRun):
-                yield PlacedRun(item.run, file.shown, item.line, name)
-            elif isinstance(item, Rejected):
-                yield msgspec.structs.replace(item, path=file.shown)
-            elif isinstance(item, Finding):
-                yield item
+        yield from _mapped_items(file, mapping) if mapping else _own_items(file, name)
     except UnreadableFile as error:
         yield rejected_file(error, file.shown)
+    except OSError as error:
+        yield Rejected(path=file.shown, reason=error.strerror or str(error), code="unreadable_file")
+
+
+def _own_items(file: Found, name: str) -> Iterator[Gathered]:
+    for item in log_format_named(name).read(file.path):
+        if isinstance(item, PlacedRun):
+            yield PlacedRun(item.run, file.shown, item.line, name)
+        elif isinstance(item, Rejected):
+            yield msgspec.structs.replace(item, path=file.shown)
+        elif isinstance(item, Finding):
+            yield item
 
 
 def _mapped_items(file: Found, mapping: Mapping) -> Iterator[Gathered]:
     from steelyard.mappings import MappedRun, read_mapped  # as above
 
     root = Path(str(file.path).removesuffix(file.shown.rpartition("!/")[2])) if file.depth else None
+    name = mapping.format_name
     for item in read_mapped(file.path, mapping, shown=file.shown, root=root):
-        yield PlacedRun(item.run, file.shown, item.line) if isinstance(item, MappedRun) else item
+        yield PlacedRun(item.run, file.shown, item.line, name) if isinstance(item, MappedRun) else item
