@@ -319,6 +319,16 @@ def test_lines_of_a_run_that_differ_are_set_aside_unless_take_says_which(tmp_pat
     assert rejected.reason == "the line does not say which run it belongs to"
 
 
+def test_sums_go_over_the_values_of_a_line_and_over_the_lines(tmp_path: Path) -> None:
+    path = tmp_path / "spans.jsonl"
+    path.write_text('{"t": 1, "n": [1, 2]}\n{"t": 1, "n": [3]}\n', encoding="utf-8")
+    fields = 'task = { value = "a" }\ntool_calls = { from = "n[*]", take = "sum" }\n'
+    counted = 'iterations = { from = "n[*]", take = "count" }\n'
+    spans = 'mapping = 1\nname = "s"\nrows = { format = "jsonl" }\ngroup = { by = "t" }\n[run]\n'
+    (run,) = runs(spans + fields + counted, path)
+    assert (run.tool_calls, run.iterations) == (6, 3)
+
+
 @pytest.mark.parametrize("name", shipped_mappings())
 def test_every_shipped_mapping_says_what_it_is_for(name: str) -> None:
     mapping = load_mapping(name)

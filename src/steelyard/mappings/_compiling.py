@@ -133,7 +133,7 @@ class _Compiler:
                 convert = _listing(
                     convert, single=to_whole(self.mapping.numbers, field) if place[0] == "tests" else None
                 )
-            column = self._column(field, convert, kind, reduces=is_several and field.take is not None)
+            column = self._column(field, convert, kind, is_several=is_several)
         except BadMapping as error:
             raise BadMapping(f"run.{name}: {error.message}", where=self.mapping.name, hint=error.hint) from error
         return Leaf(
@@ -141,7 +141,7 @@ class _Compiler:
             label=" + ".join(field.paths) or name,
             column=column,
             is_constant=field.value is not None and not field.when,
-            take=None if is_several else field.take,
+            take=_over_lines(field.take) if is_several else field.take,
             is_counted=field.take in ("sum", "count"),
         )
 
@@ -183,17 +183,17 @@ class _Compiler:
                 return to_json if self.mapping.rows.format != "csv" else own_value
         return {"flag": to_flag, "outcome": to_outcome}.get(kind, to_text)
 
-    def _column(self, field: Field, convert: Convert, kind: str, *, reduces: bool) -> Callable[[Batch], Column]:
+    def _column(self, field: Field, convert: Convert, kind: str, *, is_several: bool) -> Callable[[Batch], Column]:
         operands = [(operation, self._operand(given)) for operation, given in _operands(field)]
         finish = _finisher(field, kind)
-        take: Any = field.take  # Any: a Take wherever it is needed
+        take = field.take if is_several else None
 
         def column(batch: Batch) -> Column:
             raw = raw_column(field, batch)
-            if not reduces:  # several values without a way to make one of them are a list
+            if is_several and take is None:  # without a way to make one of them they are a list
                 raw = [list(value) if isinstance(value, Several) else value for value in raw]
             values = converted(raw, convert)
-            if reduces:
+            if take is not None:
                 values = [taken(value, take) if isinstance(value, Several) else value for value in values]
             for operation, operand in operands:
                 values = [operated(operation, a, b) for a, b in zip(values, operand(batch), strict=True)]
@@ -213,6 +213,11 @@ class _Compiler:
             return lambda batch: [given] * len(batch)
         number = to_number(self.mapping.numbers, Field(value=0))
         return lambda batch: converted(batch.values(given), number)
+
+
+def _over_lines(take: Take | None) -> Take | None:
+    """How the lines of a group are joined where each line has several values already; None where they must agree."""
+    return "sum" if take == "count" else None if take == "mean" else take
 
 
 def _operands(field: Field) -> list[tuple[Operation, float | str]]:
