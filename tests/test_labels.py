@@ -204,7 +204,7 @@ def test_several_reports_in_one_folder_are_several_experiments(tmp_path: Path) -
         }
         (tmp_path / f"{name}.json").write_text(json.dumps(report))
     rates = {
-        group.key["experiment"]: group.metrics["pass_rate"].mean
+        group.key["experiment"]: (group.n, group.metrics["pass_rate"].mean)
         for group in sy.measure(str(tmp_path), by=["experiment"]).groups
     }
-    assert rates == {"gpt-5.first": 0.5, "gpt-5.second": 1.0}
+    assert rates == {"gpt-5.first": (2, 0.5), "gpt-5.second": (2, 1.0)}
