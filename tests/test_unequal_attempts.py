@@ -109,6 +109,24 @@ def test_a_gate_with_unequal_attempts_rarely_holds_by_luck() -> None:
     assert results.count("fails") <= 3
 
 
+def test_skewed_costs_have_a_ratio_of_geometric_means_beside_the_difference() -> None:
+    runs = costs(40, (1, 5), seed=7, factor=2.0)
+    found = judged(runs)
+    logs = {
+        (run.task, run.agent): np.mean([np.log(other.cost_usd) for other in runs if (other.task, other.agent) == key])
+        for run in runs
+        for key in [(run.task, run.agent)]
+    }
+    gaps = [logs[task, "y"] - logs[task, "x"] for task in {run.task for run in runs}]
+    ratio = found.difference.geometric_ratio
+    assert ratio.estimate == pytest.approx(np.exp(np.mean(gaps)))
+    assert ratio.low < 2.0 < ratio.high
+    assert f"On the geometric mean it is {ratio.estimate:.3g} times as much" in found.sentence
+    assert "approximate (about 89 %)" in found.sentence
+    free = [Run(id=run.id, task=run.task, agent=run.agent, cost_usd=0.0) for run in runs]
+    assert judged(free).difference.geometric_ratio is None
+
+
 def test_tasks_needed_are_a_range_and_without_an_end_where_the_interval_holds_0() -> None:
     assert tasks_range((-0.05, 0.1), 0.2) == (tasks_needed(0.1, 0.2), None)
     assert tasks_range((-0.1, -0.05), 0.2) == (tasks_needed(0.1, 0.2), tasks_needed(0.05, 0.2))

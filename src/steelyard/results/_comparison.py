@@ -63,6 +63,10 @@ class Difference:
     bounds: SensitivityBounds | None = None
     """What the difference could be whatever the missing values were; None when none is missing or nothing bounds it."""
 
+    geometric_ratio: Interval | None = None
+    """How many times A's figure B's is on the geometric mean, which skew does not sway; None where a value is not above
+    0 or the metric has an upper bound."""
+
     @property
     def value(self) -> float | None:
         """The difference itself."""
@@ -230,6 +234,8 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
             "same": [{"value": value, "tasks": tasks} for value, tasks in difference.same],
         },
     }
+    if difference.geometric_ratio is not None:
+        shape["geometric_ratio"] = json_numbers(difference.geometric_ratio.as_dict())
     if difference.bounds is not None:
         shape["if_missing_were_known"] = {"low": difference.bounds.low, "high": difference.bounds.high}
     return shape

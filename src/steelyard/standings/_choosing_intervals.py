@@ -115,10 +115,11 @@ def _geometric_means(rows: _Rows, *, weight_by: WeightBy) -> list[Interval]:
     kept = np.log(values[usable]), groups[usable], rows.tasks[usable]
     logs = weighted_means(*kept, size=rows.size, weight_by=weight_by)
     intervals = auto_means(*kept, figures=logs, bounds=(-math.inf, math.inf), weight_by=weight_by, level=rows.level)
-    return [_exponential(interval) for interval in intervals]
+    return [exponential(interval) for interval in intervals]
 
 
-def _exponential(interval: Interval) -> Interval:
+def exponential(interval: Interval) -> Interval:
+    """An interval of logarithms taken back to what they are of."""
     estimate, low, high = (
         None if limit is None else float(np.exp(min(limit, 700.0)))
         for limit in (interval.estimate, interval.low, interval.high)

@@ -13,7 +13,7 @@ from steelyard.errors import UnknownName
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Difference, Flip
-from steelyard.standings._choosing_intervals import holds, of_figure
+from steelyard.standings._choosing_intervals import exponential, holds, of_figure
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.standings._unequal_attempts import dealt_runs, delta_within_tasks, kept_level
 from steelyard.statistics import (
@@ -152,7 +152,24 @@ def _mean_difference(
         lost=lost,
         same=_ties(sides[0].mean, sides[1].mean, common),
         bounds=_bounds(samples, values, metric, *rows),
+        geometric_ratio=_geometric_ratio(samples, metric, rows, common, options),
     )
+
+
+def _geometric_ratio(
+    samples: Samples, metric: str, rows: tuple[Mask, Mask], common: Mask, options: StatisticsOptions
+) -> Interval | None:
+    """B's geometric mean over A's: Student's interval of the differences of mean logarithms, taken back."""
+    values = samples.known(metric)
+    least, most = catalog()[metric].bounds
+    if isinstance(values, Missing) or least != 0 or np.isfinite(most):
+        return None
+    used = (rows[0] | rows[1]) & common[samples.tasks] & ~np.isnan(values)
+    if not (values[used] > 0).all():
+        return None
+    logs = replace(samples, values={metric: np.log(np.where(used, values, np.nan))})
+    a, b = (logs.by_task(metric, side).mean[common] for side in rows)
+    return exponential(paired_t(np.where(_same(a, b), 0.0, b - a), level=options.level)[0])
 
 
 def _same(a: npt.ArrayLike, b: npt.ArrayLike) -> Mask:

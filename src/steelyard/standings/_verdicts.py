@@ -65,7 +65,15 @@ def sentence(
         ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
     label = f", {interval.label}" if interval.label else ""
     text = f"{head}, {interval.level * 100:g} % interval {low} to {high}{label}: {ending}."
-    return f"{text}{_about_missing(difference, told, a=a, b=b)}"
+    return f"{text}{_typical(difference)}{_about_missing(difference, told, a=a, b=b)}"
+
+
+def _typical(difference: Difference) -> str:
+    """The ratio of geometric means, where the interval of the difference falls short of its level."""
+    ratio = difference.geometric_ratio
+    if not difference.interval.label or ratio is None or ratio.low is None or ratio.high is None:
+        return ""
+    return f" On the geometric mean it is {ratio.estimate:.3g} times as much ({ratio.low:.3g} to {ratio.high:.3g})."
 
 
 def _head(difference: Difference, a: str, b: str) -> str:
