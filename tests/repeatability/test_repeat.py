@@ -69,8 +69,8 @@ def test_stored_repairs_are_measured_as_they_are(repeat: Repeat, tmp_path: Path)
     assert metrics["unique_signatures"] == 4
     assert metrics["signature_entropy"] == 2.0
     assert result["canon"]["origin"] == "experiment file"
-    assert result["intervals"]["r_anchor"]["method"] == "wilson"
-    assert result["intervals"]["r_raw"]["method"] == "bootstrap"
+    assert result["intervals"]["r_anchor"]["method"] == "clopper-pearson"
+    assert result["intervals"]["r_raw"]["method"] == "modal-exact"
     assert [finding["code"] for finding in result["findings"]] == []
     assert list(tmp_path.iterdir()) == []  # an experiment file never enters the store
 

@@ -134,11 +134,8 @@ def _pairs(texts: Sequence[str], tau: float, distances: Mapping[tuple[str, str],
 
 
 def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) -> dict[str, dict[str, object]]:
-    """Intervals: Wilson's for shares of outputs, a bootstrap for the modal mass."""
-    from steelyard.statistics import (
-        modal_mass,  # brings numpy
-        wilson,  # brings numpy and scipy
-    )
+    """Exact intervals: Clopper and Pearson's for shares of outputs, and that of the modal mass."""
+    from steelyard.statistics import clopper_pearson, modal_mass  # brings numpy and scipy
 
     n = len(compared.signatures)
     intervals: dict[str, dict[str, object]] = {}
@@ -147,6 +144,6 @@ def prompt_intervals(compared: Compared, metrics: dict[str, float | Missing]) ->
     for declared in catalog().at("prompt"):
         value = metrics[declared.name]
         if declared.counts_outputs and not isinstance(value, Missing):
-            intervals[declared.name] = wilson(round(value * n), n).as_dict()
+            intervals[declared.name] = clopper_pearson(round(value * n), n).as_dict()
     intervals["r_raw"] = modal_mass(list(Counter(compared.signatures).values())).as_dict()
     return intervals
