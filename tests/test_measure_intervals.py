@@ -139,3 +139,17 @@ def test_a_group_value_without_a_value_has_no_interval() -> None:
     value = group(made_runs({"x": 0.6}, tasks=5), interval="auto").metrics["skill_efficiency"]
     assert isinstance(value, GroupValue)
     assert value.interval is None
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"none"}))
+def test_no_interval_is_a_point(method: str) -> None:
+    runs = [
+        Run(id=f"{task}-{attempt}", task=f"task-{task}", agent="x", attempt=attempt, passed=True, cost_usd=0.5)
+        for task in range(12)
+        for attempt in (1, 2)
+    ]
+    for name, value in group(runs, interval=method).metrics.items():
+        intervals = value.intervals.values() if isinstance(value, Statistics) else [value.interval]
+        for interval in intervals:
+            assert interval is None or not interval.known or interval.low < interval.high, name
+            assert interval is None or interval.known or interval.reason

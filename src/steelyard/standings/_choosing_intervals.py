@@ -194,12 +194,19 @@ def holds(interval: Interval, figure: float | None, bounds: tuple[float, float])
 
 
 def of_figure(interval: Interval, figure: float | None, bounds: tuple[float, float]) -> Interval:
-    """The interval of the figure that stands beside it, without the part that the metric cannot reach."""
+    """The interval of the figure that stands beside it, without the part that the metric cannot reach.
+
+    A width of 0 would promise too much, so there is no interval then.
+    """
     if interval.low is None or interval.high is None or figure is None:
         return dataclasses.replace(interval, estimate=figure)
     assert holds(interval, figure, bounds), f"{interval.method} does not hold its own figure"
     low, high = (float(min(max(limit, bounds[0]), bounds[1])) for limit in (interval.low, interval.high))
-    return dataclasses.replace(interval, estimate=figure, low=min(low, figure), high=max(high, figure))
+    low, high = min(low, figure), max(high, figure)
+    if low == high:
+        reason = "what it rests on does not vary, so nothing says how far it may be off"
+        return dataclasses.replace(interval, estimate=figure, low=None, high=None, reason=reason)
+    return dataclasses.replace(interval, estimate=figure, low=low, high=high)
 
 
 def _finite(metric: Metric, rows: _Rows, figures: Floats, *, weight_by: WeightBy, method: str) -> list[Interval]:

@@ -74,14 +74,10 @@ def auto_means(
     cells = by_cell(values, groups, tasks)
     n = np.bincount(groups, minlength=size)
     clusters = np.bincount(cells.owner, minlength=size)
-    means, weights = cells.sums / cells.counts, cells.counts if weight_by == "runs" else np.ones(len(cells.counts))
-    usable = clusters > 1
-    order = np.lexsort((weights, means, cells.owner))
-    order = order[usable[cells.owner[order]]]
-    places = (np.cumsum(usable) - 1)[cells.owner[order]]
-    bounded = bool(np.isfinite(bounds).all())
+    weights = cells.counts if weight_by == "runs" else np.ones(len(cells.counts))
+    usable, bounded = clusters > 1, bool(np.isfinite(bounds).all())
     low, high, counted, varied = np.full((4, size), np.nan)
-    rows, used = (means[order], weights[order], places), int(usable.sum())
+    rows, used = _rows(cells, weights, usable), int(usable.sum())
     if bounded:
         low[usable], high[usable] = bounded_limits(*rows, size=used, bounds=bounds, level=level)
     else:
@@ -101,6 +97,14 @@ def auto_means(
         )
         for place in range(size)
     ]
+
+
+def _rows(cells: Cells, weights: Floats, usable: npt.NDArray[np.bool_]) -> tuple[Floats, Floats, Ints]:
+    """Means and weights of the tasks of usable groups, in an order that names do not change, and whose they are."""
+    means = cells.sums / cells.counts
+    order = np.lexsort((weights, means, cells.owner))
+    order = order[usable[cells.owner[order]]]
+    return means[order], weights[order], (np.cumsum(usable) - 1)[cells.owner[order]]
 
 
 def _interval(
@@ -167,11 +171,7 @@ def auto_medians(
 
 def _shares_below(cells: Cells, usable: npt.NDArray[np.bool_], *, level: float) -> tuple[Floats, Floats]:
     """For each group with two tasks or more, the limits of the share of values below its median."""
-    low, high = np.full(len(usable), np.nan), np.full(len(usable), np.nan)
-    means = cells.sums / cells.counts
-    order = np.lexsort((cells.counts, means, cells.owner))
-    order = order[usable[cells.owner[order]]]
-    places = (np.cumsum(usable) - 1)[cells.owner[order]]
-    rows = means[order], cells.counts[order], places
+    low, high = np.full((2, len(usable)), np.nan)
+    rows = _rows(cells, cells.counts, usable)
     low[usable], high[usable] = bounded_limits(*rows, size=int(usable.sum()), bounds=(0.0, 1.0), level=level)
     return low, high
