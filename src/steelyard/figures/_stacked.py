@@ -49,7 +49,7 @@ def stacked(
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """A bar for each row, its parts in the order of `kinds`, each paler than the last; `hatched` names a hatched one."""
+    """A bar for each row, its parts in the order of `kinds`, each paler than the last; `hatched` names one."""
     width = checked_width(width)
     shown = rows[:MOST_ROWS]
     head, top = heading(title, note, width)
