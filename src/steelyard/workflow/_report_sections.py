@@ -252,7 +252,8 @@ class ReportSections:
         if "repeat" in self.sections:
             outputs: list[Path | Run] = [*self.inputs.experiments, *self._answered]
             options = RepeatOptions(repair=False, by=self._repeat_by)
-            self.keep_command("repeat", options, [*self.inputs.experiments, *self.inputs.runs])
+            answered = self.inputs.runs if self._answered else ()
+            self.keep_command("repeat", options, [*self.inputs.experiments, *answered])
             self._tell("comparing outputs")
             self.repeatability = self._part("repeat", lambda: repeat(outputs, options=options)) if outputs else None
             if not outputs:
