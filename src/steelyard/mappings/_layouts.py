@@ -92,7 +92,8 @@ def _table_layout(path: Path, text: str, encoding: Any) -> Layout | None:  # Any
     filled = [sum(bool(cell.strip()) for cell in row) for row in cells[:HEADER_LINES]]
     enough = max(2, round(0.6 * max(filled)))
     skip = next(at for at, number in enumerate(filled) if number >= enough)
-    spec = Rows(format="csv", skip=skip, delimiter=delimiter, encoding=encoding)
+    other = {} if encoding == "utf-8" else {"encoding": encoding}  # defaults are left out of a proposal
+    spec = Rows(format="csv", skip=skip, delimiter=delimiter, **other)
     python_encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     found = csv_rows(path, separator=delimiter, skip=skip, encoding=python_encoding)
     names = [name.strip() for name in next(found).cells]  # type: ignore[union-attr] # a broken header is an error
