@@ -1,8 +1,8 @@
 """Reading 500 MB of Claude Code logs: ours against the npm program ccusage on the same files in the same run.
 
-Then pricing: ours against genai-prices called row by row.
+Then records (an Inspect log, Parquet against JSON lines), and pricing: ours against genai-prices called row by row.
 
-python -m benchmarks.read [--quick] [--megabytes N] [--ccusage PROGRAM]
+python -m benchmarks.read [--quick] [--megabytes N] [--ccusage PROGRAM] [--inspect PYTHON]
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import prices
+from benchmarks import _read_records, prices
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ROOT.parent / "shared" / "samples" / "claude-code"
@@ -134,6 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--megabytes", type=int, default=500)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--ccusage", help="the ccusage program, where it is installed already")
+    parser.add_argument("--inspect", help="a Python that has inspect_ai and pandas")
     options = parser.parse_args(arguments)
     megabytes, repeats = (50, 1) if options.quick else (options.megabytes, options.repeats)
     with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as scratch:
@@ -154,7 +155,10 @@ def main(arguments: list[str] | None = None) -> int:
             times[name].append(taken)
         show(times, reports, size)
     print()
-    return prices.main(["--quick"] if options.quick else [])
+    quick = ["--quick"] if options.quick else []
+    _read_records.main([*quick, *(["--inspect", options.inspect] if options.inspect else [])])
+    print()
+    return prices.main(quick)
 
 
 def show(times: dict[str, list[Times]], reports: dict[str, dict[str, object]], size: int) -> None:

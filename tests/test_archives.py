@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -21,6 +22,8 @@ import pytest
 import zstandard
 
 import steelyard as sy
+from steelyard.errors import UnreadableFile
+from steelyard.files import ZipLog
 from steelyard.formats import PlacedRun
 from steelyard.records import Rejected
 from steelyard.sandbox._box import remove
@@ -291,6 +294,22 @@ def test_measure_reads_the_whole_lines_of_a_cut_packed_file_and_exits_1(tmp_path
     result = sy.measure(path)
     assert 1000 < result.n < 5000
     assert [one.line for one in result.rejected] == [result.n + 1]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("size", [10, 3 << 20], ids=["small", "large"])
+def test_an_entry_of_a_zip_is_whole_or_refused(tmp_path: Path, method: int, size: int) -> None:
+    path = tmp_path / "log.zip"
+    content = random.Random(7).randbytes(size)
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a", content)
+    with ZipLog(path) as log:
+        assert log.read("a") == content
+    packed = bytearray(path.read_bytes())
+    packed[31 + size // 2] ^= 1  # within the entry: its header takes 31 bytes
+    path.write_bytes(packed)
+    with ZipLog(path) as log, pytest.raises(UnreadableFile, match=r"log\.zip!/a: the entry cannot be unpacked"):
+        log.read("a")
 
 
 def test_a_packed_file_with_a_wrong_checksum_is_refused(tmp_path: Path) -> None:

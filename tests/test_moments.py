@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from steelyard.records import Run, RunChoice, as_utc, microseconds_of
+from hypothesis import example, given, strategies as st
+
+from steelyard.records import Run, RunChoice, as_utc, first_and_last, microseconds_of, moment
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -26,3 +28,21 @@ def test_a_run_that_starts_at_the_end_does_not_count_and_one_at_the_beginning_do
     }
     assert {at: choice.within(Run(task="t", started_at=at)) for at in moments} == moments
     assert not choice.within(Run(task="t"))
+
+
+times = st.datetimes(min_value=datetime(2020, 1, 1), max_value=datetime(2030, 1, 1)).map(  # noqa: DTZ001 - a zone is added
+    lambda time: time.replace(microsecond=time.microsecond // 100_000 * 100_000)
+)
+zones = st.sampled_from(["Z", "+00:00", "+02:00", "-05:00", ""])
+written = (
+    st.builds(lambda time, zone: time.isoformat() + zone, times, zones)
+    | st.none()
+    | st.sampled_from(["zzzz-zz-zzTzz:zz:zzZ", "0", "", 1767323045, 1767323045000])
+)
+
+
+@given(values=st.lists(written, max_size=6) | st.lists(times.map(lambda time: time.isoformat() + "+02:00"), max_size=6))
+@example(values=["2026-01-02T03:04:05Z", "zzzz-zz-zzTzz:zz:zzZ"])
+def test_the_first_and_the_last_of_many_times_are_those_of_all_of_them(values: list[object]) -> None:
+    known = [time for time in map(moment, values) if time is not None]
+    assert first_and_last(values) == (min(known, default=None), max(known, default=None))

@@ -13,6 +13,8 @@ from genai_prices import Usage as GenaiUsage, types as genai
 from hypothesis import given, settings, strategies as st
 
 from steelyard.prices import ModelPrices, open_book
+from steelyard.prices._book import NAMES_TRIED
+from steelyard.prices._maintained import MaintainedBook
 from steelyard.records import Missing, Usage
 
 BOOK = open_book("maintained")
@@ -128,6 +130,15 @@ def test_a_model_that_is_not_known_has_no_price_and_the_nearest_is_named() -> No
 
 def test_a_name_of_any_length_is_answered() -> None:
     assert BOOK.nearest("anthropic/" + "x" * 100_000)
+
+
+def test_the_nearest_name_is_told_without_looking_up_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = MaintainedBook()
+    asked: list[str] = []
+    look_up = book.look_up
+    monkeypatch.setattr(book, "look_up", lambda name: (asked.append(name), look_up(name))[1])
+    assert isinstance(book.find("azureai/gpt-4oo"), Missing)
+    assert len(asked) <= 1 + NAMES_TRIED  # of some two thousand, which took a second
 
 
 def test_a_nearest_name_can_itself_be_looked_up() -> None:

@@ -125,6 +125,7 @@ class ZipLog:
         self._archive = _open_zip(path)
         self._shown = str(path)
         self._budget = Budget()
+        self._most = FILE_BYTES.most
 
     def __enter__(self) -> Self:
         return self
@@ -142,17 +143,16 @@ class ZipLog:
         shown = f"{self._shown}!/{name}"
         info = self._archive.getinfo(name)
         budget = self._budget.for_packed(info.compress_size)
-        content = bytearray()
-        most = FILE_BYTES.most
+        chunks: list[bytes] = []
+        size = 0
         with _whatever_it_raises(shown, "the entry cannot be unpacked"):
             for chunk in _entry(self._archive, info, shown):
-                content += chunk
+                chunks.append(chunk)
+                size += len(chunk)
                 budget.take(shown, size=len(chunk))
-                if len(content) > most:
+                if size > self._most:
                     raise FILE_BYTES.passed(shown)
-        if zlib.crc32(content) != info.CRC:  # our own unpacking does not look, as the library's does
-            raise UnreadableFile(shown, "the entry cannot be unpacked: its checksum is wrong")
-        return bytes(content)
+        return b"".join(chunks)
 
 
 def _open_zip(path: Path) -> zipfile.ZipFile:
@@ -192,25 +192,53 @@ def _zip(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str) -> Iterator[bytes]:
-    """One entry of a zip as it is unpacked."""
-    if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    """One entry of a zip as it is unpacked.
+
+    A log has thousands of small ones, for each of which Python's own reader takes longer than the unpacking.
+    """
+    library = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if library and info.compress_size > CHUNK:
         with archive.open(info) as file:
             yield from _chunks(file)
         return
-    if info.compress_type != ZSTANDARD:  # Python's reader unpacks those in one piece, however large it becomes
+    if not library and info.compress_type != ZSTANDARD:  # Python's reader unpacks those in one piece, however large
         raise NotImplementedError(f"an entry is packed by method {info.compress_type}, not by deflate or zstandard")
     if info.flag_bits & ENCRYPTED:
         raise RuntimeError("the entry is encrypted")
+    checksum = 0
+    for chunk in _unpacked_entry(_packed_entry(archive, info), info.compress_type, shown):
+        checksum = zlib.crc32(chunk, checksum)
+        yield chunk
+    if checksum != info.CRC:
+        raise zipfile.BadZipFile("its checksum is wrong")
+
+
+def _packed_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     assert archive.fp is not None  # only a closed archive has none
     archive.fp.seek(info.header_offset)
     header = archive.fp.read(30)
     if len(header) < 30 or not header.startswith(b"PK\x03\x04"):
         raise zipfile.BadZipFile("bad magic number for the entry's header")
     archive.fp.seek(sum(struct.unpack_from("<HH", header, 26)), 1)
-    try:
-        yield from zst_chunks(io.BytesIO(archive.fp.read(info.compress_size)), shown)
-    except BrokenOff as error:
-        raise zipfile.BadZipFile("the entry breaks off") from error
+    return archive.fp.read(info.compress_size)
+
+
+def _unpacked_entry(packed: bytes, method: int, shown: str) -> Iterator[bytes]:
+    if method == zipfile.ZIP_STORED:
+        yield packed
+    elif method == ZSTANDARD:
+        try:
+            yield from zst_chunks(io.BytesIO(packed), shown)
+        except BrokenOff as error:
+            raise zipfile.BadZipFile("the entry breaks off") from error
+    else:
+        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+        while not unpacker.eof:
+            chunk = unpacker.decompress(packed, CHUNK)
+            if not chunk and not unpacker.eof:
+                raise zipfile.BadZipFile("the entry breaks off")
+            packed = unpacker.unconsumed_tail
+            yield chunk
 
 
 class _Header(tarfile.TarInfo):

@@ -11,14 +11,16 @@ class Budget:
     def __init__(self, size: Limit = INPUT_BYTES, entries: Limit = INPUT_ENTRIES) -> None:
         self._size, self._entries = size, entries
         self._bytes_left, self._entries_left = size.most, entries.most
+        self._expansion = EXPANSION.most
         self._whole: Budget | None = None
 
     def for_packed(self, size: int) -> Budget:
         """The part of it that a packed file of this size may use up, with what is packed within the file."""
         if self._whole is not None:
             return self
-        part = Budget(self._size, self._entries)
-        part._size, part._bytes_left, part._whole = EXPANSION, max(FREE_BYTES, size * EXPANSION.most), self
+        part = Budget.__new__(Budget)
+        vars(part).update(vars(self))  # a log has thousands of entries: settings are not looked up for each
+        part._size, part._bytes_left, part._whole = EXPANSION, max(FREE_BYTES, size * self._expansion), self
         return part
 
     def expect(self, where: str, *, size: int = 0, entries: int = 0) -> None:

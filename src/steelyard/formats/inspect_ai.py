@@ -24,6 +24,7 @@ from steelyard.records import (
     Rejected,
     Usage,
     add_usage,
+    first_and_last,
     moment,
     sum_in_order,
 )
@@ -184,8 +185,13 @@ def read(path: Path) -> Iterator[ReadItem]:
     else:
         log = document(path, _LOG)
         samples = log.samples or []
+    about = {
+        "experiment": label(log.eval.task),
+        "agent": label(log.eval.solver) or NAME,
+        "model": label(log.eval.model),
+    }
     for sample in samples:
-        yield _part(log, sample, str(path))
+        yield _part(log, sample, str(path), about)
     yield from _summary(log, samples, str(path))
 
 
@@ -212,7 +218,7 @@ def _sample(archive: ZipLog, name: str, path: Path) -> Sample | Rejected:
         return Rejected(path=f"{path}!/{name}", reason=problem(error))
 
 
-def _part(log: Log, sample: Sample, path: str) -> RunPart:
+def _part(log: Log, sample: Sample, path: str, about: dict[str, str | None]) -> RunPart:
     calls = tuple(
         Call(model=label(model), usage=used.disjoint(), summed=True)
         for model, used in sorted((sample.model_usage or {}).items())
@@ -226,11 +232,12 @@ def _part(log: Log, sample: Sample, path: str) -> RunPart:
     cost, sure = stated_cost(sum_in_order(known) if known and len(known) == len(costs) else None, usage)
     passed, rate = _verdict(sample.scores)
     trouble = sample.error or sample.limit
-    tools = {call.id or "" for message in sample.messages for call in message.tool_calls or ()} - {""}
-    events = sample.events or (sample.transcript.events if sample.transcript else [])
-    times = sorted(t for t in (moment(event.timestamp) for event in events) if t is not None)
-    started = moment(sample.started_at) or (times[0] if times else None)
-    ended = moment(sample.completed_at) or (times[-1] if times else None)
+    tools = {call.id for message in sample.messages if message.tool_calls for call in message.tool_calls if call.id}
+    started, ended = moment(sample.started_at), moment(sample.completed_at)
+    if started is None or ended is None:
+        events = sample.events or (sample.transcript.events if sample.transcript else [])
+        earliest, latest = first_and_last(event.timestamp for event in events)
+        started, ended = started or earliest, ended or latest
     group = log.eval.eval_id or log.eval.run_id or log.eval.task
     run = run_from(
         format=NAME,
@@ -242,10 +249,8 @@ def _part(log: Log, sample: Sample, path: str) -> RunPart:
             "passed": "unknown" if passed is None else "reported",
         },
         id=label(f"{group}/{sample.id}/{sample.epoch}"),
-        experiment=label(log.eval.task),
+        **about,
         task=label(f"{log.eval.task}/{sample.id}"),
-        agent=label(log.eval.solver) or NAME,
-        model=label(log.eval.model),
         attempt=max(sample.epoch, 0),
         started_at=started,
         ended_at=ended if started is None or ended is None or ended >= started else None,

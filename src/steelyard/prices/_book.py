@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Context, Decimal
 from functools import cached_property
+from itertools import islice
 from operator import mul
 from typing import Any, Literal, TypeAlias
 
@@ -43,6 +44,8 @@ KIND_WORDS = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in T
 
 LONGEST_NAME_COMPARED = 200
 """Of a name that is not known, so much is compared with the known ones."""
+NAMES_TRIED = 10
+"""How many likely names the book is asked for, for each that is to be told."""
 
 EXACT = Context(prec=60)
 """Room for every digit of a sum of prices, so that sums do not depend on their order."""
@@ -171,7 +174,11 @@ class PriceBook(ABC):
 
     @abstractmethod
     def models(self) -> Sequence[str]:
-        """The names that an unknown one is compared with."""
+        """A name for every model."""
+
+    def likely_names(self) -> Sequence[str]:
+        """The names that an unknown one is compared with; that the book knows the nearest is asked when it is found."""
+        return self.models()
 
     def find(self, model: str | None) -> ModelPrices | Missing:
         """The prices of a model, or why there are none. Answers are kept, so asking for every call is cheap."""
@@ -269,14 +276,13 @@ class PriceBook(ABC):
         from rapidfuzz import fuzz, process  # a C library; only a name that is not known needs it
 
         asked = _bare(model[:LONGEST_NAME_COMPARED])
-        return [
-            self._bare_names[place][1]
-            for *_, place in process.extract(asked, self._bare_only, scorer=fuzz.ratio, limit=limit)
-        ]
+        close = process.extract(asked, self._bare_only, scorer=fuzz.ratio, limit=limit * NAMES_TRIED)
+        names = (self._bare_names[place][1] for *_, place in close)
+        return list(islice((name for name in names if self.look_up(name) is not None), limit))
 
     @cached_property
     def _bare_names(self) -> list[tuple[str, str]]:
-        known = sorted(self.models(), key=lambda name: (name.count("/"), name))
+        known = sorted(set(self.likely_names()), key=lambda name: (name.count("/"), name))
         return [(_bare(name), name) for name in known]
 
     @cached_property

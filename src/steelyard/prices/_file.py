@@ -130,6 +130,10 @@ class FileBook(PriceBook):
         """Own names first, then those of the book it extends."""
         return (*self._names, *(self._base.models() if self._base is not None else ()))
 
+    def likely_names(self) -> Sequence[str]:
+        """The same, of the book it extends as that has them."""
+        return (*self._names, *(self._base.likely_names() if self._base is not None else ()))
+
     def cost_of_uneven(
         self, prices: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None
     ) -> Decimal:

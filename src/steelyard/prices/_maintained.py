@@ -140,6 +140,11 @@ class MaintainedBook(PriceBook):
         """A name for every model: its id, with the provider where the id alone leads elsewhere."""
         return self._names
 
+    def likely_names(self) -> Sequence[str]:
+        """Each id, alone and with its provider; to find out for all which of them leads to the model takes a second."""
+        ids = [(provider.id, model.id) for provider in self._snapshot.providers for model in provider.models]
+        return [name for provider, model in ids for name in (model, f"{provider}/{model}")]
+
     def cost_of_uneven(
         self, prices: ModelPrices, rates: Rates, tokens: tuple[int, ...], at: datetime | None
     ) -> Decimal:

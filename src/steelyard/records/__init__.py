@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         DAY as DAY,
         as_utc as as_utc,
         end_of as end_of,
+        first_and_last as first_and_last,
         iso as iso,
         microseconds_of as microseconds_of,
         moment as moment,

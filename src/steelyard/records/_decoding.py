@@ -69,10 +69,12 @@ def convert_run(values: dict[str, Any], *, from_text: bool = False) -> Run:  # A
     """The Run in plain values; with `from_text`, numbers and flags may be given as text, as in CSV."""
     if "x_" in values:
         raise _nameless_key()
-    known, own = values, [key for key in values if key.startswith("x_")]
+    own = {key: values[key] for key in values if key[:2] == "x_"}
+    known = values
     if own:
-        known = dict(values)
-        known["x_"] = {key: known.pop(key) for key in own}
+        known = {**values, "x_": own}
+        for key in own:
+            del known[key]
     try:
         return msgspec.convert(known, Run, strict=not from_text)
     except msgspec.ValidationError as error:

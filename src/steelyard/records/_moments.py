@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from time import time_ns
 from typing import Any
@@ -69,6 +70,23 @@ def moment(value: Any) -> datetime | None:  # Any: whatever a log holds where a 
     except (ValueError, OverflowError, OSError):
         return None
     return None
+
+
+def first_and_last(values: Iterable[Any]) -> tuple[datetime | None, datetime | None]:  # Any: as above
+    """The earliest and the latest time of many.
+
+    >>> first_and_last(["2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05Z", None])[0] == moment("2026-01-02T03:04:05Z")
+    True
+    """
+    given = list(values)
+    texts = [value for value in given if isinstance(value, str)]
+    if len(texts) == len(given) and len({(len(text), text[-6:]) for text in texts}) == 1:
+        # Written alike and in one zone they stand in the order of their letters: two are read instead of all.
+        first, last = moment(min(texts)), moment(max(texts))
+        if first is not None and last is not None:
+            return first, last
+    moments = [time for time in map(moment, given) if time is not None]
+    return min(moments, default=None), max(moments, default=None)
 
 
 def moment_of(given: str | date, *, option: str) -> datetime:

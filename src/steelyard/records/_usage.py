@@ -54,8 +54,8 @@ def add_usage(usages: Iterable[Usage | None]) -> Usage | None:
     Where one states only a total, the sum has a total too.
     """
     known = [usage for usage in usages if usage is not None]
-    if not known:
-        return None
+    if len(known) < 2:
+        return known[0] if known else None
     sums: dict[str, int] = {}
     for kind, counts in zip(TOKEN_KINDS, zip(*map(kinds_of, known), strict=True), strict=True):
         stated = counts if None not in counts else [count for count in counts if count is not None]

@@ -61,7 +61,10 @@ def _owners(parts: Sequence[RunPart]) -> tuple[list[Building], list[Rejected | F
     trials: list[Building] = []
     told: list[Rejected | Finding] = []
     for group in groups.values():
-        group.sort(key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path))
+        if len(group) > 1:
+            group.sort(
+                key=lambda trial: (trial.owns is None, trial.line is not None, -_richness(trial.run), trial.path)
+            )
         first = group[0]
         for other in group[1:]:
             if _contradicts(first.run, other.run):
