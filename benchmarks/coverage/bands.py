@@ -1,4 +1,9 @@
-"""The places of agents: how often all bands together hold the true places."""
+"""The places of agents: how often all bands together hold the true places.
+
+    python -m benchmarks.coverage.bands
+
+prints how often a place is wrong and how many true differences are shown, beside Holm's correction of tests of signs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import numpy as np
 from benchmarks.coverage._scenario import Simulation, fresh_seed, pass_chances, share_of
 from steelyard.profiles import load_profile
 from steelyard.standings import Samples, StatisticsOptions, bands as ranking_bands, shown_by_dealing
-from steelyard.statistics import Floats, rank_bands, strengths_by_task, surely_better
+from steelyard.statistics import Floats, holm, rank_bands, sign_flip_many, strengths_by_task, surely_better
 
 DRAWS = 499
 
@@ -94,3 +99,46 @@ def unequal(attempts: tuple[int, ...], tasks: int, *, share: float) -> Simulatio
         return share_of(trials, once)
 
     return run
+
+
+def _holm_of_signs(columns: Floats, seed: int) -> np.ndarray:
+    """Who is better than whom by a test of signs for each pair, corrected by Holm: the named alternative."""
+    first, other = np.triu_indices(columns.shape[1], 1)
+    gaps = columns[:, first] - columns[:, other]
+    shown = holm(sign_flip_many(gaps, resamples=max(4_999, 50 * len(first)), seed=seed)[0]) <= 0.05
+    sure = np.zeros((columns.shape[1], columns.shape[1]), dtype=bool)
+    ahead = gaps.sum(axis=0) > 0
+    sure[first[shown & ahead], other[shown & ahead]] = True
+    sure[other[shown & ~ahead], first[shown & ~ahead]] = True
+    return sure
+
+
+def power(results: Results, means: tuple[float, ...], *, trials: int = 500) -> list[float]:
+    """Shares of data sets with a wrong claim and of true differences shown: by the bands' test, then by Holm's."""
+    random, truth = np.random.default_rng(7), np.array(means)
+    better = truth[:, None] > truth[None, :]
+    wrong, right = np.zeros(2), np.zeros(2)
+    for _ in range(trials):
+        columns, seed = results(random), fresh_seed(random)
+        both = surely_better(columns, resamples=DRAWS, seed=seed), _holm_of_signs(columns, seed)
+        wrong += [bool((sure & ~better).any()) for sure in both]
+        right += [np.count_nonzero(sure & better) / max(np.count_nonzero(better), 1) for sure in both]
+    return [*(wrong / trials), *(right / trials)]
+
+
+def main() -> None:
+    halves, steps = (0.0,) * 5 + (1.0,) * 5, (0.0, 0.3, 0.6, 0.9, 1.2, 1.5)
+    clear = tuple(2 * mean for mean in halves)
+    for told, results, means in (
+        ("10 equal agents, 10 tasks", normal((0.0,) * 10, 10), (0.0,) * 10),
+        ("10 agents of two sorts, 2 deviations apart, 10 tasks", normal(clear, 10), clear),
+        ("10 agents of two sorts, 1 deviation apart, 30 tasks", normal(halves, 30), halves),
+        ("6 agents in steps of 0.3 deviations, 60 tasks", normal(steps, 60), steps),
+        ("10 agents of two sorts, 60 tasks, costs of spread 1.5", costs(clear, 60, spread=1.5), clear),
+    ):
+        cells = power(results, means)
+        print(f"| {told} | " + " | ".join(f"{share * 100:.1f} %" for share in cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

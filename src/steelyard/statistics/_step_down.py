@@ -1,9 +1,10 @@
 """Who is shown to be better than whom when all pairs are looked at together: step-down max-t over tasks.
 
-A pair's statistic is the sum of its differences over tasks in units of their size. If nobody is better, the sign of a
-task is a coin toss, and one toss serves all pairs, which keeps their dependence. A pair is shown if few tosses bring
-it, or any pair with a smaller statistic, that far (Westfall and Young 1993; Romano and Wolf 2005; for ranks, Mogstad,
-Romano, Shaikh and Wilhelm 2024).
+If nobody is better, the sign of a task is a coin toss, and one toss serves all pairs, which keeps their dependence. A
+pair's statistic is the sum of its differences over tasks in units of what the tosses bring it to in one of a hundred;
+in units of a standard error, heavy tails would hide differences that signs alone show. A pair is shown if few tosses
+bring it, or any pair with a smaller statistic, that far (Westfall and Young 1993; Romano and Wolf 2005; for ranks,
+Mogstad, Romano, Shaikh and Wilhelm 2024).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.statistics._bootstrap import on_grid
-from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, check_level
+from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, Ints, check_level
 
 CELLS_AT_ONCE = 1_000_000
 """Statistics of pairs held at a time: 8 MB, unless a single draw has more."""
@@ -36,24 +37,25 @@ def surely_better(
     exact = on_grid(contributions, max(len(contributions), 2))
     tasks, size = exact.shape
     first, other = np.triu_indices(size, 1)
-    spread = np.sqrt(_squared_differences(exact)[first, other])
-    gaps = exact.sum(axis=0)[first] - exact.sum(axis=0)[other]
-    gaps, usable = np.where(spread > 0, gaps, 0.0), np.where(spread > 0, spread, 1.0)
-    observed = np.abs(gaps) / usable
-    rising = np.argsort(observed, kind="stable")
-    first, other, usable, observed, gaps = first[rising], other[rising], usable[rising], observed[rising], gaps[rising]
-
-    def statistics(signs: Floats) -> Floats:
-        sums = signs @ exact
-        gaps_of_signs = sums[:, first]
-        gaps_of_signs -= sums[:, other]
-        gaps_of_signs /= usable
-        return np.abs(gaps_of_signs, out=gaps_of_signs)
-
     fewest = math.ceil(10 / (1 - level))
     draws = max(min(resamples, MOST_CELLS // max(len(first), 1)), fewest)
-    signs = _signs(tasks, draws, rows=max(1, CELLS_AT_ONCE // max(len(first), tasks, 1)), seed=seed)
-    shown = step_down(observed, map(statistics, signs), exact=_enumerated(tasks, draws)) <= 1 - level
+    sums = np.concatenate([signs @ exact for signs in _signs(tasks, draws, rows=CELLS_AT_ONCE // tasks + 1, seed=seed)])
+    units = _units(sums, first, other, np.abs(exact).sum(axis=0))
+    gaps = np.where(units > 0, exact.sum(axis=0)[first] - exact.sum(axis=0)[other], 0.0)
+    usable = np.where(units > 0, units, np.inf)
+    rising = np.argsort(np.abs(gaps) / usable, kind="stable")
+    first, other, usable, gaps = first[rising], other[rising], usable[rising], gaps[rising]
+
+    def statistics(block: Floats) -> Floats:
+        apart = block[:, first]
+        apart -= block[:, other]
+        apart /= usable
+        return np.abs(apart, out=apart)
+
+    rows = max(1, CELLS_AT_ONCE // max(len(first), 1))
+    blocks = (statistics(sums[start : start + rows]) for start in range(0, len(sums), rows))
+    p_values = step_down(np.abs(gaps) / usable, blocks, exact=True)
+    shown = p_values <= 1 - level
     better = np.zeros((size, size), dtype=bool)
     better[first[shown & (gaps > 0)], other[shown & (gaps > 0)]] = True
     better[other[shown & (gaps < 0)], first[shown & (gaps < 0)]] = True
@@ -63,7 +65,7 @@ def surely_better(
 def step_down(observed: Floats, drawn: Iterable[Floats], *, exact: bool) -> Floats:
     """p-values that keep the chance of any false finding, for statistics in rising order and blocks of their draws.
 
-    Unless the draws are all that there are (`exact`), the data count among them.
+    Unless the data are among the draws (`exact`), they are counted as one more.
     """
     reached, rows = np.zeros(len(observed)), 0
     # sums that are equal on paper may differ in the last bits; they count as equal
@@ -75,11 +77,17 @@ def step_down(observed: Floats, drawn: Iterable[Floats], *, exact: bool) -> Floa
     return np.asarray(np.maximum.accumulate(p_values[::-1])[::-1], dtype=float)
 
 
-def _squared_differences(columns: Floats) -> Floats:
-    """The sum over rows of each pair's squared difference; 0 where the two are equal but for rounding."""
-    squares = np.stack([((columns - mine[:, None]) ** 2).sum(axis=0) for mine in columns.T])
-    own = (columns**2).sum(axis=0)
-    return np.asarray(np.where(squares > SAME**2 * (own[:, None] + own[None, :]), squares, 0.0), dtype=float)
+def _units(sums: Floats, first: Ints, other: Ints, sizes: Floats) -> Floats:
+    """What each pair's sums reach in one of a hundred tosses; 0 where the two are equal but for rounding."""
+    place = math.ceil(0.99 * len(sums)) - 1
+    width = max(1, CELLS_AT_ONCE // len(sums))
+    units = np.empty(len(first))
+    for start in range(0, len(first), width):
+        pairs = slice(start, start + width)
+        apart = np.abs(sums[:, first[pairs]] - sums[:, other[pairs]])
+        apart.partition(place, axis=0)
+        units[pairs] = apart[place]
+    return np.where(units > SAME * (sizes[first] + sizes[other]), units, 0.0)
 
 
 def _enumerated(tasks: int, draws: int) -> bool:
@@ -94,6 +102,8 @@ def _signs(tasks: int, draws: int, *, rows: int, seed: int) -> Iterator[Floats]:
             flipped = patterns[start : start + rows, None] >> np.arange(tasks)[None, :] & 1
             yield np.asarray(1 - 2 * flipped, dtype=float)
         return
+    # the data count among the draws, also where units are made of them: else few draws would show too much
+    yield np.ones((1, tasks))
     random = np.random.default_rng(seed)
     for start in range(0, draws, rows):
         size = (min(rows, draws - start), tasks)
