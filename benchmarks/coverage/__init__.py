@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.coverage import arena_means, bands, differences, figures, judges, passes, speedups
+from benchmarks.coverage import arena_means, bands, differences, figures, judges, passes, repeats, speedups
 from benchmarks.coverage._scenario import PROMISES, Row, Scenario
 
 __all__ = ["PROMISES", "SCENARIOS", "Row", "Scenario", "run"]
@@ -298,6 +298,20 @@ SCENARIOS: tuple[Scenario, ...] = (
         "99 tasks, one in twenty is ten times as fast",
         speedups.advantage(99, factor=10),
         4_000,
+    ),
+    Scenario(
+        "modal-exact",
+        "cautious interval",
+        "10 outputs, 98 % of them equal",
+        repeats.most_frequent(10, (0.98, 0.02)),
+        10_000,
+    ),
+    Scenario(
+        "modal-exact",
+        "cautious interval",
+        "20 outputs, five equally frequent",
+        repeats.most_frequent(20, (0.2,) * 5),
+        10_000,
     ),
 )
 """Every row; its place is part of its seed, so a new one comes last."""

@@ -17,6 +17,7 @@ from steelyard.statistics import (
     Interval,
     KruskalWallis,
     Scale,
+    clopper_pearson,
     cohens_kappa,
     exact_means,
     fleiss_kappa,
@@ -26,7 +27,6 @@ from steelyard.statistics import (
     mean_of,
     severity,
     spearman_rho,
-    wilson,
 )
 
 MOST_JUDGES = 200
@@ -153,7 +153,7 @@ def _calibration(runs: Sequence[JudgedRun], scores: Floats, level: float) -> tup
     for place in np.unique(places).tolist():
         inside = places == place
         passed = int(verdicts[usable][inside].sum())
-        rate = wilson(passed, int(inside.sum()), level=level)
+        rate = clopper_pearson(passed, int(inside.sum()), level=level)
         low, high = place / SCORE_RANGES, (place + 1) / SCORE_RANGES
         ranges.append(ScoreRange(low, high, mean_of(np.sort(means[usable][inside])), rate))
     return tuple(ranges)
