@@ -101,7 +101,8 @@ def main() -> int:
     if options.write:
         head, rest = options.write.read_text(encoding="utf-8").split(BEGIN)
         day = datetime.now(UTC).date().isoformat()
-        text = f"Made on {day} by `python -m benchmarks.coverage.hard_cases`.\n\n{made}\n"
+        fewer = "" if options.share == 1 else f" --share {options.share:g}"
+        text = f"Made on {day} by `python -m benchmarks.coverage.hard_cases{fewer}`.\n\n{made}\n"
         options.write.write_text(f"{head}{BEGIN}\n{text}{END}{rest.split(END)[1]}", encoding="utf-8")
     return 0 if kept else 1
 
