@@ -11,8 +11,10 @@ import pytest
 
 import steelyard as sy
 from commands import steelyard
+from steelyard.formats import PlacedRun
 from steelyard.records import Missing, Usage, submission_from_run
 from steelyard.results import Statistics
+from steelyard.tables import gather
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RECORDS = [
@@ -98,3 +100,13 @@ def test_an_explanation_and_a_submission_take_the_stated_duration() -> None:
     explained = sy.explain([run], "duration_seconds", run="r").to_dict()["explanation"]
     assert explained["value"] == 12.5
     assert submission_from_run(run, task_id="t", estimated_cost=None).execution_time == 12.5
+
+
+@pytest.mark.parametrize(("stated", "duration"), [(12.5, 12.5), (-1, None), (None, None)])
+def test_inspect_states_how_long_a_sample_took(tmp_path: Path, stated: float | None, duration: float | None) -> None:
+    log = json.loads((Path(__file__).parent / "samples" / "formats" / "inspect" / "log.json").read_text())
+    for sample in log["samples"]:
+        sample["total_time"] = stated
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    runs = [item.run for item in gather([tmp_path / "log.json"]) if isinstance(item, PlacedRun)]
+    assert {run.duration_seconds for run in runs} == {duration}

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import UnreadableFile
-from steelyard.files import ZipLog, beginning_of, decoded, document, label, problem, unreadable
+from steelyard.files import ZipLog, amount, beginning_of, decoded, document, label, problem, unreadable
 from steelyard.formats._failures import failure_of
 from steelyard.formats._log_format import Head, LogFormat, ReadItem, RunPart
 from steelyard.formats._stated_figures import stated_accuracy
@@ -263,7 +263,8 @@ def _part(log: Log, sample: Sample, path: str, about: dict[str, str | None]) -> 
         cost_usd=cost,
         tool_calls=len(tools) if sample.messages else None,
         iterations=sum(1 for message in sample.messages if message.role == "assistant") or None,
-        extra={"working_seconds": sample.working_time, "total_seconds": sample.total_time},
+        duration_seconds=amount(sample.total_time),
+        extra={"working_seconds": sample.working_time},
     )
     return RunPart(run=run, path=path, role="owner")
 
@@ -311,7 +312,17 @@ FORMAT = LogFormat(
     name=NAME,
     title="Inspect logs (.eval and .json)",
     tells="trials",
-    yields=("passed", "impl_rate", "usage by model", "tool_calls", "iterations", "times", "failure", "stated accuracy"),
+    yields=(
+        "passed",
+        "impl_rate",
+        "usage by model",
+        "tool_calls",
+        "iterations",
+        "times",
+        "duration_seconds",
+        "failure",
+        "stated accuracy",
+    ),
     recognizes=recognizes,
     read=read,
 )
