@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.coverage.grid import chances
 from steelyard.metrics import catalog
 from steelyard.profiles import load_profile
+from steelyard.results import Difference
 from steelyard.standings import StatisticsOptions, check, difference, read_rule, verdict
 from steelyard.standings._samples import Samples, half_names
 from steelyard.statistics import Floats, Ints
@@ -104,17 +105,24 @@ def _samples(random: np.random.Generator, setting: Setting) -> tuple[Samples, np
     return Samples(names, np.concatenate(places), values, PROFILE), on_b
 
 
+def difference_of(random: np.random.Generator, setting: Setting) -> Difference:
+    """The difference in one data set."""
+    samples, on_b = _samples(random, setting)
+    options = StatisticsOptions(resamples=DRAWS, seed=int(random.integers(2**32)))
+    return difference(samples, ~on_b, on_b, setting.metric, options=options)
+
+
 def claims(setting: Setting, *, trials: int, seed: int = 13) -> Claims:
     """The verdicts on so many data sets."""
     random = np.random.default_rng([seed, SETTINGS.index(setting) if setting in SETTINGS else 0])
     told: dict[str, int] = {}
     for _ in range(trials):
-        samples, on_b = _samples(random, setting)
-        options = StatisticsOptions(resamples=DRAWS, seed=int(random.integers(2**32)))
         if setting.rule is None:
-            found = difference(samples, ~on_b, on_b, setting.metric, options=options)
-            answer: str = verdict(found, found.test.p_value)
+            seen = difference_of(random, setting)
+            answer: str = verdict(seen, seen.test.p_value)
         else:
+            samples, on_b = _samples(random, setting)
+            options = StatisticsOptions(resamples=DRAWS, seed=int(random.integers(2**32)))
             answer = check(read_rule(setting.rule), samples, ~on_b, on_b, options=options).result
         told[answer] = told.get(answer, 0) + 1
     return Claims(setting, {answer: count / trials for answer, count in told.items()}, trials)

@@ -92,7 +92,7 @@ def test_a_cost_says_what_its_interval_reaches_and_a_share_does_not():
     figures = np.array([values.mean()])
     cost = auto_means(values, groups, tasks, figures=figures, bounds=(0.0, math.inf))[0]
     share = auto_means(values, groups, tasks, figures=figures, bounds=(0.0, 1.0))[0]
-    assert (cost.method, cost.reaches, cost.as_dict()["reaches"]) == ("hall", 0.85, 0.85)
+    assert (cost.method, cost.reaches, cost.as_dict()["reaches"]) == ("hall", 0.83, 0.83)
     assert (share.method, share.reaches, share.label) == ("gaffke", None, "")
     assert "reaches" not in share.as_dict()
     assert 0 < cost.low < cost.estimate < cost.high

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from benchmarks.coverage.grid import SWEEPS, Cell, Seen, tried
+from benchmarks.coverage.grid import LEAST, SWEEPS, Cell, Seen, tried
 from benchmarks.coverage.hard_cases import ALLOWED, BEGIN, END, LEAST_POWER, noise
-from benchmarks.coverage.verdicts import NULLS, claims
+from benchmarks.coverage.verdicts import NULLS, Setting, claims, difference_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
@@ -77,6 +78,15 @@ def test_unequal_attempts_at_skewed_costs_make_no_false_claim_too_often() -> Non
     setting = next(null for null in NULLS if (null.metric, null.tasks, null.attempts) == ("cost_usd", 10, (1, 20)))
     told = claims(setting, trials=100)
     assert told.share("better", "worse") <= 0.055 + noise(0.055, 100)
+
+
+def test_the_interval_of_a_difference_of_skewed_costs_reaches_what_it_says() -> None:
+    setting = Setting("cost_usd", 10, (5, 5), 1.5, effect=float(np.log(2)))
+    random, truth = np.random.default_rng(5), float(np.exp(1.5**2 / 2))  # B costs twice as much
+    found = [difference_of(random, setting).interval for _ in range(400)]
+    promised = sum(LEAST if interval.reaches is None else interval.reaches for interval in found) / 400
+    covered = sum(interval.low <= truth <= interval.high for interval in found) / 400
+    assert covered >= promised - noise(promised, 400)
 
 
 def test_the_check_can_fail() -> None:

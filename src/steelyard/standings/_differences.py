@@ -39,6 +39,7 @@ from steelyard.statistics import (
     sign_flip,
     standardized,
     variation,
+    widened_for_skew,
 )
 
 FEW_DIFFER = 10
@@ -130,6 +131,8 @@ def _mean_difference(
     # differences that are 0 on paper are 0: 0.1 + 0.2 against 0.3 is no difference
     gaps = np.where(_same(a, b), 0.0, b - a)
     judged = _judged(samples, metric, *sides, gaps, common, options)
+    if options.method == "auto" and _span(metric) is None:
+        judged = widened_for_skew(judged[0], gaps), judged[1]
     delta = cliffs_delta(a, b)
     if _unequally_tried(sides, common):
         runs = dealt_runs(samples, rows, (metric,), common)
@@ -280,11 +283,13 @@ def _ratio_difference(
     """The difference of two ratios over the same tasks: of a ratio of means, or of a mean over uneven attempts."""
     halves = [_halves(samples, names, side, common) for side in rows]
     judged = paired_ratios(*halves, level=options.level, resamples=options.resamples, seed=options.seed)
+    gaps = linearized(*halves[1]) - linearized(*halves[0]) if all(below.any() for _, below in halves) else np.empty(0)
+    if options.method == "auto" and _span(compared.metric) is None:
+        judged = widened_for_skew(judged[0], gaps), judged[1]
     if unequal:
         runs, by_task = dealt_runs(samples, rows, names, common), samples.weight_by == "tasks"
         judged = kept_level(runs, judged, by_task=by_task, resamples=options.resamples, seed=options.seed)
     interval, test = judged
-    gaps = linearized(*halves[1]) - linearized(*halves[0]) if all(below.any() for _, below in halves) else np.empty(0)
     return replace(compared, interval=_of_difference(interval, compared, gaps, options), test=test)
 
 

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         sign_flip as sign_flip,
         sign_flip_many as sign_flip_many,
         swap_ratios as swap_ratios,
+        widened_for_skew as widened_for_skew,
     )
     from steelyard.statistics._pairwise import (
         bradley_terry as bradley_terry,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from steelyard.statistics._exact_sums import mean_of
 from steelyard.statistics._interval import LEVEL, RESAMPLES, SEED, Floats, Interval, Significance, no_interval
 from steelyard.statistics._means import student_quantile
 from steelyard.statistics._proportions import normal_quantile
+from steelyard.statistics._skewed_means import skewed_limits
 
 ENUMERATED_UP_TO = 16
 """Up to so many tasks that differ, every pattern of signs is tried; above, random ones."""
@@ -50,6 +52,17 @@ def paired_t(differences: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Inter
         Interval(estimate=mean, low=mean - half, high=mean + half, method="paired-t", n=n, clusters=n, level=level),
         Significance(p_value=p_value, statistic=statistic, method="paired-t", n=n, clusters=n),
     )
+
+
+def widened_for_skew(interval: Interval, differences: npt.ArrayLike) -> Interval:
+    """The interval with room for the skew of differences that nothing bounds: Hall's limits, where they are wider."""
+    gaps = np.sort(np.asarray(differences, dtype=float))
+    if interval.low is None or interval.high is None or len(gaps) < 2 or np.ptp(gaps) == 0:
+        return interval
+    rows = gaps, np.ones(len(gaps)), np.zeros(len(gaps), dtype=np.int64)
+    limits = skewed_limits(*rows, size=1, floor=-math.inf, level=interval.level)
+    low, high = min(interval.low, float(limits[0][0])), max(interval.high, float(limits[1][0]))
+    return replace(interval, low=low, high=high, method=f"{interval.method}+hall")
 
 
 def paired_plus_two(differences: npt.ArrayLike, *, span: float | None = None, level: float = LEVEL) -> Interval:
