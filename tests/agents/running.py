@@ -64,20 +64,18 @@ class AgentRun:
 
 
 def install(agent: Agent, folder: Path) -> Path:
-    """The folder with the agent's program; what was installed there before is taken as it is."""
+    """The folder with the agent's program, which package managers put there last; one that has it is taken as it is."""
     place = folder / agent.name
     if (place / agent.program).exists():
         return place
-    unfinished = folder / f"{agent.name}.unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
     if agent.npm is not None:
         npm = shutil.which("npm")
         assert npm is not None, "npm is not on PATH"
-        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(unfinished), agent.npm]
+        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), agent.npm]
         subprocess.run(command, check=True)
-        return unfinished.rename(place)
-    unfinished.rename(place)  # a virtual environment cannot be moved once its programs are in it
+        return place
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *agent.pip], check=True)
