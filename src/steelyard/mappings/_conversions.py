@@ -89,6 +89,8 @@ def plain_text(value: Any) -> str | None:  # Any: a value in the file
 
 def to_text(value: Any) -> Any:  # Any: as above
     """A name or a text."""
+    if value.__class__ is str:  # most are
+        return value.strip()
     text = plain_text(value)
     return Problem(f"{shown(value)} is no text") if text is None else text
 
@@ -214,7 +216,7 @@ def to_duration(numbers: Numbers, field: Field) -> Convert:
         if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
             return number(value)
         text = value.strip()
-        if text[-1:].isdecimal() and ":" not in text:  # no unit in the cell
+        if text.isdecimal() or (text[-1:].isdecimal() and ":" not in text):  # no unit in the cell
             return number(text)
         clock = _CLOCK.fullmatch(text)
         if clock is not None:
