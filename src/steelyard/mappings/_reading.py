@@ -106,6 +106,7 @@ class _Reader:
 
     def _runs(self, made: Evaluated) -> Iterator[MappedRun | Rejected]:
         wrong, figures, path = made.problems(), _figures(self.template), str(self.origin.path)
+        is_complete = _is_complete(made, figures)
         for row, values in enumerate(made.assembled()):
             line = made.lines[row]
             if row in wrong:
@@ -113,7 +114,7 @@ class _Reader:
                 yield Rejected(path=path, line=line, reason=f"{label}: {problem.reason}", hint=problem.hint)
                 continue
             if figures:
-                values["provenance"] = figures if figures.keys() <= values.keys() else _of_known(figures, values)
+                values["provenance"] = figures if is_complete else _of_known(figures, values)
             values["source"] = self.origin
             try:
                 yield MappedRun(convert_run(values), line)
@@ -130,6 +131,13 @@ class _Reader:
         for step in leaf.place:
             value = value.get(step) if isinstance(value, dict) else None
         return f"{refused.reason} ({leaf.label}: {shown_value(value)})"
+
+
+def _is_complete(made: Evaluated, figures: dict[str, Provenance]) -> bool:
+    """Whether every row has all the figures, so that nobody needs to look at each."""
+    leaves = zip(made.template.leaves, made.columns, strict=True)
+    branched = any(branch.place[0] in figures for branch in made.template.branches)
+    return not branched and not any(None in column for leaf, column in leaves if leaf.place[0] in figures)
 
 
 def _of_known(figures: dict[str, Provenance], values: Values) -> dict[str, Provenance]:
