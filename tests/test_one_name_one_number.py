@@ -381,15 +381,17 @@ def test_pass_at_k_stays_a_share() -> None:
         Run(id=f"{task}-{attempt}", task=task, agent="x", passed=task == "a") for task in "ab" for attempt in range(2)
     ]
     place = sy.rank(runs, by=["agent"], metrics=["pass_rate"]).places[0]
-    assert (place.passes[1][0].low, place.passes[1][0].estimate, place.passes[1][0].high) == (0.0, 0.5, 1.0)
+    once = place.passes[1][0]
+    assert 0 < once.low < once.estimate == 0.5 < once.high < 1
+    assert (once.low, once.high) == pytest.approx((place.score.low, place.score.high))  # pass@1 is the pass rate
 
 
 @pytest.mark.parametrize("verb", ["measure", "rank"])
 def test_the_interval_of_the_other_weight_would_be_noticed(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nine passes on one task and failures on three others: over runs 0.75, over tasks 0.25."""
-    runs = [Run(id=f"a-{i}", task="a", agent="x", passed=True) for i in range(90)]
-    runs += [Run(id=f"{task}-0", task=task, agent="x", passed=False) for task in "bcdefghijk"]
-    real = _choosing_intervals._means
+    """Thirty tasks passed four times and thirty failed once: over runs 0.8, over tasks 0.5."""
+    runs = [Run(id=f"a-{i}", task=f"a-{i % 30}", agent="x", passed=True) for i in range(120)]
+    runs += [Run(id=f"b-{i}", task=f"b-{i}", agent="x", passed=False) for i in range(30)]
+    real, automatic = _choosing_intervals._means, _choosing_intervals.auto_means
 
     def of_runs(metric: Metric, rows: Any, method: str, **_options: Any) -> list[Interval]:
         whole = _choosing_intervals._Rows(
@@ -397,7 +399,11 @@ def test_the_interval_of_the_other_weight_would_be_noticed(verb: str, monkeypatc
         )
         return real(metric, whole, method)
 
+    def auto_of_runs(*arguments: Any, **options: Any) -> list[Interval]:
+        return automatic(*arguments, **(options | {"weight_by": "runs"}))
+
     monkeypatch.setattr(_choosing_intervals, "_means", of_runs)
+    monkeypatch.setattr(_choosing_intervals, "auto_means", auto_of_runs)
     noticed: list[bool] = []
     holds = _choosing_intervals.holds
 

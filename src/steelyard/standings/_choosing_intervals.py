@@ -151,28 +151,29 @@ def _weighted(metric: Metric, runs: _Rows, figures: Floats, *, weight_by: Weight
     Otherwise tasks that count once are taken by their means.
     """
     if method in ("auto", "gaffke", "hall"):
-        intervals, rows = _finite(metric, runs, figures, weight_by=weight_by, method=method), [runs] * runs.size
+        intervals = _finite(metric, runs, figures, weight_by=weight_by, method=method)
     else:
-        intervals, rows = _means(metric, runs, method), [runs] * runs.size
+        intervals = _means(metric, runs, method)
         if weight_by == "tasks":
             even = evenly_tried(runs.groups, runs.tasks, size=runs.size)
-            by_task = runs.by_task()
-            of_tasks = _means(metric, by_task, method, binary=False)
+            of_tasks = _means(metric, runs.by_task(), method, binary=False)
             intervals = [interval if even[place] else of_tasks[place] for place, interval in enumerate(intervals)]
-            rows = [runs if even[place] else by_task for place in range(runs.size)]
     return [
-        _of_mean(metric, interval, figure, rows[place], place)
+        _of_mean(metric, interval, figure, runs, place, weight_by=weight_by)
         for place, (interval, figure) in enumerate(zip(intervals, figures.tolist(), strict=True))
     ]
 
 
-def _of_mean(metric: Metric, interval: Interval, mean: float, rows: _Rows, place: int) -> Interval:
+def _of_mean(
+    metric: Metric, interval: Interval, mean: float, rows: _Rows, place: int, *, weight_by: WeightBy
+) -> Interval:
     """The interval with its figure; one that does not hold it gives way to Student's, which lies around it."""
     figure = None if math.isnan(mean) else mean
     if holds(interval, figure, metric.bounds):
         return of_figure(interval, figure, metric.bounds)
-    own = rows.groups == place
-    return of_figure(clustered(rows.values[own], rows.tasks[own], level=rows.level), figure, metric.bounds)
+    weighted = rows if weight_by == "runs" else rows.by_task()
+    own = weighted.groups == place
+    return of_figure(clustered(weighted.values[own], weighted.tasks[own], level=rows.level), figure, metric.bounds)
 
 
 def _means(metric: Metric, rows: _Rows, method: str, *, binary: bool = True) -> list[Interval]:
