@@ -288,6 +288,7 @@ ELSEWHERE = {
     "plugins.py": "lists of installed packages",
     "profiles/_profile_files.py": "profiles that ship",
     "repeatability/_oracle.py": "its own source",
+    "reports/_html.py": "the style sheet and the script that ship",
     "sandbox": "the box and the system's own files",
     "tables": "columns of run records in Parquet, of which Polars holds some at a time",
 }

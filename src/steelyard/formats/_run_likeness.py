@@ -21,8 +21,8 @@ _DECODER = json.JSONDecoder()
 
 
 def any_is_run(values: Iterable[dict[str, Any]]) -> bool:  # Any: JSON values
-    """Whether one of them can be read as a run record."""
-    return any(_refusal(value) is None for value in values)
+    """Whether one of them is a run record, or would be but for its values: what is wrong with those is worth telling."""
+    return any(is_cut_run(value) for value in values)
 
 
 def run_refusal(head: Head) -> Refused | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.errors import UnreadableFile
+from steelyard.files import file_chunks
 from steelyard.formats import PlacedRun
 from steelyard.records import encode_run
 from steelyard.results import ReportInput
@@ -66,10 +68,12 @@ def _path_digest(path: Path) -> str | None:
         for file in sorted(each for each in path.rglob("*") if each.is_file()):
             whole.update(f"{_file_digest(file)}  {file.relative_to(path).as_posix()}\n".encode("utf-8", "replace"))
         return whole.hexdigest()
-    except OSError:
+    except (OSError, UnreadableFile):
         return None  # the reader tells what is wrong with it
 
 
 def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    for chunk in file_chunks(path):
+        digest.update(chunk)
+    return digest.hexdigest()
