@@ -87,5 +87,9 @@ def test_a_group_metric_may_name_it(changed: Path) -> None:
 
 
 def test_the_documentation_lists_it(changed: Path) -> None:
-    page = run(changed, "-c", "import runpy; print(runpy.run_path('docs/generate.py')['metrics_page']())")
+    page = run(
+        changed,
+        "-c",
+        "import runpy, sys; sys.path.append('docs'); print(runpy.run_path('docs/generate.py')['metrics_page']())",
+    )
     assert "| `range` | yes | yes | The largest value less the smallest. |" in page

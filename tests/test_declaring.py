@@ -176,16 +176,21 @@ def test_the_interval_is_of_the_value_beside_it_whatever_is_missing() -> None:
     assert found.difference.missing[0] == len(some) - len(both)
 
 
-def tokens(agent: str, skill: int, schema: int) -> list[sy.Run]:
-    kinds = {ComponentType.SKILL_PROMPT: skill, ComponentType.TOOL_SCHEMA: schema}
-    parts = tuple(Component(type=type_, input_tokens=count, output_tokens=0) for type_, count in kinds.items())
-    return [sy.Run(id=f"{agent}{n}", task=f"t{n}", agent=agent, components=parts) for n in range(12)]
+def tokens(agent: str, skill: int, schema: int, *, varied: int = 0) -> list[sy.Run]:
+    def parts(more: int) -> tuple[Component, ...]:
+        kinds = {ComponentType.SKILL_PROMPT: skill + more, ComponentType.TOOL_SCHEMA: schema}
+        return tuple(Component(type=type_, input_tokens=count, output_tokens=0) for type_, count in kinds.items())
+
+    return [
+        sy.Run(id=f"{agent}{n}", task=f"t{n}", agent=agent, components=parts(varied * (n * n % 3 - 1)))
+        for n in range(12)
+    ]
 
 
 def test_a_relative_rule_scales_the_ratio_itself() -> None:
     # from 0.4 to 0.5 is a quarter more, though skill tokens stand both above and below
     rules = ["skill_efficiency >= +24%", "skill_efficiency >= +26%"]
-    held = sy.gate(tokens("x", 500, 500), baseline=tokens("x", 400, 600), rule=rules)
+    held = sy.gate(tokens("x", 500, 500, varied=1), baseline=tokens("x", 400, 600), rule=rules)
     assert [check.result for check in held.checks] == ["holds", "fails"]
 
 

@@ -21,7 +21,7 @@ _DECODER = json.JSONDecoder()
 
 
 def any_is_run(values: Iterable[dict[str, Any]]) -> bool:  # Any: JSON values
-    """Whether one of them is a run record, or would be but for its values: what is wrong with those is worth telling."""
+    """Whether one of them is a run record, or would be but for its values, which are then named one by one."""
     return any(is_cut_run(value) for value in values)
 
 
