@@ -357,3 +357,15 @@ def test_nothing_usable_is_told_in_the_report_and_by_the_status(tmp_path: Path) 
     assert "bad.jsonl:1" in html
     assert steelyard("report", "bad.jsonl", "--json", cwd=tmp_path).status == 1
     assert json.loads(steelyard("report", "bad.jsonl", "--json", cwd=tmp_path).stdout)["runs"]["count"] == 0
+
+
+def test_a_folder_of_experiments_is_a_report_on_repeated_answers(tmp_path: Path) -> None:
+    experiment = Path(__file__).parent / "samples" / "repeatability" / "clamp_experiment.json"
+    write_to = tmp_path / "experiments" / "clamp.json"
+    write_to.parent.mkdir()
+    write_to.write_bytes(experiment.read_bytes())
+    done = steelyard("report", "experiments", cwd=tmp_path)
+    assert done.status == 0
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<section id="repeat"' in html
+    assert "There are no runs." not in html

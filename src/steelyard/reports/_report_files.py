@@ -24,8 +24,7 @@ def result_document(result: Result) -> str:
     """The result as one HTML file, without keys and tokens."""
     if isinstance(result, Report):
         shown, pages, facts = _shown(result)
-        lead, counts = report_lead(shown), shown.runs.sentence
-        return document(shown.title, pages, lead=lead, counts=counts if counts != lead else "", facts=facts)
+        return document(shown.title, pages, lead=report_lead(shown), counts=_counts(shown), facts=facts)
     page = page_of(Redaction().tree(result))
     return document(page.title, [page])
 
@@ -35,7 +34,7 @@ def result_markdown(result: Result) -> str:
     if isinstance(result, Report):
         shown, pages, facts = _shown(result)
         lines = [f"# {markdown_text(shown.title)}", "", f"**{markdown_text(report_lead(shown))}**", ""]
-        lines += [f"{markdown_text(shown.runs.sentence)}", ""]
+        lines += [markdown_text(_counts(shown)), ""]
         lines += [line for page in pages if page.name not in ("runs", "outputs") for line in _markdown(page)]
         return "\n".join([*lines, *_folded("What this report rests on", facts)])
     return "\n".join(_markdown(page_of(Redaction().tree(result))))
@@ -63,6 +62,11 @@ def report_lead(report: Report) -> str:
     """The answer of the first section that has one, else what was read."""
     parts = [report.results[name] for name in report.sections if name in report.results]
     return page_of(parts[0]).answer if parts else report.runs.sentence
+
+
+def _counts(report: Report) -> str:
+    """What ran, unless the lead says it or nothing did: a report on repeated answers or timings needs no runs."""
+    return "" if not report.runs.total or report_lead(report) == report.runs.sentence else report.runs.sentence
 
 
 def _markdown(page: Page) -> Iterator[str]:

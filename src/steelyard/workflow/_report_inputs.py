@@ -39,6 +39,8 @@ def sort_inputs(given: Iterable[Path | PlacedRun]) -> SortedInputs:
         elif each.is_file() and looks_like_experiment(each):
             experiments.append(each)
         else:
+            if each.is_dir():
+                experiments += sorted(file for file in each.rglob("*.json") if looks_like_experiment(file))
             told = timings_in(each)
             timings += [each] if told else []
             runs += [each] if told != "alone" else []
