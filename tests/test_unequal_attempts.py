@@ -14,7 +14,8 @@ from commands import steelyard
 from matchups import write
 from steelyard.errors import UsageError
 from steelyard.records import Run
-from steelyard.statistics import dealt_sums, spread_range, tasks_needed, tasks_range
+from steelyard.standings._unequal_attempts import kept_level
+from steelyard.statistics import Interval, Significance, dealt_sums, spread_range, tasks_needed, tasks_range
 
 
 def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1.0) -> list[Run]:
@@ -38,6 +39,19 @@ def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1
 def judged(runs: list[Run], metric: str = "cost_usd", **options):
     result = sy.compare(runs, a="agent=x", b="agent=y", metrics=[metric], **options)
     return result.pairs[0].metrics[0]
+
+
+@pytest.mark.parametrize(("shift", "over_tasks"), [(3.0, 0.4), (0.0, 0.001)], ids=["over tasks", "dealt out"])
+def test_both_tests_must_reject_for_a_difference_to_be_shown(shift: float, over_tasks: float) -> None:
+    random = np.random.default_rng(5)
+    tasks, on_b = np.repeat(np.arange(20), 4), np.tile([False, True, True, True], 20)
+    values = random.normal(size=80) + shift * on_b
+    interval = Interval(estimate=shift, low=-1.0, high=4.0, method="paired-t", n=20, clusters=20, level=0.95)
+    test = Significance(p_value=over_tasks, statistic=shift, method="sign-flip", n=20, clusters=20)
+    runs = (np.column_stack([values, np.ones(80)]), tasks, on_b)
+    _, kept = kept_level(runs, (interval, test), by_task=True, resamples=999, seed=1)
+    # A shift of three deviations is never dealt by chance (1 of 1,000), none often is: the other test's p-value counts.
+    assert kept.p_value == over_tasks if shift else kept.p_value > 0.05
 
 
 def test_every_deal_of_the_runs_within_a_task_is_as_likely() -> None:
