@@ -190,7 +190,7 @@ def _slopes() -> Figure:
     ends = (("parse-csv", 0.62, 0.1), ("add-endpoint", 0.48, 0.31), ("fix-race", 0.85, 0.74), ("port-tests", 0.2, 0.0))
     axis = Axis(title="Mean distance to the canon", low=0, high=1)
     changes = [Change(*each) for each in ends]
-    return slopes(changes, title="Repair by prompt", axis=axis, before="before repair", after="after repair", width=480)
+    return slopes(changes, title="Repair by prompt", axis=axis, before="before", after="after", width=480)
 
 
 def _waterfall() -> Figure:

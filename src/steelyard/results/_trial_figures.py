@@ -79,7 +79,7 @@ def repair_slopes(result: Repeatability, width: int) -> Figure:
             Change(each.prompt, each.metrics.get("mu_pre"), each.metrics.get("mu_post")) for each in result.prompts
         ]
         title, note = "Repair by prompt", f"mean distance of {len(result.prompts):,} prompts"
-    return slopes(changes, title=title, axis=axis, before="before repair", after="after repair", note=note, width=width)
+    return slopes(changes, title=title, axis=axis, before="before", after="after", note=note, width=width)
 
 
 def output_distances(result: Repeatability, width: int) -> Figure:
