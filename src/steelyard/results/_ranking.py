@@ -113,7 +113,7 @@ class Ranking(Result):
             "metrics": [self.on],
             "order": self.order,
             "test": self.test,
-            "correction": "holm",
+            "correction": "holm" if "Holm" in self.test else "step-down" if "step-down" in self.test else None,
             "weight_by": self.weight_by,
             "unscored": self.unscored,
             "tasks": {"common": self.tasks, "all": self.all_tasks},

@@ -60,7 +60,7 @@ def judge_reliability(result: Judges, width: int) -> Figure:
         title="Pass rate by the judges' score",
         score=Axis(title="Mean score of a run's judges", low=0, high=1),
         rate=Axis(title="Runs that passed", unit="share", low=0, high=1),
-        note=f"{confidence_text(result.level)} (Wilson), {runs:,} runs; bars: runs; dashed: score = pass rate",
+        note=f"{confidence_text(result.level)} (exact), {runs:,} runs; bars: runs; dashed: score = pass rate",
         width=width,
     )
 
