@@ -25,6 +25,11 @@ SPREADS = (0.5, 1.0, 1.5)
 UNEVEN = (1, 1, 2, 5, 20)
 
 
+def tries(attempts: str, tasks: int) -> Ints:
+    """How often each task is tried."""
+    return np.resize(UNEVEN, tasks) if attempts == "uneven" else np.full(tasks, int(attempts))
+
+
 @dataclass(frozen=True)
 class Cell:
     """One setting."""
@@ -44,9 +49,30 @@ class Cell:
     @property
     def counts(self) -> Ints:
         """Attempts at each task."""
-        if self.attempts == "uneven":
-            return np.resize(UNEVEN, self.tasks)
-        return np.full(self.tasks, int(self.attempts))
+        return tries(self.attempts, self.tasks)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals held what is true."""
+
+    share: float
+    promised: float
+    """93 %, or what the labels of the intervals say on average."""
+    trials: int
+    """Intervals that were given: none claims nothing."""
+    points: int = 0
+    """Intervals without width."""
+
+    @property
+    def room(self) -> float:
+        """How far it lies above what it promises."""
+        return self.share - self.promised
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept, allowing for three standard errors of the simulation."""
+        return self.room >= -3 * np.sqrt(self.promised * (1 - self.promised) / self.trials) and not self.points
 
 
 @dataclass(frozen=True)
@@ -54,22 +80,7 @@ class Seen:
     """What a cell gave."""
 
     cell: Cell
-    coverage: float
-    promised: float
-    """93 %, or what the labels of its intervals say on average."""
-    trials: int
-    points: int
-    """Intervals without width."""
-
-    @property
-    def room(self) -> float:
-        """How far it lies above what it promises."""
-        return self.coverage - self.promised
-
-    @property
-    def holds(self) -> bool:
-        """Whether the promise is kept, allowing for three standard errors of the simulation."""
-        return self.room >= -3 * np.sqrt(self.promised * (1 - self.promised) / self.trials) and not self.points
+    coverage: Coverage
 
 
 Makes = Callable[[np.random.Generator, Cell, int], dict[str, tuple[list[Interval], float]]]
@@ -211,26 +222,24 @@ def tried(sweep: Sweep, cell: Cell, *, share: float = 1.0, seed: int = 11) -> di
     random = np.random.default_rng([seed, SWEEPS.index(sweep), sweep.cells.index(cell)])
     trials = max(20, int(sweep.trials * share))
     part = max(1, min(trials, RUNS_AT_ONCE // int(cell.counts.sum())))
-    made: dict[str, list[tuple[list[Interval], float]]] = {figure: [] for figure in sweep.figures}
+    made: dict[str, tuple[list[Interval], float]] = {}
     for start in range(0, trials, part):
-        for figure, intervals in sweep.makes(random, cell, min(part, trials - start)).items():
-            made[figure].append(intervals)
-    return {figure: _counted(cell, parts) for figure, parts in made.items()}
+        for figure, (intervals, truth) in sweep.makes(random, cell, min(part, trials - start)).items():
+            made.setdefault(figure, ([], truth))[0].extend(intervals)
+    return {figure: Seen(cell, coverage_of(*intervals)) for figure, intervals in made.items()}
 
 
-def _counted(cell: Cell, parts: list[tuple[list[Interval], float]]) -> Seen:
-    held = given = points = 0
-    promised = 0.0
-    for intervals, truth in parts:
-        room = 1e-12 * max(abs(truth), 1.0)
-        for interval in intervals:
-            if interval.low is None or interval.high is None:
-                continue  # no interval claims nothing
-            given += 1
-            held += interval.low - room <= truth <= interval.high + room
-            promised += LEAST if interval.reaches is None else interval.reaches
-            points += interval.low == interval.high
-    return Seen(cell, held / max(given, 1), promised / max(given, 1), given, points)
+def coverage_of(intervals: Iterable[Interval], truth: float) -> Coverage:
+    """How these did on data of which this is true."""
+    room = 1e-12 * max(abs(truth), 1.0)
+    given = [(x.low, x.high, LEAST if x.reaches is None else x.reaches) for x in intervals if x.low is not None]
+    count = max(len(given), 1)
+    return Coverage(
+        share=sum(low - room <= truth <= high + room for low, high, _ in given) / count,
+        promised=sum(promised for _, _, promised in given) / count,
+        trials=len(given),
+        points=sum(low == high for low, high, _ in given),
+    )
 
 
 def swept(sweep: Sweep, *, share: float = 1.0) -> dict[str, list[Seen]]:
@@ -238,7 +247,7 @@ def swept(sweep: Sweep, *, share: float = 1.0) -> dict[str, list[Seen]]:
     found: dict[str, list[Seen]] = {figure: [] for figure in sweep.figures}
     for cell in sweep.cells:
         for figure, seen in tried(sweep, cell, share=share).items():
-            if seen.trials:
+            if seen.coverage.trials:
                 found[figure].append(seen)
     return found
 
@@ -249,6 +258,6 @@ def worst(sweep: Sweep, figure: str, cells: Iterable[Seen], *, share: float = 1.
     The lowest of many simulated shares is low by chance as well, so the lowest three are tried again with four times
     as many fresh data sets.
     """
-    lowest = sorted(cells, key=lambda seen: seen.room)[:3]
+    lowest = sorted(cells, key=lambda seen: seen.coverage.room)[:3]
     again = [tried(sweep, seen.cell, share=4 * share, seed=12)[figure] for seen in lowest]
-    return min(again, key=lambda seen: seen.room)
+    return min(again, key=lambda seen: seen.coverage.room)

@@ -5,18 +5,21 @@ The whole rule is tried: interval, test and verdict of `difference`, on samples 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 
 import numpy as np
 
-from benchmarks.coverage.grid import chances
+from benchmarks.coverage.grid import DEPENDENCE, SHARES, Coverage, chances, coverage_of, tries
 from steelyard.metrics import catalog
 from steelyard.profiles import load_profile
 from steelyard.results import Difference
 from steelyard.standings import StatisticsOptions, check, difference, read_rule, verdict
 from steelyard.standings._samples import Samples, half_names
-from steelyard.statistics import Floats, Ints
+from steelyard.statistics import Floats, Interval, Ints
 
 DRAWS = 199
 PROFILE = load_profile("outcome-1")
@@ -30,15 +33,24 @@ class Setting:
 
     metric: str
     tasks: int
-    attempts: tuple[int, int]
+    attempts: tuple[str, str]
     level: float
     """The share of passes, or the spread of log-normal costs."""
+    dependence: float = 0.5
+    """How attempts at the same task correlate."""
     effect: float = 0.0
     """What B's share is above A's, or by which factor B's costs are larger, as a logarithm."""
     apart: bool = False
     """Whether each side finds other tasks hard, so that differences by task even out."""
     rule: str | None = None
     """The gate's rule; None for `compare`."""
+
+    @property
+    def truth(self) -> float:
+        """The true difference, B - A."""
+        if self.metric == "pass_rate" or self.effect == 0:
+            return self.effect
+        return float(np.exp(self.level**2 / 2) * (np.exp(self.effect) - 1))
 
     @property
     def right(self) -> str:
@@ -50,6 +62,7 @@ class Setting:
     def __str__(self) -> str:
         kind = f"share {self.level:g}" if self.metric == "pass_rate" else f"spread {self.level:g}"
         told = f"{self.tasks} tasks, {self.attempts[0]} against {self.attempts[1]} attempts, {kind}"
+        told += f", dependence {self.dependence:g}"
         return f"{told}, tasks differ" if self.apart else told
 
 
@@ -60,6 +73,8 @@ class Claims:
     setting: Setting
     shares: dict[str, float]
     trials: int
+    coverage: Coverage
+    """Of the intervals of the difference; of none for a gate."""
 
     def share(self, *verdicts: str) -> float:
         """How often one of these was given."""
@@ -67,13 +82,16 @@ class Claims:
 
 
 def _passes(random: np.random.Generator, setting: Setting) -> Sides:
-    first, other = chances(random, setting.level, 0.5, (2, setting.tasks))
+    first, other = chances(random, setting.level, setting.dependence, (2, setting.tasks))
     second = other if setting.apart else first
     if setting.effect > 0:
         second = second + (1 - second) * setting.effect / (1 - setting.level)
     elif setting.effect < 0:
         second = second * (1 + setting.effect / setting.level)
-    repeated = np.repeat(first, setting.attempts[0]), np.repeat(second, setting.attempts[1])
+    repeated = [
+        np.repeat(side, tries(tried, setting.tasks))
+        for side, tried in zip((first, second), setting.attempts, strict=True)
+    ]
     passed = [(random.random(len(side)) < side).astype(float) for side in repeated]
     return passed[0], passed[1]
 
@@ -82,20 +100,23 @@ def _costs(random: np.random.Generator, setting: Setting) -> Sides:
     of_task = random.normal(0, 1, (2, setting.tasks))
     sides = []
     for place, tried in enumerate(setting.attempts):
-        level = np.repeat(of_task[place if setting.apart else 0], tried)
-        logs = setting.level * np.sqrt(0.5) * (level + random.normal(0, 1, len(level)))
+        level = np.repeat(of_task[place if setting.apart else 0], tries(tried, setting.tasks))
+        own = random.normal(0, 1, len(level))
+        logs = setting.level * (np.sqrt(setting.dependence) * level + np.sqrt(1 - setting.dependence) * own)
         sides.append(np.exp(logs + (setting.effect if place else 0.0)))
     return sides[0], sides[1]
 
 
 def _samples(random: np.random.Generator, setting: Setting) -> tuple[Samples, np.ndarray]:
     names = tuple(f"task-{task:03}" for task in range(setting.tasks))
-    places: list[Ints] = [np.repeat(np.arange(setting.tasks), tried) for tried in setting.attempts]
+    places: list[Ints] = [
+        np.repeat(np.arange(setting.tasks), tries(tried, setting.tasks)) for tried in setting.attempts
+    ]
     on_b = np.repeat([False, True], [len(side) for side in places])
     if setting.metric == "cost_of_pass":
         above, below = half_names("cost_of_pass")
         costs = _costs(random, setting)
-        passed = _passes(random, Setting("pass_rate", setting.tasks, setting.attempts, 0.6))
+        passed = _passes(random, Setting("pass_rate", setting.tasks, setting.attempts, 0.6, setting.dependence))
         values = {above: np.concatenate(costs), below: np.concatenate(passed)}
         inputs = [f"cost_of_pass {name}" for name in catalog()["cost_of_pass"].inputs]
         values |= dict(zip(inputs, values.copy().values(), strict=True))
@@ -112,44 +133,54 @@ def difference_of(random: np.random.Generator, setting: Setting) -> Difference:
     return difference(samples, ~on_b, on_b, setting.metric, options=options)
 
 
+@cache
 def claims(setting: Setting, *, trials: int, seed: int = 13) -> Claims:
-    """The verdicts on so many data sets."""
+    """The verdicts on so many data sets, and how the intervals of `compare` did."""
     random = np.random.default_rng([seed, SETTINGS.index(setting) if setting in SETTINGS else 0])
-    told: dict[str, int] = {}
+    told: Counter[str] = Counter()
+    intervals: list[Interval] = []
     for _ in range(trials):
         if setting.rule is None:
             seen = difference_of(random, setting)
-            answer: str = verdict(seen, seen.test.p_value)
+            told[verdict(seen, seen.test.p_value)] += 1
+            intervals.append(seen.interval)
         else:
             samples, on_b = _samples(random, setting)
             options = StatisticsOptions(resamples=DRAWS, seed=int(random.integers(2**32)))
-            answer = check(read_rule(setting.rule), samples, ~on_b, on_b, options=options).result
-        told[answer] = told.get(answer, 0) + 1
-    return Claims(setting, {answer: count / trials for answer, count in told.items()}, trials)
+            told[check(read_rule(setting.rule), samples, ~on_b, on_b, options=options).result] += 1
+    coverage = coverage_of(intervals, setting.truth)
+    return Claims(setting, {answer: count / trials for answer, count in told.items()}, trials, coverage)
+
+
+ATTEMPTS = (("1", "1"), ("5", "5"), ("1", "5"), ("1", "20"), ("uneven", "1"))
+LIMIT_ATTEMPTS = (("1", "1"), ("5", "5"), ("5", "1"), ("1", "20"))
+SPREADS = (1.0, 1.5)
+TEN_PERCENT = float(np.log(1.1))
 
 
 def _nulls() -> Iterator[Setting]:
-    for tasks in (10, 30):
-        for attempts in ((1, 1), (5, 5), (1, 5), (1, 20)):
-            yield from (Setting("pass_rate", tasks, attempts, share) for share in (0.1, 0.5))
-            yield Setting("cost_usd", tasks, attempts, 1.5)
-        yield Setting("cost_of_pass", tasks, (1, 5), 1.0)
-    yield Setting("pass_rate", 30, (1, 20), 0.5, apart=True)
-    yield Setting("cost_usd", 30, (5, 5), 1.0, apart=True)
+    for tasks, attempts, dependence in product((5, 10, 30), ATTEMPTS, DEPENDENCE):
+        yield from (Setting("pass_rate", tasks, attempts, share, dependence) for share in SHARES)
+        yield from (Setting("cost_usd", tasks, attempts, spread, dependence) for spread in SPREADS)
+    for attempts, spread in product(ATTEMPTS, SPREADS):
+        yield Setting("cost_of_pass", 10, attempts, spread)
+        yield Setting("cost_of_pass", 30, attempts, spread)
+        yield Setting("cost_usd", 30, attempts, spread, apart=True)
+    yield from (Setting("pass_rate", 30, attempts, 0.5, apart=True) for attempts in ATTEMPTS)
 
 
 def _limits() -> Iterator[Setting]:
-    ten_percent = float(np.log(1.1))
-    for tasks in (10, 30):
-        for attempts in ((1, 1), (5, 5), (5, 1), (1, 20)):
-            yield Setting("cost_usd", tasks, attempts, 1.5, effect=ten_percent, rule="cost_usd <= +10%")
-            yield Setting("pass_rate", tasks, attempts, 0.5, effect=-0.05, rule="pass_rate >= -0.05")
-    yield Setting("cost_usd", 100, (5, 1), 1.0, effect=ten_percent, rule="cost_usd <= +10%")
-    yield Setting("pass_rate", 30, (1, 5), 0.9, effect=-0.05, rule="pass_rate >= -0.05")
+    for tasks, attempts, dependence in product((10, 30), LIMIT_ATTEMPTS, DEPENDENCE):
+        for spread in SPREADS:
+            yield Setting("cost_usd", tasks, attempts, spread, dependence, TEN_PERCENT, rule="cost_usd <= +10%")
+        for share in SHARES[1:]:  # none lies 0.05 under 0.02
+            yield Setting("pass_rate", tasks, attempts, share, dependence, -0.05, rule="pass_rate >= -0.05")
+    yield Setting("cost_usd", 100, ("5", "1"), 1.0, effect=TEN_PERCENT, rule="cost_usd <= +10%")
+    yield Setting("pass_rate", 100, ("5", "1"), 0.9, effect=-0.05, rule="pass_rate >= -0.05")
 
 
 def _effects() -> Iterator[Setting]:
-    for attempts in ((1, 1), (5, 5), (3, 5)):
+    for attempts in (("1", "1"), ("5", "5"), ("3", "5")):
         yield Setting("pass_rate", 30, attempts, 0.5, effect=0.2)
         yield Setting("cost_usd", 30, attempts, 0.5, effect=float(np.log(1.3)))
         yield Setting("pass_rate", 100, attempts, 0.5, rule="pass_rate >= -0.1")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.coverage.grid import LEAST, SWEEPS, Cell, Seen, tried
-from benchmarks.coverage.hard_cases import ALLOWED, BEGIN, END, LEAST_POWER, noise
+from benchmarks.coverage.grid import LEAST, SWEEPS, Cell, Coverage, tried
+from benchmarks.coverage.hard_cases import ALLOWED, BEGIN, DIFFERENCES, END, LEAST_POWER, noise
 from benchmarks.coverage.verdicts import NULLS, Setting, claims, difference_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
@@ -38,7 +38,10 @@ def _trials(row: dict[str, str]) -> int:
 
 def test_no_figure_of_the_page_falls_under_its_label() -> None:
     rows = _tables()[0]
-    assert [row["figure"] for row in rows] == [figure for sweep in SWEEPS for figure in sweep.figures]
+    assert [row["figure"] for row in rows] == [
+        *(figure for sweep in SWEEPS for figure in sweep.figures),
+        *DIFFERENCES.values(),
+    ]
     for row in rows:
         promised = _share(row["promised"])
         assert _share(row["seen"]) >= promised - noise(promised, _trials(row)) - 0.005, row  # shown without decimals
@@ -71,17 +74,17 @@ def test_the_page_shows_that_no_power_was_lost() -> None:
 )
 def test_hard_settings_hold_what_they_promise(sweep: int, cell: Cell) -> None:
     for figure, seen in tried(SWEEPS[sweep], cell, share=0.3).items():
-        assert seen.holds, (figure, seen)
+        assert seen.coverage.holds, (figure, seen)
 
 
 def test_unequal_attempts_at_skewed_costs_make_no_false_claim_too_often() -> None:
-    setting = next(null for null in NULLS if (null.metric, null.tasks, null.attempts) == ("cost_usd", 10, (1, 20)))
+    setting = next(null for null in NULLS if (null.metric, null.tasks, null.attempts) == ("cost_usd", 10, ("1", "20")))
     told = claims(setting, trials=100)
     assert told.share("better", "worse") <= 0.055 + noise(0.055, 100)
 
 
 def test_the_interval_of_a_difference_of_skewed_costs_reaches_what_it_says() -> None:
-    setting = Setting("cost_usd", 10, (5, 5), 1.5, effect=float(np.log(2)))
+    setting = Setting("cost_usd", 10, ("5", "5"), 1.5, effect=float(np.log(2)))
     random, truth = np.random.default_rng(5), float(np.exp(1.5**2 / 2))  # B costs twice as much
     found = [difference_of(random, setting).interval for _ in range(400)]
     promised = sum(LEAST if interval.reaches is None else interval.reaches for interval in found) / 400
@@ -90,7 +93,6 @@ def test_the_interval_of_a_difference_of_skewed_costs_reaches_what_it_says() -> 
 
 
 def test_the_check_can_fail() -> None:
-    cell = SWEEPS[0].cells[0]
-    assert not Seen(cell, 0.90, 0.93, 1_000, 0).holds
-    assert not Seen(cell, 0.95, 0.93, 1_000, 1).holds  # an interval without width
-    assert Seen(cell, 0.92, 0.93, 1_000, 0).holds  # may be chance
+    assert not Coverage(0.90, 0.93, 1_000).holds
+    assert not Coverage(0.95, 0.93, 1_000, points=1).holds  # an interval without width
+    assert Coverage(0.92, 0.93, 1_000).holds  # may be chance

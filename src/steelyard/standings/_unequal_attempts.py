@@ -43,13 +43,13 @@ def kept_level(
     p-value counts, and the limits hold those of either.
     """
     interval, test = judged
-    if interval.low is None or interval.high is None:
+    if interval.low is None or interval.high is None or test.p_value is None:
         return judged
     seen, dealt = dealt_sums(*runs, by_task=by_task, resamples=resamples, seed=seed)
     observed, gaps = gap_of(seen[None])[0], gap_of(dealt)
     gaps = np.where(np.isnan(gaps), np.inf, gaps)
     reached = int(np.count_nonzero(np.abs(gaps) >= abs(observed) - 1e-9 * max(abs(observed), 1e-300)))
-    p_value = max((reached + 1) / (len(gaps) + 1), test.p_value or 0.0)
+    p_value = max((reached + 1) / (len(gaps) + 1), test.p_value)
     tail = (1 - interval.level) / 2
     least, most = np.quantile(gaps[np.isfinite(gaps)], [tail, 1 - tail]) if np.isfinite(gaps).any() else (0.0, 0.0)
     made = len(gaps)
