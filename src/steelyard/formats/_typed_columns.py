@@ -7,7 +7,6 @@ by one, so that there is one judge of what is wrong with a row.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from itertools import repeat
 from operator import setitem
 from typing import Any
@@ -23,18 +22,12 @@ CHUNK_ROWS = 2_000
 """Few enough to stay in the processor's cache while they become records."""
 
 
-def runs_of_frame(frame: pl.DataFrame) -> Iterator[list[Run] | None]:
-    """The runs of each `CHUNK_ROWS` rows; None for rows that must be looked at one by one."""
+def runs_of_frame(frame: pl.DataFrame) -> list[Run] | None:
+    """The runs of these rows, `CHUNK_ROWS` at most; None for rows that must be looked at one by one."""
     try:
-        columns = _columns_of(frame)
-    except (_OneByOne, msgspec.DecodeError):
-        columns = None
-    for start in range(0, frame.height, CHUNK_ROWS):
-        chunk = columns and {name: cells[start : start + CHUNK_ROWS] for name, cells in columns.items()}
-        try:
-            yield msgspec.convert(_rows(chunk), list[Run]) if chunk else None
-        except msgspec.ValidationError:
-            yield None
+        return msgspec.convert(_rows(_columns_of(frame)), list[Run])
+    except (_OneByOne, msgspec.DecodeError, msgspec.ValidationError):
+        return None
 
 
 def _columns_of(frame: pl.DataFrame) -> dict[str, Column]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,8 @@ def read(path: Path) -> Iterator[PlacedRun | Rejected]:
     from steelyard.formats._typed_columns import CHUNK_ROWS, runs_of_frame  # brings Polars
 
     for first, batch in parquet_batches(path, check=check):
-        chunks = zip(range(first, first + batch.height, CHUNK_ROWS), batch.iter_slices(CHUNK_ROWS), strict=True)
-        for (start, rows), runs in zip(chunks, runs_of_frame(batch), strict=True):
+        for start, rows in zip(count(first, CHUNK_ROWS), batch.iter_slices(CHUNK_ROWS), strict=False):
+            runs = runs_of_frame(rows)
             if runs is None:
                 yield from _one_by_one(rows.iter_rows(named=True), name, start)
             else:
