@@ -13,9 +13,9 @@ from steelyard.errors import UnknownName
 from steelyard.metrics import catalog
 from steelyard.records import Missing
 from steelyard.results import Difference, Flip
-from steelyard.standings._choosing_intervals import exponential, holds, of_figure
+from steelyard.standings._choosing_intervals import exponential, group_intervals, holds, of_figure
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
-from steelyard.standings._unequal_attempts import dealt_runs, delta_within_tasks, kept_level
+from steelyard.standings._unequal_attempts import dealt_runs, delta_within_tasks, kept_level, within_sides
 from steelyard.statistics import (
     LEVEL,
     RESAMPLES,
@@ -86,16 +86,46 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
         runs=(int(sides[0].known[common].sum()), int(sides[1].known[common].sum())),
         missing=missing,
     )
+    unequal = _unequally_tried(sides, common)
     if declared.is_ratio or not _evenly_weighted(samples, sides, common):
-        unequal = _unequally_tried(sides, common)
         judged = _ratio_difference(samples, (a, b), names, compared, common, options, unequal=unequal)
     else:
         judged = _mean_difference(samples, (a, b), sides, compared, common, options)
-    if not judged.interval.known or (np.isfinite(declared.bounds).all() and not declared.is_ratio):
+    if not judged.interval.known:
         return judged
+    if np.isfinite(declared.bounds).all() and not declared.is_ratio:
+        wider = unequal and options.method == "auto"
+        return _no_surer_than_its_sides(samples, (a, b), judged, common, options) if wider else judged
     varied = max(variation(side.mean[common]) for side in sides)
     reaches = reached(judged.tasks, varied, judged.interval.level)
     return replace(judged, interval=replace(judged.interval, reaches=reaches))
+
+
+def _no_surer_than_its_sides(
+    samples: Samples, rows: tuple[Mask, Mask], judged: Difference, common: Mask, options: StatisticsOptions
+) -> Difference:
+    declared, values = catalog()[judged.metric], samples.known(judged.metric)
+    assert not isinstance(values, Missing)
+    used = np.flatnonzero((rows[0] | rows[1]) & common[samples.tasks])
+    low, high = declared.bounds
+    if np.nanmin(values[used]) < low or np.nanmax(values[used]) > high:
+        return judged  # a side moved by what a relative rule allows
+    a, b = group_intervals(
+        declared,
+        values[used],
+        groups=rows[1][used].astype(np.int64),
+        tasks=samples.tasks[used],
+        size=2,
+        weight_by=samples.weight_by,
+        level=options.level,
+    )["mean"]
+    means = [samples.by_task(judged.metric, side).mean[common] for side in rows]
+    varies = all(np.ptp(side) > 0 for side in means)
+    correlation = max(float(np.corrcoef(means[0], means[1])[0, 1]), 0.0) if varies else 0.0
+    interval = within_sides(judged.interval, a, b, correlation)
+    assert judged.a is not None
+    assert judged.b is not None
+    return replace(judged, interval=of_figure(interval, judged.b - judged.a, (low - high, high - low)))
 
 
 def _other_metric(metric: str) -> str:

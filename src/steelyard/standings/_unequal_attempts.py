@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -58,6 +59,30 @@ def kept_level(
         replace(interval, low=low, high=high, method=METHOD, seed=seed, resamples=made),
         replace(test, p_value=p_value, statistic=float(observed), method=METHOD, seed=seed, resamples=made),
     )
+
+
+def within_sides(interval: Interval, a: Interval, b: Interval, correlation: float) -> Interval:
+    """The limits of a difference, no narrower than those of its two sides allow.
+
+    A side with few attempts may pass everything by chance. Then its tasks do not vary, and the differences by task say
+    nothing about what it could have done; its own interval does. The two are joined as Zou and Donner (2008) do it,
+    with the correlation of the sides over tasks.
+    """
+    side_a, side_b = _reach(a), _reach(b)
+    if interval.low is None or interval.high is None or side_a is None or side_b is None:
+        return interval
+    (mean_a, below_a, above_a), (mean_b, below_b, above_b) = side_a, side_b
+    down = below_b**2 + above_a**2 - 2 * correlation * below_b * above_a
+    up = above_b**2 + below_a**2 - 2 * correlation * above_b * below_a
+    low, high = mean_b - mean_a - math.sqrt(max(down, 0.0)), mean_b - mean_a + math.sqrt(max(up, 0.0))
+    return replace(interval, low=min(interval.low, low), high=max(interval.high, high))
+
+
+def _reach(side: Interval) -> tuple[float, float, float] | None:
+    """The mean, and how far its limits lie below and above."""
+    if side.estimate is None or side.low is None or side.high is None:
+        return None
+    return side.estimate, side.estimate - side.low, side.high - side.estimate
 
 
 def gap_of(sums: Floats) -> Floats:
