@@ -38,6 +38,7 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "AllStandings": lambda folder: workflow.all_standings(filled(folder), confidence=0.9),
     "Leaderboard": lambda folder: workflow.leaderboard(filled(folder)),
     "Evaluation": lambda folder: workflow.show_submission(filled(folder), "ant-1"),
+    "ReviewDesk": lambda folder: workflow.review_desk(filled(folder)),
     "Outliers": lambda folder: workflow.outliers(filled(folder)),
     "ScoreHistory": lambda folder: workflow.score_history(filled(folder), task="fix-race"),
     "StandingChanges": lambda folder: workflow.standing_changes(filled(folder), since="2026-01-01"),

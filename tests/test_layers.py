@@ -65,7 +65,7 @@ ALLOWED: dict[str, set[str]] = {
         "sandbox",
         "demo",
     },
-    "surfaces": {"workflow", "results", "reports", "records", "metrics", "formats", "mappings", "prices", "profiles"},
+    "surfaces": {"workflow", "results", "reports", "records", "formats", "mappings", "prices", "profiles"},
     "__main__": {"surfaces"},
 }
 """What each folder may import besides the base; a room of the arena, of the other rooms."""

@@ -19,10 +19,13 @@ import steelyard as sy
 from arena_results import ARENA_RESULTS
 from steelyard import results
 from steelyard.errors import MissingExtra, UsageError
+from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
 from steelyard.results import Canons, Result
 from steelyard.surfaces.cli import run
+from steelyard.surfaces.server import routes_listed
+from steelyard.workflow import list_runs
 from steelyard.workflow.doctor import examine
 from steelyard.workflow.explain import explain
 from steelyard.workflow.read import RunReading
@@ -86,6 +89,9 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "Gate": lambda _: sy.gate(sy.demo_runs(), baseline=sy.demo_runs(), rule=["pass_rate >= -0.02", "cost_usd <= +10%"]),
     "Ranking": lambda _: sy.rank(sy.demo_runs(), by=["tier"]),
     "Judges": lambda _: sy.judges(sy.demo_runs()),
+    "RunList": lambda _: list_runs(sy.read(sy.demo_runs()), load_profile(DEFAULT)),
+    "MetricList": lambda _: results.list_metrics(),
+    "ApiRoutes": lambda _: routes_listed(),
     "Report": lambda _: sy.report(sy.demo_runs(), with_outputs=True),
     "SpeedupResult": lambda _: sy.speedup(SAMPLES / "speedup" / "fceval-results.json"),
     "SpeedupResult of one task": one_task,
@@ -155,7 +161,8 @@ def test_every_result_has_the_manners(name: str, tmp_path: Path) -> None:
 def test_every_kind_of_result_stands_in_the_law() -> None:
     for module in pkgutil.iter_modules(results.__path__):
         importlib.import_module(f"steelyard.results.{module.name}")
-    kinds = {kind.__name__ for kind in Result.__subclasses__() if kind.__module__.startswith("steelyard.results.")}
+    direct = [*Result.__subclasses__(), *results.FieldsResult.__subclasses__()]
+    kinds = {kind.__name__ for kind in direct if kind.__module__.startswith("steelyard.results.")} - {"FieldsResult"}
     assert kinds == {name.split(maxsplit=1)[0] for name in MADE}
 
 

@@ -20,13 +20,14 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   └── ValueNotTaken          the store takes no such value
 ├── BadDeclaration             a metric or format that contradicts itself or the catalog (a programming error)
 ├── Interrupted                the work was broken off from outside, as by Ctrl-C (exit 130)
+├── RequestRefused             a request that a server does not answer, with its own HTTP status
 ├── NoIsolation                nothing on this machine can isolate code that is not trusted (exit 2)
 └── MissingExtra               an optional library is not installed (exit 2)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 MOST_SAID = 200
@@ -248,6 +249,18 @@ class ValueNotTaken(StoreUnavailable):
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
         self.hint = "a value does not fit the database, and nothing that was written with it is kept; take it out"
+
+
+class RequestRefused(SteelyardError):
+    """A request that a server does not answer: the status says why, `headers` what else belongs to it."""
+
+    def __init__(
+        self, status: int, kind: str, message: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.http_status = status
+        self.kind = kind
+        self.headers = dict(headers or {})
 
 
 _STORE_SERVER_ADVICE = "is the server running and may this user write there?"

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         evaluation as evaluation,
     )
     from steelyard.arena.views._history import (
+        decisions as decisions,
         score_history as score_history,
         standing_changes as standing_changes,
     )
@@ -64,6 +65,9 @@ if TYPE_CHECKING:
     from steelyard.arena.views._task_standings import (
         outliers as outliers,
         task_standings as task_standings,
+    )
+    from steelyard.arena.views._versions import (
+        arena_version as arena_version,
     )
     from steelyard.arena.views._watching import (
         Watch as Watch,

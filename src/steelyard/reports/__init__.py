@@ -48,6 +48,12 @@ if TYPE_CHECKING:
         gate_markdown as gate_markdown,
         gate_table as gate_table,
     )
+    from steelyard.reports._html import (
+        page_asset as page_asset,
+        page_html as page_html,
+        page_style as page_style,
+        text as text,
+    )
     from steelyard.reports._judges import (
         judge_lines as judge_lines,
         judge_tables as judge_tables,
@@ -63,6 +69,7 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._plain_text import (
         counted as counted,
+        json_bytes as json_bytes,
         json_text as json_text,
     )
     from steelyard.reports._reading import (
@@ -97,6 +104,9 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._terminal_tables import (
         add_row as add_row,
+    )
+    from steelyard.reports.pages import (
+        page_of as page_of,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

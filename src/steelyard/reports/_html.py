@@ -45,7 +45,7 @@ def text(value: str, *, longest: int = LONGEST_CELL) -> str:
 
 def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str = "", facts: Facts = ()) -> str:
     """The pages as one HTML file, the answer first; `facts` hold of all of them."""
-    style, script = _style(), _asset("steel-table.js")
+    style, script = page_style(), page_asset("steel-table.js")
     links = "".join(f'<li><a href="#{page.name}">{page.name.capitalize()}</a></li>' for page in pages)
     body = "".join(page_html(page if page.answer != lead else replace(page, answer="")) for page in pages)
     return (
@@ -214,13 +214,15 @@ def _fact(label: str, fact: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def page_asset(name: str) -> str:
+    """A file that pages load."""
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
 @cache
-def _style() -> str:
-    return _asset("steel.css") + STYLE
+def page_style() -> str:
+    """What every page looks like."""
+    return page_asset("steel.css") + STYLE
 
 
 def _policy(style: str, script: str) -> str:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
         level_of as level_of,
         tasks_text as tasks_text,
     )
+    from steelyard.results._api_routes import (
+        ApiRoute as ApiRoute,
+        ApiRoutes as ApiRoutes,
+        Health as Health,
+    )
     from steelyard.results._arena_evaluations import (
         Evaluation as Evaluation,
         Mover as Mover,
@@ -38,6 +43,9 @@ if TYPE_CHECKING:
         Decision as Decision,
         Review as Review,
         Reviewed as Reviewed,
+    )
+    from steelyard.results._arena_rows import (
+        FieldsResult as FieldsResult,
     )
     from steelyard.results._arena_standings import (
         Advantage as Advantage,
@@ -106,6 +114,7 @@ if TYPE_CHECKING:
         ScoreRange as ScoreRange,
     )
     from steelyard.results._manners import (
+        SCHEMA_VERSION as SCHEMA_VERSION,
         Result as Result,
         Row as Row,
         json_number as json_number,
@@ -120,6 +129,11 @@ if TYPE_CHECKING:
         GroupValue as GroupValue,
         Measurement as Measurement,
         Statistics as Statistics,
+    )
+    from steelyard.results._metric_list import (
+        MetricList as MetricList,
+        list_metrics as list_metrics,
+        metric_dict as metric_dict,
     )
     from steelyard.results._ranking import (
         Order as Order,
@@ -143,6 +157,12 @@ if TYPE_CHECKING:
         ReportInput as ReportInput,
         ReportOutput as ReportOutput,
         RunRows as RunRows,
+    )
+    from steelyard.results._review_desk import (
+        ReviewDesk as ReviewDesk,
+    )
+    from steelyard.results._run_list import (
+        RunList as RunList,
     )
     from steelyard.results._speedup import (
         BenchmarkNode as BenchmarkNode,

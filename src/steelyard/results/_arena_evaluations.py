@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from steelyard.records import Finding
 from steelyard.results._arena_receipts import CriterionResult, Receipt
 from steelyard.results._arena_reviews import Review
-from steelyard.results._arena_rows import as_object, flat_rows
+from steelyard.results._arena_rows import FieldsResult, flat_rows
 from steelyard.results._arena_standings import Policy
-from steelyard.results._manners import Result, Row
+from steelyard.results._manners import Row
 
 
 class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +29,7 @@ class ScoreReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Evaluation(Result):
+class Evaluation(FieldsResult):
     """A submission with its standing and the way to its scores."""
 
     receipt: Receipt
@@ -62,9 +61,6 @@ class Evaluation(Result):
             for score in self.scores
         ]
 
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)
-
 
 class Mover(msgspec.Struct, frozen=True, kw_only=True):
     """A submission and its place under both profiles."""
@@ -91,7 +87,7 @@ class TaskUnderProfiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ProfileComparison(Result):
+class ProfileComparison(FieldsResult):
     """Two profiles on the same submissions."""
 
     first: str
@@ -111,6 +107,3 @@ class ProfileComparison(Result):
     def to_dicts(self) -> list[Row]:
         """One row a task."""
         return flat_rows(self.tasks)
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)

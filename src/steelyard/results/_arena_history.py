@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from steelyard.results._arena_reviews import Decision, Review
-from steelyard.results._arena_rows import as_json, as_object, flat_rows
+from steelyard.results._arena_rows import FieldsResult, as_json, flat_rows
 from steelyard.results._arena_standings import Policy
 from steelyard.results._manners import Result, Row
 
@@ -28,7 +28,7 @@ class ScoreMoment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ScoreHistory(Result):
+class ScoreHistory(FieldsResult):
     """Scores of the day in the order in which they were submitted, and their trend."""
 
     task_id: str | None
@@ -49,9 +49,6 @@ class ScoreHistory(Result):
     def to_dicts(self) -> list[Row]:
         """One row a submission."""
         return flat_rows(self.moments)
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)
 
 
 class StandingChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from steelyard.results._arena_rows import as_object, flat_rows
-from steelyard.results._manners import Result, Row
+from steelyard.results._arena_rows import FieldsResult, flat_rows
+from steelyard.results._manners import Row
 
 Decision = Literal["accepted", "excluded", "withdrawn", "reinstated"]
 """`withdrawn` is an exclusion by the submitter; `reinstated` takes an exclusion back."""
@@ -28,7 +28,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Reviewed(Result):
+class Reviewed(FieldsResult):
     """A submission after a decision."""
 
     submission_id: str
@@ -50,6 +50,3 @@ class Reviewed(Result):
     def to_dicts(self) -> list[Row]:
         """One row, the last decision."""
         return [] if self.review is None else flat_rows([self.review])
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.results._manners import Row
+from steelyard.results._manners import Result, Row
 
 
 def as_json(value: Any) -> Any:  # Any: records, and JSON values
@@ -42,3 +42,10 @@ def flat_rows(records: Sequence[msgspec.Struct]) -> list[Row]:
         {name: ";".join(value) if isinstance(value, list) else value for name, value in row.items()}
         for row in map(as_json, records)
     ]
+
+
+class FieldsResult(Result):
+    """A result whose JSON is its fields, each under its own name."""
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return as_object(self)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.results._arena_reviews import Review
-from steelyard.results._arena_rows import as_json, as_object, flat_rows
+from steelyard.results._arena_rows import FieldsResult, as_json, flat_rows
 from steelyard.results._manners import Result, Row
 
 Policy = Literal["current", "as-submitted"]
@@ -219,7 +219,7 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Leaderboard(Result):
+class Leaderboard(FieldsResult):
     """Leaders overall and in each category."""
 
     profile: str
@@ -259,9 +259,6 @@ class Leaderboard(Result):
             for category, ranking in rankings
             for leader in ranking
         ]
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)
 
 
 class Advantage(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from steelyard.records import Finding, Task
-from steelyard.results._arena_rows import as_object
+from steelyard.results._arena_rows import FieldsResult
 from steelyard.results._arena_standings import Policy
-from steelyard.results._manners import Result, Row
+from steelyard.results._manners import Row
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ArenaSettings(Result):
+class ArenaSettings(FieldsResult):
     """An arena: where it is, and what it is scored by."""
 
     store: str
@@ -28,12 +27,9 @@ class ArenaSettings(Result):
         """One row."""
         return [self._shape()]
 
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TaskList(Result):
+class TaskList(FieldsResult):
     """Every task of an arena, in the order in which they were added."""
 
     tasks: tuple[Task, ...]
@@ -53,9 +49,6 @@ class TaskList(Result):
             }
             for task in self.tasks
         ]
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)
 
 
 class FilesKept(msgspec.Struct, frozen=True):
@@ -79,7 +72,7 @@ class CombinationBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TaskDetails(Result):
+class TaskDetails(FieldsResult):
     """A task with its baseline, overall and of each tool and model."""
 
     task: Task
@@ -101,12 +94,9 @@ class TaskDetails(Result):
         numbers = {name: value for name, value in self.baseline.items() if not isinstance(value, str)}
         return [{"name": name, "value": value} for name, value in numbers.items()]
 
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Rescored(Result):
+class Rescored(FieldsResult):
     """What a rescore did."""
 
     submissions: int
@@ -124,6 +114,3 @@ class Rescored(Result):
     def to_dicts(self) -> list[Row]:
         """One row, without the findings."""
         return [{name: value for name, value in self._shape().items() if name != "findings"}]
-
-    def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return as_object(self)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shlex
+import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -12,7 +13,7 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 from steelyard.errors import BadStore, StoreUnavailable, UsageError, ValueNotTaken
-from steelyard.store._connections import exclusive, lock_path, make_engines, read_url, shown
+from steelyard.store._connections import connect_for_reading, exclusive, lock_path, make_engines, read_url, shown
 from steelyard.store._migrate import applied_numbers, migrate, migrations, pending, version_of
 
 Result = TypeVar("Result")
@@ -40,6 +41,7 @@ class Store:
         self.reading, self.writing = make_engines(url)
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._lock: Path | None = lock_path(url)
+        self._idle: sqlite3.Connection | None = None
         # Whoever lets go of a store lets go of its connections, also when a command ends in an error.
         weakref.finalize(self, _dispose, self.reading, self.writing)
 
@@ -96,6 +98,21 @@ class Store:
         with self.read() as connection:
             return frozenset(connection.execute(text(WRITERS), {"name": table.name}).scalars())
 
+    def signal(self) -> int | None:
+        """A number that changes when anybody writes to the file; None on PostgreSQL, where asking takes a query.
+
+        It comes from a connection that does nothing else, takes microseconds, and means nothing to another process.
+        """
+        if self.file is None:
+            return None
+        try:
+            if self._idle is None:
+                self._idle = connect_for_reading(self.file)
+            (number,) = self._idle.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(self.address, str(error)) from error
+        return int(number)
+
     def _unavailable(self, error: DBAPIError) -> StoreUnavailable:
         is_value = isinstance(error, DataError) or getattr(error.orig, "sqlstate", None) == TOO_LARGE_STATE
         return (ValueNotTaken if is_value else StoreUnavailable)(self.address, str(error.orig).strip())
@@ -121,6 +138,9 @@ class Store:
 
     def close(self) -> None:
         """Let go of every connection. The store can be used again afterwards."""
+        if self._idle is not None:
+            self._idle.close()
+            self._idle = None
         _dispose(self.reading, self.writing)
 
 

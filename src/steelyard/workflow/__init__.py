@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         leaderboard as leaderboard,
         list_tasks as list_tasks,
         outliers as outliers,
+        review_desk as review_desk,
         score_history as score_history,
         show_submission as show_submission,
         show_task as show_task,
@@ -73,6 +74,13 @@ if TYPE_CHECKING:
     from steelyard.workflow._renamed import (
         RENAMED as RENAMED,
         renamed_words as renamed_words,
+    )
+    from steelyard.workflow._run_rows import (
+        list_runs as list_runs,
+    )
+    from steelyard.workflow._sources import (
+        ArenaSource as ArenaSource,
+        RunsSource as RunsSource,
     )
     from steelyard.workflow._verb import (
         Verb as Verb,

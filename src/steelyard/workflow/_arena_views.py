@@ -18,6 +18,7 @@ from steelyard.results import (
     Policy,
     ProfileComparison,
     RankedScore,
+    ReviewDesk,
     ScoreHistory,
     StandingChanges,
     Standings,
@@ -124,6 +125,16 @@ def show_submission(arena: Arena | str, submission: str, *, score: str | None = 
 def outliers(arena: Arena | str, task: str | None = None) -> Outliers:
     """The submissions to a task (to all) that look too good and that a person should look at."""
     return views.outliers(opened(arena), task)
+
+
+def review_desk(arena: Arena | str) -> ReviewDesk:
+    """What a reviewer looks at: submissions that look too good, tools with an advantage, every decision."""
+    arena = opened(arena)
+    return ReviewDesk(
+        outliers=outliers(arena).outliers,
+        decisions=views.decisions(arena),
+        advantages=tool_bias(arena).advantages,
+    )
 
 
 def score_history(arena: Arena | str, *, task: str | None = None, submitter: str | None = None) -> ScoreHistory:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.profiles import Profile
 from steelyard.records import Missing, iso
-from steelyard.results import RunRows
+from steelyard.results import RunList, RunRows
 
 if TYPE_CHECKING:
     from steelyard.tables import RunTable
@@ -18,7 +18,15 @@ FIGURES = ("pass_rate", "impl_rate", "cost_usd", "total_tokens", "duration_secon
 VERDICTS = {1.0: "passed", 0.0: "failed"}
 
 
-def run_rows(table: RunTable, profile: Profile) -> RunRows:
+def list_runs(table: RunTable, profile: Profile) -> RunList:
+    """Every run as a row."""
+    rows = run_rows(table, profile, most=table.n)
+    names = list(rows.columns)
+    listed = tuple(dict(zip(names, row, strict=True)) for row in zip(*rows.columns.values(), strict=True))
+    return RunList(runs=listed, sentence=rows.sentence, profile=profile.name, prices=table.book)
+
+
+def run_rows(table: RunTable, profile: Profile, *, most: int = MOST_ROWS) -> RunRows:
     """The runs in the order of their keys, whatever the order they were read in."""
     import polars as pl  # heavy, like the engine
 
@@ -34,13 +42,11 @@ def run_rows(table: RunTable, profile: Profile) -> RunRows:
             frame = frame.with_columns(pl.Series(name, values).fill_nan(None))
     order = [name for name in (*KEYS, "id") if name in present]
     frame = frame.sort(order, nulls_last=True, maintain_order=True)
-    columns = {
-        name: frame[name].head(MOST_ROWS).to_list() if name in frame.columns else [] for name in (*wanted, *FIGURES)
-    }
+    columns = {name: frame[name].head(most).to_list() if name in frame.columns else [] for name in (*wanted, *FIGURES)}
     stated = frame["outcome"].to_list() if "outcome" in present else [None] * table.n
     rates = frame["pass_rate"].to_list() if "pass_rate" in frame.columns else [None] * table.n
     outcomes = [VERDICTS.get(rate, said) for rate, said in zip(rates, stated, strict=True)]
-    count = min(table.n, MOST_ROWS)
+    count = min(table.n, most)
     starts = [
         None if start is None else iso(round(start * 1_000_000))[:16].replace("T", " ")
         for start in columns.get("start_time", ())

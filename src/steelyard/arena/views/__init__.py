@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         evaluation as evaluation,
     )
     from steelyard.arena.views._history import (
+        decisions as decisions,
         score_history as score_history,
         standing_changes as standing_changes,
     )
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from steelyard.arena.views._task_standings import (
         outliers as outliers,
         task_standings as task_standings,
+    )
+    from steelyard.arena.views._versions import (
+        ArenaVersion as ArenaVersion,
+        arena_version as arena_version,
     )
     from steelyard.arena.views._watching import (
         Watch as Watch,

@@ -14,7 +14,7 @@ from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.errors import UnknownName, UsageError
 from steelyard.records import DAY, is_storable, iso
-from steelyard.results import Policy, ScoreHistory, ScoreMoment, StandingChange, StandingChanges, TaskChanges
+from steelyard.results import Policy, Review, ScoreHistory, ScoreMoment, StandingChange, StandingChanges, TaskChanges
 from steelyard.store.schema import baselines, submissions, tasks
 
 NAMES_LOOKED_AT = 10_000
@@ -79,6 +79,12 @@ def _versions(connection: Connection, task_key: int) -> list[dict[str, float | s
         {name: value for name, value in row.items() if name not in left_out} | {"created_at": iso(row["created_at"])}
         for row in connection.execute(own).mappings()
     ]
+
+
+def decisions(arena: Arena) -> tuple[Review, ...]:
+    """Every decision about a submission, the last first."""
+    with arena.read() as connection:
+        return tuple(logged.review for logged in reversed(read_reviews(connection)))
 
 
 def _check_submitter(connection: Connection, name: str) -> None:

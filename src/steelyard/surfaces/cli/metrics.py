@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.errors import UnknownName
-from steelyard.metrics import Metric, catalog
-from steelyard.results import json_number, versioned
+from steelyard.results import list_metrics, metric_dict
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
 
@@ -22,13 +20,10 @@ def metrics(
 
     Example: steelyard metrics cost_of_pass
     """
-    known = catalog()
-    specs = {metric.spec for metric in known.values()}
-    if spec is not None and spec not in specs:
-        raise UnknownName("specification", spec, specs)
-    chosen = [known[name]] if name else [metric for metric in known.values() if spec in (None, metric.spec)]
+    listed = list_metrics(name, spec=spec)
+    chosen = listed.metrics
     if json:
-        print_json(versioned({"metrics": [metric_dict(metric) for metric in chosen]}))
+        print_json(listed.to_dict())
         return 0
     terminal = console()
     if name:
@@ -46,22 +41,3 @@ def metrics(
         table.add_row(metric.name, metric.level, metric.unit, metric.better, span, metric.formula)
     terminal.print(table)
     return 0
-
-
-def metric_dict(metric: Metric) -> dict[str, Any]:  # Any: JSON values
-    """A metric's declaration as JSON."""
-    return {
-        "name": metric.name,
-        "title": metric.title,
-        "meaning": metric.doc,
-        "specification": metric.spec,
-        "level": metric.level,
-        "unit": metric.unit,
-        "better": metric.better,
-        "bounds": [json_number(bound) for bound in metric.bounds],
-        "binary": metric.binary,
-        "formula": metric.formula,
-        "inputs": list(metric.inputs),
-        "constants": dict(metric.constants),
-        "example": {"inputs": dict(metric.example.inputs), "result": metric.example.result},
-    }

@@ -1,0 +1,35 @@
+"""Which state of an arena is shown: a text that changes with whatever its views are made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+
+from steelyard.arena.intake import Arena
+from steelyard.store.schema import past_settings, reviews, states, tasks
+
+
+class ArenaVersion(NamedTuple):
+    """The same in every process that looks at the same state. Each number only grows.
+
+    Counts, not highest numbers: PostgreSQL hands numbers out before it shows the row, so that a row may come late with
+    a lower number than one that was seen.
+    """
+
+    submissions: int
+    """How many were ever accepted."""
+    decisions: int
+    tasks: int
+    settings: int
+
+    def __str__(self) -> str:
+        return "-".join(str(count) for count in self)
+
+
+def arena_version(arena: Arena) -> ArenaVersion:
+    """The version of what the arena holds now."""
+    accepted = select(func.coalesce(func.sum(states.c.accepted), 0)).scalar_subquery()
+    counts = [select(func.count()).select_from(table).scalar_subquery() for table in (reviews, tasks, past_settings)]
+    with arena.store.read() as connection:
+        return ArenaVersion(*(int(count) for count in connection.execute(select(accepted, *counts)).one()))

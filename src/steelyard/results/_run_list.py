@@ -1,0 +1,35 @@
+"""The runs of an input, one row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.results._manners import Result, Row, json_numbers
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RunList(Result):
+    """Who ran what, with which verdict, score, cost and time."""
+
+    runs: tuple[Row, ...]
+    """One row a run, all with the same keys."""
+    sentence: str
+    """What ran, in one sentence."""
+    profile: str
+    prices: str
+
+    def _about(self) -> str:
+        return f"{len(self.runs):,} runs"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a run."""
+        return [dict(row) for row in self.runs]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "profile": self.profile,
+            "prices": self.prices,
+            "sentence": self.sentence,
+            "runs": [json_numbers(row) for row in self.runs],
+        }

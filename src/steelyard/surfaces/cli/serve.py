@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import importlib.util
+import webbrowser
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.errors import MissingExtra, UsageError
+from steelyard.settings import DEFAULT_STORE
+from steelyard.surfaces.cli._options import FromZero, Paths
+from steelyard.surfaces.cli._print import console
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steelyard.workflow import ArenaSource, RunsSource
+
+
+def serve(
+    runs: Annotated[
+        Paths | None, Parameter(help="Files and folders of runs to show; they are read again when they change.")
+    ] = None,
+    /,
+    *,
+    store: Annotated[
+        str | None,
+        Parameter(help=f"The arena to show: a store's address; {DEFAULT_STORE} by default."),
+    ] = None,
+    host: Annotated[str, Parameter(help="The address to answer at.")] = "127.0.0.1",
+    port: Annotated[FromZero, Parameter(help="The port to answer at; 0 takes a free one.")] = 8600,
+    public_read: Annotated[bool, Parameter(help="Let everybody who reaches the server read.", negative="")] = False,
+    allow_host: Annotated[
+        tuple[str, ...], Parameter(help="A name that the server goes by; may be repeated.", negative="")
+    ] = (),
+    root_path: Annotated[str, Parameter(help="What a proxy puts before every path, such as /steelyard.")] = "",
+    open: Annotated[bool, Parameter(help="Open the board in a browser.", negative="")] = False,  # noqa: A002
+) -> int:
+    """Serve the board and the API: an arena, or files of runs, which are watched.
+
+    Only this machine can reach it, and nobody can write, unless you say otherwise.
+
+    Example: steelyard serve runs/
+    Example: steelyard serve --store sqlite:///arena.db --port 8000 --open
+    """
+    if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
+        raise MissingExtra("Starlette and uvicorn", extra="serve", purpose="steelyard serve")
+    from steelyard.surfaces.server import ServeOptions, serve as answer, site_of  # brings Starlette
+
+    options = ServeOptions(host=host, port=port, public_read=public_read, allow_host=allow_host, root_path=root_path)
+    site = site_of(_source(runs, store), options)
+
+    def ready(address: str) -> None:
+        console(stderr=True).print(f"serving at {address} (Ctrl-C stops)")
+        if open:
+            webbrowser.open(address)
+
+    answer(site, options, ready=ready)
+    return 0
+
+
+def _source(runs: list[Path] | None, store: str | None) -> ArenaSource | RunsSource:
+    from steelyard.workflow import ArenaSource, RunsSource  # bring SQLAlchemy and Polars
+
+    if runs and store is not None:
+        raise UsageError("a server shows runs or an arena, not both", hint="start two, each with a --port of its own")
+    return RunsSource(runs) if runs else ArenaSource(store or DEFAULT_STORE)

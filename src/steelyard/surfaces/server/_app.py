@@ -1,0 +1,115 @@
+"""The application: finds the route of a request, asks who may, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from steelyard.errors import RequestRefused, nearest
+from steelyard.surfaces.server._answers import answer, asked_form
+from steelyard.surfaces.server._assets import asset_response
+from steelyard.surfaces.server._problems import problem_response
+from steelyard.surfaces.server._route import API, Match, Route, read_query
+from steelyard.surfaces.server._routes import ROUTES
+from steelyard.surfaces.server._site import Call, Site
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
+
+ANSWER_SECONDS = 30.0
+CSV = ".csv"
+
+
+class Application:
+    """Serves one site. `Guard` stands before it."""
+
+    def __init__(self, site: Site, routes: tuple[Route, ...] = ROUTES) -> None:
+        self.site = site
+        self.routes = routes
+        self._match = Match(routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the life of the process."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        path = scope["raw_path"].decode("ascii", "replace").removeprefix(self.site.root_path) or "/"
+        has_begun = False
+
+        async def send_noting(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            response = await self._respond(Request(scope, receive), path)
+            await response(scope, receive, send_noting)
+        except Exception as error:  # whatever happens, the client gets a status and no trace
+            if has_begun:
+                raise
+            failure = problem_response(error, path, html=not _is_api(path))
+            await failure(scope, receive, send_noting)
+
+    async def _respond(self, request: Request, path: str) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        if path.startswith("/assets/") and method == "GET":
+            return asset_response(path)
+        is_api, is_csv = _is_api(path), False
+        address = path.removeprefix(API) if is_api else path
+        matches = self._match.find(address, api=is_api)
+        if not matches and address.endswith(CSV):
+            matches = self._match.find(address.removesuffix(CSV), api=is_api)
+            is_csv = True
+        if not matches:
+            raise _no_such(path, [route.path for route in self.routes])
+        allowed = ", ".join(sorted({*matches, "OPTIONS", *(["HEAD"] if "GET" in matches else [])}))
+        if method == "OPTIONS":
+            return Response(status_code=204, headers={"Allow": allowed})
+        if method not in matches:
+            message = f"{request.method[:20]} is not possible here"
+            raise RequestRefused(405, "method", message, hint=f"use {allowed}", headers={"Allow": allowed})
+        route, values = matches[method]
+        holder = await self.site.access.require_token(request, route.scope)
+        query = read_query(route.query, request.scope["query_string"].decode("ascii", "replace"))
+        call = Call(self.site, route, request, values, query, holder)
+        if route.respond is not None:
+            return await route.respond(call)
+        if route.builder(self.site.source.kind) is None:
+            raise _not_served(route, self.site.source.kind)
+        form = asked_form(request.headers.get("accept", ""), api=is_api, csv=is_csv)
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await answer(call, form)
+        except TimeoutError:
+            message = f"the answer takes longer than {ANSWER_SECONDS:.0f} seconds to make"
+            raise RequestRefused(503, "not_ready", message, hint="ask again: it goes on being made") from None
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Watch the source from the first moment to the last."""
+        await receive()
+        await self.site.live.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.site.live.stop()
+        self.site.source.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def _is_api(path: str) -> bool:
+    return path.startswith(f"{API}/")
+
+
+def _no_such(path: str, known: list[str]) -> RequestRefused:
+    close = nearest(path.removeprefix(API), known)
+    hint = f"did you mean {API}{close}?" if close else f"{API}/openapi.json lists every address"
+    return RequestRefused(404, "no_such_address", "there is nothing at this address", hint=hint)
+
+
+def _not_served(route: Route, kind: str) -> RequestRefused:
+    here, there = ("an arena", "files of runs") if kind == "arena" else ("files of runs", "an arena")
+    command = "steelyard serve RUNS" if kind == "arena" else "steelyard serve --store URL"
+    message = f"this server shows {here}, and this answer is made from {there}"
+    return RequestRefused(404, "not_in_source", message, hint=f"{command} has {route.path}")

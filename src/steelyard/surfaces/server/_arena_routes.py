@@ -1,0 +1,175 @@
+"""What an arena answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from steelyard.results import (
+    Evaluation,
+    Outliers,
+    ReviewDesk,
+    ScoreHistory,
+    StandingChanges,
+    Standings,
+    TaskDetails,
+    TaskList,
+)
+from steelyard.surfaces.server._route import Paged, Query, Repeated, Route
+from steelyard.workflow import (
+    ArenaSource,
+    list_tasks,
+    outliers,
+    review_desk,
+    score_history,
+    show_submission,
+    show_task,
+    standing_changes,
+    task_standings,
+)
+
+Values = Mapping[str, str]
+PolicyName = Annotated[
+    str | None, Meta(description="`current` or `as-submitted`; the arena's own unless another is named.")
+]
+Confidence = Annotated[float | None, Meta(description="The confidence level of intervals, as a share.")]
+
+
+class TasksQuery(Paged, frozen=True, kw_only=True):
+    """Which tasks."""
+
+    filters: ClassVar[tuple[str, ...]] = ("category", "difficulty")
+    category: Annotated[Repeated, Meta(description="Only tasks of these categories.")] = ()
+    difficulty: Annotated[Repeated, Meta(description="Only tasks of these difficulties.")] = ()
+
+
+class StandingsQuery(Paged, frozen=True, kw_only=True):
+    """Which standings of a task."""
+
+    filters: ClassVar[tuple[str, ...]] = ("agent", "model", "submitter")
+    agent: Annotated[Repeated, Meta(description="Only submissions of these tools.")] = ()
+    model: Annotated[Repeated, Meta(description="Only submissions of these models.")] = ()
+    submitter: Annotated[Repeated, Meta(description="Only submissions of these submitters.")] = ()
+    policy: PolicyName = None
+    confidence: Confidence = None
+
+
+class HistoryQuery(Paged, frozen=True, kw_only=True):
+    """Whose scores over time."""
+
+    submitter: Annotated[str | None, Meta(description="Only scores of this submitter.")] = None
+
+
+class SubmitterQuery(Paged, frozen=True, kw_only=True):
+    """Whose scores over time, over all tasks."""
+
+    submitter: Annotated[str, Meta(description="Scores of this submitter.")]
+
+
+class ChangesQuery(Query, frozen=True, kw_only=True):
+    """Since when."""
+
+    since: Annotated[str, Meta(description="A day or a time.")]
+    task: Annotated[str | None, Meta(description="Only this task.")] = None
+
+
+class EvaluationQuery(Query, frozen=True, kw_only=True):
+    """What of an evaluation."""
+
+    score: Annotated[str | None, Meta(description="Explain only this score.")] = None
+
+
+class OutliersQuery(Paged, frozen=True, kw_only=True):
+    """Of which task."""
+
+    task: Annotated[str | None, Meta(description="Only this task.")] = None
+
+
+def _standings(source: ArenaSource, values: Values, query: StandingsQuery) -> Standings:
+    return task_standings(source.arena, values["task"], policy=query.policy, confidence=query.confidence)
+
+
+ARENA_ROUTES = (
+    Route(
+        path="/tasks",
+        sentence="Every task of the arena, in the order in which they were added.",
+        verb="arena task list",
+        result=TaskList,
+        query=TasksQuery,
+        rows="tasks",
+        over_arena=lambda source, _values, _query: list_tasks(source.arena),
+    ),
+    Route(
+        path="/tasks/{task}",
+        sentence="A task with its baseline, overall and of each tool and model.",
+        verb="arena task show {task}",
+        result=TaskDetails,
+        page="",
+        over_arena=lambda source, values, _query: show_task(source.arena, values["task"]),
+    ),
+    Route(
+        path="/tasks/{task}/standings",
+        sentence="Who leads a task: ranks with ties, percentiles, flags, what was defaulted or claimed.",
+        verb="arena standings {task}",
+        result=Standings,
+        query=StandingsQuery,
+        rows="standings",
+        page="/tasks/{task}",
+        over_arena=_standings,
+    ),
+    Route(
+        path="/tasks/{task}/history",
+        sentence="The scores of a task in the order in which they were submitted, and their trend.",
+        verb="arena history --task {task}",
+        result=ScoreHistory,
+        query=HistoryQuery,
+        rows="moments",
+        over_arena=lambda source, values, query: score_history(
+            source.arena, task=values["task"], submitter=query.submitter
+        ),
+    ),
+    Route(
+        path="/history",
+        sentence="The scores of a submitter over all tasks, and their trend.",
+        verb="arena history",
+        result=ScoreHistory,
+        query=SubmitterQuery,
+        rows="moments",
+        over_arena=lambda source, _values, query: score_history(source.arena, submitter=query.submitter),
+    ),
+    Route(
+        path="/changes",
+        sentence="What changed in the standings since a moment.",
+        verb="arena history --since",
+        result=StandingChanges,
+        query=ChangesQuery,
+        over_arena=lambda source, _values, query: standing_changes(source.arena, since=query.since, task=query.task),
+    ),
+    Route(
+        path="/submissions/{submission}",
+        sentence="One submission, explained: each score with its formula, the numbers put in, and the constants.",
+        verb="arena show {submission}",
+        result=Evaluation,
+        query=EvaluationQuery,
+        over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
+    ),
+    Route(
+        path="/outliers",
+        sentence="Submissions that look too good and wait for a review.",
+        verb="arena outliers",
+        result=Outliers,
+        query=OutliersQuery,
+        rows="outliers",
+        page="",
+        over_arena=lambda source, _values, query: outliers(source.arena, query.task),
+    ),
+    Route(
+        path="/review",
+        sentence="What waits for a review, tools with an advantage, and the log of every decision with its reason.",
+        verb="arena outliers",
+        result=ReviewDesk,
+        over_arena=lambda source, _values, _query: review_desk(source.arena),
+    ),
+)

@@ -1,0 +1,42 @@
+"""What pages load: style and scripts, from memory, each under a name that changes with its content."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+from starlette.responses import Response
+
+from steelyard.errors import RequestRefused
+from steelyard.reports import page_asset, page_style
+
+MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+SCRIPTS = ("steel-table.js",)
+FOREVER = "public, max-age=31536000, immutable"
+
+
+@cache
+def _assets() -> dict[str, bytes]:
+    """The content by name."""
+    return {"steel.css": page_style().encode(), **{name: page_asset(name).encode() for name in SCRIPTS}}
+
+
+@cache
+def asset_path(name: str) -> str:
+    """Where the asset is, of this content."""
+    stem, dot, ending = name.rpartition(".")
+    return f"/assets/{stem}.{hashlib.sha256(_assets()[name]).hexdigest()[:16]}{dot}{ending}"
+
+
+@cache
+def _by_path() -> dict[str, str]:
+    return {asset_path(name): name for name in _assets()}
+
+
+def asset_response(path: str) -> Response:
+    """The asset at the path; one of another content is gone."""
+    name = _by_path().get(path)
+    if name is None:
+        raise RequestRefused(404, "unknown_asset", "there is no such file", hint="load the page again")
+    headers = {"Content-Type": MEDIA[name[name.rindex(".") :]], "Cache-Control": FOREVER}
+    return Response(_assets()[name], headers=headers)

@@ -1,0 +1,168 @@
+"""What every request passes: whose name it calls, where it comes from, how large it is, how long it takes.
+
+A browser on this machine reaches a server on loopback for every page that it shows, so that a loopback server is
+guarded as one on the network is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import RequestRefused
+from steelyard.surfaces.server._problems import problem_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+JSON, NDJSON = "application/json", "application/x-ndjson"
+BODY_BYTES = {JSON: 8 << 20, NDJSON: 64 << 20}
+"""How much a request may bring, by its content type."""
+PATIENCE_SECONDS = 30.0
+"""How long a client may take over a body; with NDJSON over each piece of it."""
+LONGEST_PATH = 8_192
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Lets through to the application what may be answered, and puts the security headers on every answer."""
+
+    app: ASGIApp
+    hosts: frozenset[str]
+    """The names that the server goes by, without ports."""
+    patience: float = PATIENCE_SECONDS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+            await send(message)
+
+        try:
+            limit = self._check(scope)
+        except RequestRefused as refusal:
+            response = problem_response(refusal, _shown_path(scope))
+            await response(scope, receive, send_guarded)
+            return
+        await self.app(scope, self._bounded(receive, *limit), send_guarded)
+
+    def _check(self, scope: Scope) -> tuple[int, bool]:
+        """How large the body may be and whether it is streamed; what must not be answered is refused."""
+        headers = _single(scope)
+        self._check_host(headers)
+        if len(scope.get("raw_path") or b"") > LONGEST_PATH or len(scope["query_string"]) > LONGEST_PATH * 8:
+            raise RequestRefused(414, "long_address", "the address is too long")
+        site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
+        if scope["method"] in READING:
+            if site == "cross-site" and mode != "navigate":
+                raise RequestRefused(403, "cross_site", "another site may not read from here")
+            return 0, False
+        self._check_origin(headers, site)
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in BODY_BYTES:
+            hint = f"send Content-Type: {JSON}, or {NDJSON} for many records"
+            raise RequestRefused(415, "content_type", f"the body is {kind[:100] or 'of no type'}", hint=hint)
+        limit, length = BODY_BYTES[kind], headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > limit:
+            raise too_large(limit)
+        return limit, kind == NDJSON
+
+    def _check_host(self, headers: Mapping[str, str]) -> None:
+        host = headers.get("host", "")
+        name = host_name(host)
+        if name not in self.hosts:
+            shown = (host or "no host")[:200]
+            hint = f"if that is this server's name, start it with --allow-host {name[:100] or 'NAME'}"
+            raise RequestRefused(421, "unknown_host", f"this server does not go by the name {shown!r}", hint=hint)
+
+    @staticmethod
+    def _check_origin(headers: Mapping[str, str], site: str | None) -> None:
+        """Refuse what another site's page sends; another port of this machine is another site too."""
+        origin, host = headers.get("origin"), headers.get("host")
+        if site not in (None, "same-origin", "none") or origin not in (None, f"http://{host}", f"https://{host}"):
+            raise RequestRefused(403, "cross_site", "another site may not write here")
+
+    def _bounded(self, receive: Receive, limit: int, is_streamed: bool) -> Receive:
+        """The body in pieces, up to the limit and in time."""
+        taken = 0
+        is_complete = False
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.patience
+
+        async def receive_bounded() -> Message:
+            nonlocal taken, is_complete
+            if is_complete:  # what comes now is that the client has gone
+                return await receive()
+            until = loop.time() + self.patience if is_streamed else deadline
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise RequestRefused(408, "slow_request", "the request did not arrive in time") from None
+            taken += len(message.get("body", b""))
+            is_complete = not message.get("more_body", False)
+            if taken > limit:
+                raise too_large(limit)
+            return message
+
+        return receive_bounded
+
+
+def too_large(limit: int) -> RequestRefused:
+    """The refusal of a body that is longer than it may be."""
+    message = f"the body is larger than {limit:,} bytes" if limit else "this request takes no body"
+    return RequestRefused(413, "too_large", message, hint="send it in parts", headers={"Connection": "close"})
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without its port.
+
+    >>> [host_name(host) for host in ("localhost:8600", "[::1]:8600", "LOCALHOST", "a:b", "a@b:1")]
+    ['localhost', '[::1]', 'localhost', '', 'a@b']
+    """
+    name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+    if not colon:
+        name = host
+    elif not (port.isascii() and port.isdecimal()):
+        return ""
+    return name.lower()
+
+
+def _single(scope: Scope) -> dict[str, str]:
+    """The headers by name; of those that decide, only one may stand there."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        if name in headers and name in _ONCE:
+            status = 421 if name == "host" else 400
+            raise RequestRefused(status, "repeated_header", f"the header {name} stands twice in the request")
+        headers[name] = value
+    return headers
+
+
+_ONCE = frozenset({"host", "origin", "content-type", "content-length", "sec-fetch-site", "authorization"})
+
+
+def _shown_path(scope: Mapping[str, Any]) -> str:  # Any: as ASGI has it
+    raw: bytes = scope.get("raw_path") or b""
+    return raw.decode("ascii", "replace")

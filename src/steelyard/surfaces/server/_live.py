@@ -1,0 +1,87 @@
+"""News as server-sent events: that the source has changed, and to which version. The page then asks again.
+
+One watcher in a process looks at the version and tells every stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+from starlette.responses import Response, StreamingResponse
+
+from steelyard.errors import RequestRefused, SteelyardError
+from steelyard.reports import json_bytes
+from steelyard.surfaces.server._problems import LOG
+
+MOST_STREAMS = 200
+LOOK_SECONDS = 0.5
+COMMENT_SECONDS = 15.0
+"""A stream that says nothing for longer is closed by proxies."""
+
+
+class Live:
+    """The open streams of a process, and the one watcher that feeds them."""
+
+    def __init__(self, version: Callable[[], Awaitable[str]]) -> None:
+        self._version = version
+        self._current: str | None = None
+        self._changed = asyncio.Condition()
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_stopping = False
+        self.streams = 0
+
+    async def start(self) -> None:
+        """Begin to watch."""
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        """End every stream."""
+        self._is_stopping = True
+        if self._watcher is not None:
+            self._watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watcher
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                version: str | None = await self._version()
+            except SteelyardError as error:  # a store that does not answer may do so again
+                LOG.warning("the source cannot be watched: %s", error)
+                version = self._current
+            if version != self._current:
+                self._current = version
+                async with self._changed:
+                    self._changed.notify_all()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def response(self, seen: str | None) -> Response:
+        """A stream that begins with the version there is, unless the client has seen it."""
+        if self.streams >= MOST_STREAMS:
+            raise RequestRefused(503, "too_many_streams", f"{MOST_STREAMS} streams are open already")
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._stream(seen), media_type="text/event-stream", headers=headers)
+
+    async def _stream(self, seen: str | None) -> AsyncIterator[bytes]:
+        self.streams += 1
+        try:
+            yield b"retry: 2000\n\n"
+            while not self._is_stopping:
+                if self._current is not None and self._current != seen:
+                    seen = self._current
+                    yield _event(seen)
+                try:
+                    async with asyncio.timeout(COMMENT_SECONDS), self._changed:
+                        await self._changed.wait()
+                except TimeoutError:
+                    yield b": still here\n\n"
+        finally:
+            self.streams -= 1
+
+
+def _event(version: str) -> bytes:
+    return b"id: %b\nevent: changed\ndata: %b\n\n" % (version.encode(), json_bytes({"version": version}))

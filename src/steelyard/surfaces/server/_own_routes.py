@@ -1,0 +1,109 @@
+"""What the server tells of itself: its health, its addresses, news, and the metrics it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+
+from steelyard.reports import json_bytes
+from steelyard.results import ApiRoute, ApiRoutes, Health, MetricList, list_metrics
+from steelyard.surfaces.server._route import API, Query, Route
+from steelyard.version import __version__
+
+if TYPE_CHECKING:
+    from steelyard.surfaces.server._site import Call
+
+
+async def _health(call: Call) -> Response:
+    health = Health(status="ok", version=await call.site.views.version(), steelyard=__version__)
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+    return Response(json_bytes(msgspec.to_builtins(health)), headers=headers)
+
+
+async def _openapi(call: Call) -> Response:  # noqa: ARG001 # as every route answers
+    from steelyard.surfaces.server._openapi import openapi_document  # describes all routes, these among them
+
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-cache"}
+    return Response(json_bytes(openapi_document()), headers=headers)
+
+
+async def _events(call: Call) -> Response:
+    return call.site.live.response(call.request.headers.get("last-event-id"))
+
+
+def routes_listed(*_asked: object) -> ApiRoutes:
+    """Every address, whatever is served."""
+    from steelyard.surfaces.server._routes import ROUTES  # lists all routes, this one among them
+
+    return ApiRoutes(
+        routes=tuple(
+            ApiRoute(
+                method=route.method,
+                path=f"{API}{route.path}",
+                sentence=route.sentence,
+                query=route.query.__struct_fields__,
+                page=route.page_path,
+                command=f"steelyard {route.verb}" if route.verb else None,
+                scope=route.scope,
+            )
+            for route in ROUTES
+        )
+    )
+
+
+class MetricsQuery(Query, frozen=True, kw_only=True):
+    """Which metrics."""
+
+    spec: str | None = None
+    """Only metrics of this specification."""
+
+
+def _metrics(_source: object, _values: Mapping[str, str], query: Any) -> MetricList:  # Any: MetricsQuery
+    return list_metrics(spec=query.spec)
+
+
+OWN_ROUTES = (
+    Route(
+        path="/metrics",
+        sentence="Every metric: what it means, its unit, range and formula.",
+        verb="metrics",
+        result=MetricList,
+        query=MetricsQuery,
+        over_arena=_metrics,
+        over_runs=_metrics,
+    ),
+    Route(
+        path="/routes",
+        sentence="Every address of this API.",
+        verb="",
+        result=ApiRoutes,
+        page="/api",
+        over_arena=routes_listed,
+        over_runs=routes_listed,
+    ),
+    Route(
+        path="/openapi.json",
+        sentence="This API as an OpenAPI 3.1 document.",
+        verb="",
+        result=dict[str, Any],  # Any: JSON values
+        respond=_openapi,
+    ),
+    Route(
+        path="/healthz",
+        sentence="Whether the server can answer.",
+        verb="",
+        result=Health,
+        page="/healthz",
+        respond=_health,
+    ),
+    Route(
+        path="/events",
+        sentence="A stream of server-sent events: `changed` with the version of what is served, within two seconds.",
+        verb="arena watch",
+        result=str,
+        respond=_events,
+    ),
+)

@@ -1,0 +1,105 @@
+"""Errors as RFC 9457 has them: `application/problem+json`, without a path of this machine."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Sequence
+from html import escape
+from http import HTTPStatus
+
+import msgspec
+from starlette.responses import Response
+
+from steelyard.errors import RequestRefused, SteelyardError
+from steelyard.plain_text import clean
+from steelyard.reports import json_bytes
+
+LOG = logging.getLogger("steelyard.server")
+PROBLEM_TYPE = "application/problem+json"
+_FOLDERS = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:\\|/(?!api/))(?:[^\s'\"<>:,;()/\\]+[/\\])+")
+"""A path from the root on, up to the last separator; addresses of the web and of our API are none."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What was wrong with a request, or with answering it."""
+
+    type: str
+    """`/problems/` and the kind."""
+    title: str
+    status: int
+    detail: str
+    instance: str
+    """The path that was asked for; of an error of ours, with an id that the log has too."""
+    kind: str
+    hint: str | None = None
+    """What to do about it."""
+    where: str | None = None
+    """The file or record that is meant."""
+    findings: tuple[str, ...] = ()
+
+
+def without_folders(text: str) -> str:
+    """The text with the folders of paths left out; names of files stay.
+
+    >>> without_folders("cannot read /home/ada/runs/a.jsonl:3, see https://example.org/a/b")
+    'cannot read a.jsonl:3, see https://example.org/a/b'
+    >>> without_folders("did you mean /api/v1/runs?")
+    'did you mean /api/v1/runs?'
+    """
+    return _FOLDERS.sub("", text)
+
+
+def problem_of(error: Exception, instance: str) -> Problem:
+    """The problem that an error is; one that nobody expected gets an id, and its trace goes to the log."""
+    if not isinstance(error, SteelyardError):
+        identity = secrets.token_hex(8)
+        LOG.error("error %s while answering %s", identity, clean(instance)[:500], exc_info=error)
+        refusal: SteelyardError = RequestRefused(
+            500, "internal", "the server met an error of its own", hint=f"its log tells more under {identity}"
+        )
+        instance = f"{instance}#{identity}"
+    else:
+        refusal = error
+    told = (refusal.message, refusal.hint, refusal.where)
+    detail, hint, where = (None if text is None else clean(without_folders(text))[:2_000] for text in told)
+    return Problem(
+        type=f"/problems/{refusal.kind}",
+        title=HTTPStatus(refusal.http_status).phrase,
+        status=refusal.http_status,
+        detail=detail or "",
+        instance=instance[:2_000],
+        kind=refusal.kind,
+        hint=hint,
+        where=where,
+    )
+
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """What belongs to the status of an error."""
+    headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
+    if getattr(error, "http_status", 500) == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers.setdefault("Retry-After", "2")
+    return headers | {"Cache-Control": "no-store"}
+
+
+def problem_response(error: Exception, instance: str, *, html: bool = False) -> Response:
+    """The answer to a request that went wrong: a problem object, or a page for people."""
+    problem = problem_of(error, instance)
+    if html:
+        body, kind = problem_page(problem).encode("utf-8", "replace"), "text/html; charset=utf-8"
+    else:
+        body, kind = json_bytes(msgspec.to_builtins(problem)), PROBLEM_TYPE
+    return Response(body, status_code=problem.status, headers={**headers_of(error), "Content-Type": kind})
+
+
+def problem_page(problem: Problem) -> str:
+    """The problem for people."""
+    sentences: Sequence[str | None] = (problem.detail, problem.hint)
+    told = "".join(f"<p>{escape(text)}</p>" for text in sentences if text)
+    title = f"{problem.status} {problem.title}"
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+        f"<body><main><h1>{title}</h1>{told}</main></body></html>\n"
+    )

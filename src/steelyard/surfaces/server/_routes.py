@@ -1,0 +1,10 @@
+"""Every address of the API, declared once. How one is declared stands in the docstring of the folder."""
+
+from __future__ import annotations
+
+from steelyard.surfaces.server._arena_routes import ARENA_ROUTES
+from steelyard.surfaces.server._own_routes import OWN_ROUTES
+from steelyard.surfaces.server._route import Route
+from steelyard.surfaces.server._run_routes import RUN_ROUTES
+
+ROUTES: tuple[Route, ...] = (*RUN_ROUTES, *ARENA_ROUTES, *OWN_ROUTES)

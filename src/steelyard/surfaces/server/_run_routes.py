@@ -1,0 +1,173 @@
+"""What runs answer; the board, what an arena answers too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from msgspec import Meta
+
+from steelyard.errors import UnknownName
+from steelyard.profiles import DEFAULT
+from steelyard.records import Redaction, Run
+from steelyard.results import Comparison, Judges, Leaderboard, Ranking, Repeatability, Result, RunList, SpeedupResult
+from steelyard.surfaces.server._route import Paged, Query, Repeated, Route, options_of, query_of
+from steelyard.workflow import (
+    ArenaSource,
+    CompareOptions,
+    JudgesOptions,
+    MeasureOptions,
+    RankOptions,
+    RepeatOptions,
+    RunsSource,
+    SpeedupOptions,
+    leaderboard,
+    list_runs,
+)
+from steelyard.workflow.compare import compare
+from steelyard.workflow.judges import judges
+from steelyard.workflow.rank import rank
+from steelyard.workflow.repeat import repeat
+from steelyard.workflow.speedup import speedup
+
+Values = Mapping[str, str]
+Answer = TypeVar("Answer", bound=Result)
+
+BoardQuery = query_of(RankOptions)
+CompareQuery = query_of(CompareOptions)
+JudgesQuery = query_of(JudgesOptions)
+RepeatQuery = query_of(RepeatOptions)
+SpeedupQuery = query_of(SpeedupOptions)
+
+
+class RunsQuery(Paged, frozen=True, kw_only=True):
+    """Which runs."""
+
+    filters: ClassVar[tuple[str, ...]] = ("task", "agent", "model", "outcome")
+    profile: Annotated[str, Meta(description="A shipped profile.")] = DEFAULT
+    task: Annotated[Repeated, Meta(description="Only runs at these tasks.")] = ()
+    agent: Annotated[Repeated, Meta(description="Only runs of these agents.")] = ()
+    model: Annotated[Repeated, Meta(description="Only runs of these models.")] = ()
+    outcome: Annotated[Repeated, Meta(description="Only passed, failed, errored or not_scored runs.")] = ()
+
+
+def _shown(result: Answer) -> Answer:
+    """Logs hold keys and tokens, which nobody is shown."""
+    return Redaction().tree(result)
+
+
+def _board_of_arena(source: ArenaSource, _values: Values, query: Any) -> Leaderboard:  # Any: made from the options
+    return leaderboard(source.arena, by=query.by, confidence=query.confidence)
+
+
+def _board_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking:
+    return _shown(rank(source.table(), options=options_of(RankOptions, query)))
+
+
+def _compare(source: RunsSource, _values: Values, query: Query) -> Comparison:
+    return _shown(compare(source.table(), options=options_of(CompareOptions, query)))
+
+
+def _runs(source: RunsSource, _values: Values, query: RunsQuery) -> RunList:
+    return _shown(list_runs(source.table(), options_of(MeasureOptions, query).outcome_profile()))
+
+
+def _judges(source: RunsSource, _values: Values, query: Query) -> Judges:
+    return _shown(judges(list(source.records().values()), options=options_of(JudgesOptions, query)))
+
+
+def _repeat(source: RunsSource, values: Values, query: Query) -> Repeatability:
+    """No code of a run is executed here: canons are those that experiments bring, and nothing is repaired."""
+    inputs = source.sorted_inputs()
+    answered = [run for run in source.records().values() if run.output is not None and run.output.text]
+    outputs: list[Path | Run] = [*inputs.experiments, *answered]
+    result = _shown(repeat(outputs, options=options_of(RepeatOptions, query, repair=False)))
+    if "prompt" not in values:
+        return result
+    named = tuple(prompt for prompt in result.prompts if prompt.prompt == values["prompt"])
+    if not named:
+        raise UnknownName("prompt", values["prompt"][:200], [prompt.prompt for prompt in result.prompts])
+    return replace(result, prompts=named)
+
+
+def _speedup(source: RunsSource, values: Values, query: Query) -> SpeedupResult:
+    result = _shown(speedup(list(source.sorted_inputs().timings), options=options_of(SpeedupOptions, query)))
+    if "task" not in values:
+        return result
+    if values["task"] not in result.coverage:
+        raise UnknownName("task", values["task"][:200], result.coverage)
+    attempts = tuple(attempt for task, _, attempt in result.placed() if task == values["task"])
+    return replace(result, attempts=attempts)
+
+
+RUN_ROUTES = (
+    Route(
+        path="/board",
+        sentence="Who is best, how surely and at what price: agents ranked, with bands where places overlap.",
+        verb="rank",
+        result=Ranking | Leaderboard,
+        query=BoardQuery,
+        page="/",
+        over_arena=_board_of_arena,
+        over_runs=_board_of_runs,
+    ),
+    Route(
+        path="/compare",
+        sentence="Whether b does better than a, task by task, with what changed.",
+        verb="compare",
+        result=Comparison,
+        query=CompareQuery,
+        over_runs=_compare,
+    ),
+    Route(
+        path="/runs",
+        sentence="Every run with its verdict, score, cost and time.",
+        verb="read",
+        result=RunList,
+        query=RunsQuery,
+        rows="runs",
+        over_runs=_runs,
+    ),
+    Route(
+        path="/judges",
+        sentence="Whether those who scored the runs agree with each other and with the verdicts.",
+        verb="judges",
+        result=Judges,
+        query=JudgesQuery,
+        over_runs=_judges,
+    ),
+    Route(
+        path="/repeat",
+        sentence="How alike the answers to each prompt are.",
+        verb="repeat",
+        result=Repeatability,
+        query=RepeatQuery,
+        over_runs=_repeat,
+    ),
+    Route(
+        path="/repeat/{prompt}",
+        sentence="How alike the answers to one prompt are.",
+        verb="repeat",
+        result=Repeatability,
+        query=RepeatQuery,
+        over_runs=_repeat,
+    ),
+    Route(
+        path="/speedup",
+        sentence="What got faster and what got slower, agents against no change and against the expert.",
+        verb="speedup",
+        result=SpeedupResult,
+        query=SpeedupQuery,
+        over_runs=_speedup,
+    ),
+    Route(
+        path="/speedup/{task}",
+        sentence="What got faster and what got slower in one task.",
+        verb="speedup",
+        result=SpeedupResult,
+        query=SpeedupQuery,
+        over_runs=_speedup,
+    ),
+)

@@ -1,0 +1,118 @@
+"""Serving: from what the command was given to a process that answers, and stops at once."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import uvicorn
+
+from steelyard.errors import UsageError
+from steelyard.surfaces.server._access import Access, Tokens
+from steelyard.surfaces.server._app import Application
+from steelyard.surfaces.server._guard import LOOPBACK, Guard
+from steelyard.surfaces.server._site import Site
+from steelyard.workflow import ArenaSource, RunsSource
+
+STOP_SECONDS = 2
+"""How long answers that are being sent may take to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """How a source is served."""
+
+    host: str = "127.0.0.1"
+    port: int = 8600
+    write: bool = False
+    public_read: bool = False
+    allow_host: tuple[str, ...] = ()
+    root_path: str = ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def site_of(source: ArenaSource | RunsSource, options: ServeOptions, tokens: Tokens | None = None) -> Site:
+    """The source with who may do what; what strangers could reach unasked is refused."""
+    is_open = options.public_read or is_loopback(options.host)
+    if not is_open and tokens is None:
+        raise UsageError(
+            f"other machines can reach {options.host}, and nothing keeps them from reading",
+            hint="--public-read lets everybody read; to serve this machine alone, leave --host out",
+        )
+    root_path = f"/{options.root_path.strip('/')}" if options.root_path.strip("/") else ""
+    return Site(source, Access(public_read=is_open, tokens=tokens), root_path)
+
+
+def guarded(site: Site, options: ServeOptions) -> Guard:
+    """The application behind its guard, by the names that it goes by."""
+    own = options.host.lower()
+    own = f"[{own}]" if ":" in own and not own.startswith("[") else own
+    return Guard(Application(site), LOOPBACK | {own, *(name.lower() for name in options.allow_host)})
+
+
+class Server(uvicorn.Server):
+    """Tells when it is ready, and ends open streams before it waits for answers to end."""
+
+    def __init__(self, config: uvicorn.Config, site: Site, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._site = site
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: streams would otherwise keep the process until they are cut."""
+        await self._site.live.stop()
+        await super().shutdown(sockets)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket at the address; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host.strip("[]"), port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{host} port {port} cannot be used: {reason}", hint="name another with --port") from error
+    return listening
+
+
+def serve(site: Site, options: ServeOptions, *, ready: Callable[[str], None]) -> None:
+    """Answer until a signal comes; `ready` is told the address."""
+    listening = bound(options.host, options.port)
+    config = configured(guarded(site, options))
+    shown = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"http://{shown}:{listening.getsockname()[1]}{site.root_path}/"
+    Server(config, site, lambda: ready(address)).run(sockets=[listening])
+
+
+def configured(app: Guard) -> uvicorn.Config:
+    """How uvicorn runs: quiet, without what is not used, and soon at its end."""
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        h11_max_incomplete_event_size=64 << 10,
+    )

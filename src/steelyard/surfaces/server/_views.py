@@ -1,0 +1,157 @@
+"""Answers that are built once for a version of the source, and kept.
+
+A build runs in a worker thread, one for a key and at most four at once. Under steady writes an answer is built again
+at most every ten times as long as its last build took: until then the last one is given, and says as of when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from steelyard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from steelyard.workflow import ArenaSource, RunsSource
+
+BUILDS_AT_ONCE = 4
+MOST_VIEWS = 64
+MOST_BODIES = 64
+"""Answers that are kept ready of one view."""
+LONGEST_READY_BODY = 4 << 20
+REST = 10
+"""A build is followed by a rest of so many times its length."""
+SHORTEST_REST_SECONDS = 1.0
+VERSION_SECONDS = 0.25
+"""How old a version may be where asking for it takes a query or a look at files."""
+
+
+@dataclass(eq=False)
+class View:
+    """A result as of one version, and what was made of it."""
+
+    version: str
+    as_of: str
+    result: Any
+    """Each route has its own."""
+    bodies: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+
+    def ready(self, key: Hashable) -> Any | None:
+        """What was made of it before."""
+        if key in self.bodies:
+            self.bodies.move_to_end(key)
+            return self.bodies[key]
+        return None
+
+    def keep(self, key: Hashable, made: Any, size: int) -> None:
+        """Keep what was made of it, if it is not too large."""
+        if size <= LONGEST_READY_BODY:
+            self.bodies[key] = made
+            while len(self.bodies) > MOST_BODIES:
+                self.bodies.popitem(last=False)
+
+
+@dataclass(eq=False)
+class _Shelf:
+    """The views of one key: the last one and the one before, which cursors may still go through."""
+
+    latest: View | None = None
+    before: View | None = None
+    rests_until: float = 0.0
+    building: asyncio.Task[View] | None = None
+
+    def put(self, view: View) -> None:
+        if self.latest is not None and self.latest.version != view.version:
+            self.before = self.latest
+        self.latest = view
+
+
+class Views:
+    """The answers of one process."""
+
+    def __init__(self, source: ArenaSource | RunsSource, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._source = source
+        self._clock = clock
+        self._shelves: OrderedDict[Hashable, _Shelf] = OrderedDict()
+        self._limiter = anyio.CapacityLimiter(BUILDS_AT_ONCE)
+        self._asking: asyncio.Task[str] | None = None
+        self._version: str | None = None
+        self._signal: object | None = None
+        self._asked_at = float("-inf")
+
+    async def version(self) -> str:
+        """The version of the source, at most a quarter of a second old."""
+        signal = self._source.signal()
+        if self._version is not None:
+            if signal is not None and signal == self._signal:
+                return self._version
+            if signal is None and self._clock() - self._asked_at < VERSION_SECONDS:
+                return self._version
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask(signal))
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self, signal: object | None) -> str:
+        # The signal was taken before the version: a change in between makes us ask once more, never once less.
+        version = await anyio.to_thread.run_sync(self._source.version)
+        self._version, self._signal, self._asked_at = version, signal, self._clock()
+        return version
+
+    async def get(self, key: Hashable, build: Callable[[], Any]) -> View:
+        """The view of the key: of this version, or the last one while its builder rests."""
+        version = await self.version()
+        shelf = self._shelf(key)
+        latest = shelf.latest
+        if latest is not None and (latest.version == version or self._clock() < shelf.rests_until):
+            return latest
+        if shelf.building is not None and latest is not None:
+            return latest
+        if shelf.building is None:
+            shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
+            # whoever asked may be gone by then: nobody is left to hear of an error
+            shelf.building.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return await asyncio.shield(shelf.building)
+
+    def kept(self, key: Hashable, version: str) -> View:
+        """The view of an earlier version, as a cursor names it; 410 when it is gone."""
+        shelf = self._shelves.get(key)
+        for view in (shelf.latest, shelf.before) if shelf is not None else ():
+            if view is not None and view.version == version:
+                return view
+        raise RequestRefused(
+            410, "cursor_gone", "the list that this cursor goes through is gone", hint="begin again without `after`"
+        )
+
+    def _shelf(self, key: Hashable) -> _Shelf:
+        shelf = self._shelves.setdefault(key, _Shelf())
+        self._shelves.move_to_end(key)
+        while len(self._shelves) > MOST_VIEWS:
+            self._shelves.popitem(last=False)
+        return shelf
+
+    async def _build(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+        try:
+            result, seconds = await anyio.to_thread.run_sync(_timed, build, limiter=self._limiter)
+        except BaseException:
+            if shelf.latest is None:  # names that there are not must not push out what there is
+                self._shelves.pop(key, None)
+            raise
+        finally:
+            shelf.building = None
+        view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result)
+        shelf.put(view)
+        shelf.rests_until = self._clock() + max(SHORTEST_REST_SECONDS, REST * seconds)
+        return view
+
+
+def _timed(build: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.perf_counter()
+    return build(), time.perf_counter() - started

@@ -1,0 +1,160 @@
+"""What a server shows: an arena, or files of runs, with a version that changes when they do."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from msgspec import structs
+
+from steelyard.arena import Arena, arena_version
+from steelyard.errors import UnreadableFile, UsageError
+from steelyard.records import Run
+from steelyard.settings import is_stdin
+from steelyard.store.schema import applied
+from steelyard.workflow._arena import open_arena
+from steelyard.workflow._opening_runs import RecordReader
+from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
+from steelyard.workflow.read import read
+
+if TYPE_CHECKING:
+    from steelyard.tables import RunTable
+
+
+class ArenaSource:
+    """An arena in its store, which other processes write to."""
+
+    kind: ClassVar[Literal["arena", "runs"]] = "arena"
+
+    def __init__(self, arena: Arena | str) -> None:
+        self.arena = open_arena(arena) if isinstance(arena, str) else arena
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """Paths and addresses that nobody outside needs to know, and what is said instead."""
+        file = self.arena.store.file
+        return _short_names([file]) if file is not None else {self.arena.store.address: "postgresql"}
+
+    def signal(self) -> object | None:
+        """What changes when the source may have changed, asked for in microseconds; None where that takes a query."""
+        return self.arena.store.signal()
+
+    def version(self) -> str:
+        """The state of the arena, the same in every process that sees the same."""
+        return str(arena_version(self.arena))
+
+    def secret(self) -> bytes:
+        """What processes that serve the same store have in common, and clients do not know."""
+        with self.arena.store.read() as connection:
+            return repr([tuple(row) for row in connection.execute(applied.select())]).encode()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.arena.store.close()
+
+
+class RunsSource:
+    """Files and folders of runs. They are read again when one of them has another time or size."""
+
+    kind: ClassVar[Literal["arena", "runs"]] = "runs"
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        if any(is_stdin(path) for path in paths):
+            raise UsageError("what is piped in cannot be watched", hint="name files or folders")
+        for path in paths:
+            if not path.exists():
+                raise UnreadableFile(str(path), "there is no such file or folder", hint="check the path for a slip")
+        self.paths = tuple(paths)
+        self._lock = threading.RLock()
+        self._read_at: str | None = None
+        self._table: RunTable | None = None
+        self._records: dict[str, Run] | None = None
+        self._sorted: SortedInputs | None = None
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """Paths that nobody outside needs to know, and what is said instead."""
+        return _short_names(self.paths)
+
+    def signal(self) -> object | None:
+        """None: the files must be asked."""
+        return None
+
+    def version(self) -> str:
+        """A digest of every file's name, time and size."""
+        digest = hashlib.sha256()
+        for path in self.paths:
+            for name, seconds, size in _stamps(path):
+                digest.update(f"{name}\0{seconds}\0{size}\n".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()[:16]
+
+    def secret(self) -> bytes:
+        """What processes that serve the same files have in common, and clients do not know."""
+        return repr([(str(path.resolve()), path.stat().st_ino) for path in self.paths]).encode()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def table(self) -> RunTable:
+        """The runs as they are now, read once for all that ask."""
+        with self._current():
+            if self._table is None:
+                self._table = read(self._run_paths())
+            return self._table
+
+    def records(self) -> dict[str, Run]:
+        """The whole records by id."""
+        with self._current():
+            if self._records is None:
+                reader = RecordReader()
+                entries = reader.read(self._run_paths())
+                self._records = {
+                    id_: entry.run if entry.run.id else structs.replace(entry.run, id=id_) for id_, entry in entries
+                }
+            return self._records
+
+    def sorted_inputs(self) -> SortedInputs:
+        """The paths by what they tell of: runs, repeated answers, timings."""
+        with self._current():
+            if self._sorted is None:
+                self._sorted = sort_inputs(self.paths)
+            return self._sorted
+
+    def _run_paths(self) -> list[Path]:
+        return [path for path in self.sorted_inputs().runs if isinstance(path, Path)]
+
+    def _current(self) -> threading.RLock:
+        """The lock, with nothing kept of files that have changed since."""
+        with self._lock:
+            version = self.version()
+            if version != self._read_at:
+                self._table = self._records = self._sorted = None
+                self._read_at = version
+        return self._lock
+
+
+def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
+    """Name, time and size of each file below the path, in the order of names."""
+    try:
+        if not path.is_dir():
+            stat = path.stat()
+            yield path.name, stat.st_mtime_ns, stat.st_size
+            return
+        for folder, folders, files in os.walk(path):
+            folders.sort()
+            for name in sorted(files):
+                file = os.path.join(folder, name)
+                stat = os.stat(file)
+                yield os.path.relpath(file, path), stat.st_mtime_ns, stat.st_size
+    except OSError:  # gone while we looked: the next look tells
+        yield str(path), -1, -1
+
+
+def _short_names(paths: Sequence[Path]) -> dict[str, str]:
+    """The full paths with their last names, longest first."""
+    full = {str(form): form.name for path in paths for form in (path, path.resolve()) if form.is_absolute()}
+    return {path: full[path] for path in sorted(full, key=len, reverse=True)}

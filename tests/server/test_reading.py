@@ -1,0 +1,137 @@
+"""The API over an arena and over files of runs: the numbers of `--json`, paged, tagged and explained when refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from arena_makers import random_submission, random_task
+from serving import Served, serving
+from steelyard.records import encode_run
+from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, task_standings
+
+TASK = "fix/race 1"
+"""An id that must be percent-encoded in a path."""
+AT = "/tasks/fix%2Frace%201/standings"
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory: pytest.TempPathFactory) -> sy.Arena:
+    rng = random.Random(7)
+    made = sy.init_arena(f"sqlite:///{tmp_path_factory.mktemp('served')}/arena.db")
+    for name in (TASK, "b", "c"):
+        made.add_task(random_task(rng, name))
+    made.submit([random_submission(rng, f"s{number}", (TASK, "b", "c")[number % 3], number) for number in range(90)])
+    return made
+
+
+@pytest.fixture(scope="module")
+def of_arena(arena: sy.Arena) -> Iterator[Served]:
+    with serving(ArenaSource(arena)) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def of_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    path = tmp_path_factory.mktemp("runs") / "demo.jsonl"
+    path.write_bytes(b"".join(encode_run(run) + b"\n" for run in list(sy.demo_runs())[:200]))
+    with serving(RunsSource([path])) as served:
+        yield served
+
+
+def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of_runs: Served) -> None:
+    assert of_arena.api("/board") == leaderboard(arena).to_dict()
+    assert of_arena.api("/tasks")["items"] == list_tasks(arena).to_dict()["tasks"]
+    assert of_arena.api(AT)["items"] == task_standings(arena, TASK).to_dict()["standings"]
+    source = of_runs.site.source
+    assert isinstance(source, RunsSource)
+    path = source.paths[0]
+    assert of_runs.api("/board?by=tier") == sy.rank(path, by=["tier"]).to_dict()
+    assert of_runs.api("/judges") == sy.judges(path).to_dict()
+
+
+def test_pages_of_a_list_make_the_whole_list(arena: sy.Arena, of_arena: Served) -> None:
+    whole = task_standings(arena, TASK).to_dict()["standings"]
+    pages = [of_arena.api(f"{AT}?limit=7")]
+    while pages[-1]["next"]:
+        pages.append(of_arena.api(f"{AT}?limit=7&after={pages[-1]['next']}"))
+    assert [row for page in pages for row in page["items"]] == whole
+    assert [len(page["items"]) for page in pages] == [7, 7, 7, 7, 2]  # 30 rows
+    assert {page["total"] for page in pages} == {30}
+
+
+def test_a_cursor_is_ours_and_of_its_list(of_arena: Served) -> None:
+    cursor = of_arena.api(f"{AT}?limit=7")["next"]
+    for asked in (f"{AT}?limit=7&after=x{cursor}", f"{AT}?sort=-speed_score&after={cursor}", f"/tasks?after={cursor}"):
+        answer = of_arena.ask(f"/api/v1{asked}")
+        assert (answer.status, answer.json["kind"]) == (400, "bad_cursor"), asked
+
+
+def test_missing_values_come_last_in_both_directions(of_arena: Served) -> None:
+    for sign in ("", "-"):
+        costs = [row["estimated_cost"] for row in of_arena.api(f"{AT}?sort={sign}estimated_cost")["items"]]
+        known = [cost for cost in costs if cost is not None]
+        assert None in costs
+        assert costs == sorted(known, reverse=bool(sign)) + [None] * (len(costs) - len(known))
+
+
+def test_rows_are_chosen_by_their_fields(arena: sy.Arena, of_arena: Served) -> None:
+    chosen = of_arena.api(f"{AT}?agent=ant&agent=bee&model=small")["items"]
+    whole = task_standings(arena, TASK).to_dict()["standings"]
+    assert chosen == [row for row in whole if row["agent"] in ("ant", "bee") and row["model"] == "small"]
+    assert 0 < len(chosen) < len(whole)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind", "hint"),
+    [
+        ("/tasks/nowhere", 404, "unknown_name", "known: b, c, fix/race 1"),
+        ("/taskz", 404, "no_such_address", "did you mean /api/v1/tasks?"),
+        ("/runs", 404, "not_in_source", "steelyard serve RUNS has /runs"),
+        ("/tasks?limit=0", 400, "usage", "see /api/v1/openapi.json"),
+        ("/tasks?limit=1&limit=2", 400, "usage", "give it once"),
+        ("/tasks?limt=1", 400, "unknown_name", "did you mean 'limit'?"),
+        (f"{AT}?sort=sped_score", 400, "unknown_name", "did you mean 'speed_score'?"),
+        (f"{AT}?policy=curent", 404, "unknown_name", "did you mean 'current'?"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_how(of_arena: Served, path: str, status: int, kind: str, hint: str) -> None:
+    answer = of_arena.ask(f"/api/v1{path}")
+    assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
+    told = answer.json
+    assert (told["kind"], told["hint"], told["status"]) == (kind, hint, status)
+    assert told["type"] == f"/problems/{kind}"
+
+
+def test_an_answer_that_is_known_is_not_sent_again(of_arena: Served) -> None:
+    first = of_arena.ask(f"/api/v1{AT}?limit=3")
+    tag = first.headers["etag"]
+    again = of_arena.ask(f"/api/v1{AT}?limit=3", headers={"If-None-Match": f'"x", {tag}'})
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+    assert of_arena.ask(f"/api/v1{AT}?limit=4", headers={"If-None-Match": tag}).status == 200
+
+
+def test_the_same_table_is_had_as_csv(arena: sy.Arena, of_arena: Served) -> None:
+    by_name = of_arena.ask("/api/v1/tasks.csv")
+    by_type = of_arena.ask("/api/v1/tasks", headers={"Accept": "text/csv"})
+    assert by_name.headers["content-type"] == "text/csv; charset=utf-8"
+    assert by_name.body == by_type.body
+    assert by_name.body.decode().splitlines()[1].startswith(f"{TASK},")
+
+
+def test_every_page_answers(of_arena: Served) -> None:
+    for path in ("/", "/tasks", "/tasks/fix%2Frace%201", "/review", "/api", "/metrics"):
+        answer = of_arena.ask(path)
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8"), path
+        assert answer.body.count(b"<h1") == 1
+    assert b"<h1>404 Not Found</h1>" in of_arena.ask("/nowhere").body
+
+
+def test_no_path_of_the_machine_is_told(of_runs: Served, tmp_path: Path) -> None:
+    folder = str(tmp_path.parent.parent)
+    for path in ("/api/v1/board", "/api/v1/compare?a=tier=T0&b=tier=T9", "/api/v1/runs?limit=1", "/runs"):
+        assert folder.encode() not in of_runs.ask(path).body, path
