@@ -22,7 +22,7 @@ from steelyard.speedups import TaskFiles
 from steelyard.tables import _gathering as gathering
 from steelyard.workflow import init_arena, open_arena, submit_runs
 from steelyard.workflow._arena_runs import FromRuns, submissions_from_runs
-from steelyard.workflow._opening_runs import RecordReader
+from steelyard.workflow._opening_runs import Reading, RecordReader
 from steelyard.workflow.read import RunReading
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -47,7 +47,7 @@ def by_read(paths: Sequence[Path]) -> dict[str, Weighed]:
 
 def by_records(paths: Sequence[Path]) -> dict[str, Weighed]:
     """As `judges`, `explain` read."""
-    return {named.id: weighed(named.run) for named in RecordReader().read(list(paths))}
+    return {named.id: weighed(named.run) for named in RecordReader(Reading()).read(list(paths))}
 
 
 def weighed(run: Run) -> Weighed:

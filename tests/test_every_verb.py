@@ -114,6 +114,13 @@ def test_runs_are_chosen_with_the_same_words(verb: str) -> None:
     assert {"set", "where", "since", "until"} <= set(declared(VERBS[verb]))
 
 
+@pytest.mark.parametrize("verb", OVER_RUNS)
+def test_the_prices_asked_for_are_those_that_runs_are_read_with(verb: str) -> None:
+    required = {name: "x" for name, default in declared(VERBS[verb]).items() if default is dataclasses.MISSING}
+    if "prices" in declared(VERBS[verb]):
+        assert VERBS[verb](**required, prices="seed").reading().prices == "seed"
+
+
 @pytest.mark.parametrize("verb", WITH_TABLES)
 def test_every_result_with_tables_comes_out_in_the_same_ways(verb: str) -> None:
     names = {argument.name for argument in APP[verb].assemble_argument_collection(parse_docstring=False)}

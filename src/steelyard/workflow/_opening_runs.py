@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping as AbstractMapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -47,25 +48,30 @@ else:
     Runs = RunsInput  # the table's class brings numpy and Polars
 
 
-def open_runs(
-    inputs: Runs,
-    choice: RunChoice = EVERY_RUN,
-    *,
-    labels: Labels = NO_LABELS,
-    mapping: Mapping | None = None,
-    prices: str = DEFAULT_BOOK,
-    progress: Progress | None = None,
-    where: str = "--where",
-) -> RunTable:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How inputs become runs, and which of the runs count; every verb's options make one."""
+
+    choice: RunChoice = EVERY_RUN
+    labels: Labels = NO_LABELS
+    """What is set in every run that is read."""
+    mapping: Mapping | None = None
+    """How files of no known format become runs."""
+    prices: str = DEFAULT_BOOK
+    progress: Progress | None = None
+    """Told what was read."""
+
+
+def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunTable:
     """The table of the chosen runs in the files, or of the records given; one without a run is refused."""
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
     if isinstance(inputs, RunTable):
-        refuse_labels(labels)
+        refuse_labels(reading.labels)
         table = inputs
     else:
-        table = table_of(each_input(inputs), labels=labels, mapping=mapping, prices=prices, progress=progress)
-    chosen = choose(table, choice, where=where)
+        table = table_of(each_input(inputs), reading)
+    chosen = choose(table, reading.choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n) if table.n else nothing_read(table.rejected)
     return chosen
@@ -101,17 +107,14 @@ def outside_time(count: int) -> NothingUsable:
 
 def table_of(
     inputs: Iterable[Path | PlacedRun],
+    reading: Reading,
     *,
-    labels: Labels = NO_LABELS,
-    mapping: Mapping | None = None,
-    prices: str = DEFAULT_BOOK,
     format: str | None = None,  # noqa: A002 # the user's word for it
-    progress: Progress | None = None,
 ) -> RunTable:
-    """The table of the files and records; with `format`, files of other formats are not read."""
+    """The table of all runs in the files and records; with `format`, files of other formats are not read."""
     from steelyard.tables import TableBuilder  # tables bring numpy and Polars
 
-    builder = TableBuilder(open_book(prices), labels=labels, progress=progress)
+    builder = TableBuilder(open_book(reading.prices), labels=reading.labels, progress=reading.progress)
     paths: list[Path] = []
     records: list[PlacedRun] = []
     for given in inputs:
@@ -119,7 +122,7 @@ def table_of(
             paths.append(given)
         else:
             records.append(given)
-    _add_paths(builder, paths, format, mapping)
+    _add_paths(builder, paths, format, reading.mapping)
     builder.add_entries(records, name=GIVEN_RECORDS)
     return builder.finish()
 
@@ -179,18 +182,9 @@ def _own_source(path: Path) -> LogFormat | None:
 class RecordReader:
     """Reads whole records one by one, each run once; what is refused is listed and counted."""
 
-    def __init__(
-        self,
-        choice: RunChoice = EVERY_RUN,
-        *,
-        labels: Labels = NO_LABELS,
-        mapping: Mapping | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self._progress = progress
-        self._mapping = mapping
-        self._labels = labels
-        self._chooser = RunChooser(choice)
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._chooser = RunChooser(reading.choice)
         self._notes: list[Finding] = []
         self.set_aside = SetAside()
         self.read_count = 0
@@ -204,16 +198,16 @@ class RecordReader:
             message = "a table of runs holds their figures, not the whole records"
             raise UsageError(message, hint="pass the path or the records themselves")
         given = list(each_input(runs))
-        gathered = gather([path for path in given if isinstance(path, Path)], mapping=self._mapping)
+        gathered = gather([path for path in given if isinstance(path, Path)], mapping=self._reading.mapping)
         records = (entry for entry in given if isinstance(entry, PlacedRun))
-        for item in each_once(chain(gathered, records), self._labels):
+        for item in each_once(chain(gathered, records), self._reading.labels):
             if isinstance(item, Rejected):
                 self.set_aside.add(item)
             elif isinstance(item, Finding):
                 self._notes.append(item)
             else:
-                if self._progress:
-                    self._progress(item.entry.path, 1)
+                if self._reading.progress:
+                    self._reading.progress(item.entry.path, 1)
                 if self._chooser.keeps(item.entry.run):
                     self.read_count += 1
                     yield item

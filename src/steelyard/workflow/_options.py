@@ -6,7 +6,7 @@ The sentence under a field is its help in both. What several verbs share stands 
 from __future__ import annotations
 
 from collections.abc import Mapping as AbstractMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,7 @@ from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.records import Chosen, Labels, RunChoice, conditions_of, end_of, labels_of, moment_of, sum_in_order
 from steelyard.statistics import WeightBy
-from steelyard.workflow._opening_runs import Runs, open_mapping
+from steelyard.workflow._opening_runs import Progress, Reading, Runs, open_mapping
 
 if TYPE_CHECKING:
     from steelyard.mappings import Mapping
@@ -100,6 +100,10 @@ class RunOptions(MapOptions):
             raise UsageError("--until lies before --since, so no run can count", hint="--since names the earlier")
         return RunChoice(conditions_of(self.where, option="--where"), since, until)
 
+    def reading(self, progress: Progress | None = None) -> Reading:
+        """How the runs are read and which count, checked."""
+        return Reading(choice=self.choice(), labels=self.labels(), mapping=self.mapping(), progress=progress)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProfileOptions(_Options):
@@ -134,6 +138,15 @@ class PriceOptions(_Options):
 
     prices: str = DEFAULT_BOOK
     """The price book: maintained, seed, or a TOML file."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PricedRunOptions(PriceOptions, RunOptions):
+    """Which runs count, priced."""
+
+    def reading(self, progress: Progress | None = None) -> Reading:
+        """How the runs are read, priced and chosen, checked."""
+        return replace(super().reading(progress), prices=self.prices)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -182,15 +195,21 @@ class DifferenceOptions(DrawOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ReadOptions(PriceOptions, RunOptions):
+class ReadOptions(PricedRunOptions):
     """What `read` reads."""
 
     format: str | None = None
     """Only files of this format (steelyard formats lists them)."""
 
+    def mapping(self) -> Mapping | None:
+        """The mapping, read and checked; None where none is given."""
+        if self.map is not None and self.format is not None:
+            raise UsageError("--map and --format both say how files are read", hint="leave one of them out")
+        return super().mapping()
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MeasureOptions(PriceOptions, VerdictOptions, ConfidenceOptions, RunOptions):
+class MeasureOptions(VerdictOptions, ConfidenceOptions, PricedRunOptions):
     """What `measure` measures."""
 
     by: Names = ()
@@ -206,7 +225,7 @@ class MeasureOptions(PriceOptions, VerdictOptions, ConfidenceOptions, RunOptions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CompareOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions):
+class CompareOptions(VerdictOptions, DifferenceOptions, PricedRunOptions):
     """What `compare` compares."""
 
     a: Chosen
@@ -222,7 +241,7 @@ class CompareOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RankOptions(PriceOptions, VerdictOptions, DrawOptions, RunOptions):
+class RankOptions(VerdictOptions, DrawOptions, PricedRunOptions):
     """What `rank` ranks."""
 
     by: Names = ("agent", "model")
@@ -258,7 +277,7 @@ class ReportOptions(RankOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GateOptions(PriceOptions, VerdictOptions, DifferenceOptions, RunOptions):
+class GateOptions(VerdictOptions, DifferenceOptions, PricedRunOptions):
     """What `gate` checks."""
 
     baseline: Runs
@@ -276,7 +295,7 @@ class JudgesOptions(ProfileOptions, ConfidenceOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ExplainOptions(PriceOptions, VerdictOptions, RunOptions):
+class ExplainOptions(VerdictOptions, PricedRunOptions):
     """What `explain` explains."""
 
     metric: str = field(kw_only=False)

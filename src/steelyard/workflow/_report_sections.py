@@ -12,7 +12,7 @@ from msgspec import structs
 
 from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.formats import PlacedRun
-from steelyard.records import Finding, Missing, Run, RunChoice, key_of, set_aside_findings
+from steelyard.records import Finding, Missing, Run, key_of, set_aside_findings
 from steelyard.repeatability import KEYS as REPEAT_KEYS
 from steelyard.results import (
     Comparison,
@@ -104,15 +104,11 @@ class ReportSections:
         self.all_inputs, self.described = given, described_inputs(given)
         if not any(isinstance(each, Path) and is_stdin(each) for each in given):
             return given
-        reader = self._reader()
+        reader = RecordReader(replace(self.options.reading(self.progress), choice=EVERY_RUN))
         records: list[Path | PlacedRun] = [item.entry for item in reader.read([STDIN])]
         self.findings += [*set_aside_findings(reader.set_aside)]
         self.rejected_count += len(reader.set_aside)
         return [each for each in given if not (isinstance(each, Path) and is_stdin(each))] + records
-
-    def _reader(self, choice: RunChoice = EVERY_RUN) -> RecordReader:
-        options = self.options
-        return RecordReader(choice, labels=options.labels(), mapping=options.mapping(), progress=self.progress)
 
     def over_runs(self, table: RunTable) -> None:
         """The sections that are made from runs."""
@@ -200,7 +196,7 @@ class ReportSections:
     def _over_records(self, by: tuple[str, ...]) -> None:
         """Judges and outputs, which only whole records tell of."""
         judged = []
-        reader = self._reader(self.options.choice())
+        reader = RecordReader(self.options.reading(self.progress))
         entries: list[Any] = [each.run if isinstance(each, PlacedRun) else each for each in self.inputs.runs]
         for id_, entry in reader.read(entries) if entries else ():
             run = entry.run if entry.run.id else structs.replace(entry.run, id=id_)

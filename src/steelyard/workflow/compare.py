@@ -39,14 +39,7 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
     if options.detect is not None and not 0 < abs(options.detect) < math.inf:
         raise UsageError(f"a difference of {options.detect:g} cannot be detected", hint="--detect 0.05")
     filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
-    table = open_runs(
-        runs,
-        options.choice(),
-        labels=options.labels(),
-        mapping=options.mapping(),
-        prices=options.prices,
-        progress=progress,
-    )
+    table = open_runs(runs, options.reading(progress))
     samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
     sides, scheme_findings = _sides(table, samples, filters, masks)

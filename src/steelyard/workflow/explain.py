@@ -46,11 +46,7 @@ def _explain_run(runs: RunsInput, options: ExplainOptions, wanted: str, progress
             hint=f"steelyard explain FILE {metric} --by tier",
         )
     profile, book = options.outcome_profile(), open_book(options.prices)
-    id_, entry = _find(
-        runs,
-        wanted,
-        RecordReader(options.choice(), labels=options.labels(), mapping=options.mapping(), progress=progress),
-    )
+    id_, entry = _find(runs, wanted, RecordReader(options.reading(progress)))
     facts = _all_facts(entry.run, book)
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     evaluate(declared.name, facts, profile, known)

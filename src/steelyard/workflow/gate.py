@@ -36,20 +36,12 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
         raise UsageError("there is no rule to keep", hint='--rule "pass_rate >= -0.02"')
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     metrics = comparable([rule.metric for rule in rules])
-    choice, labels, mapping = options.choice(), options.labels(), options.mapping()
+    reading = options.reading(progress)
     tables = {
-        name: open_runs(
-            given,
-            choice,
-            labels=labels,
-            mapping=mapping,
-            prices=options.prices,
-            progress=progress,
-            where=f"--where, {name}",
-        )
+        name: open_runs(given, reading, where=f"--where, {name}")
         for given, name in ((options.baseline, "the baseline"), (runs, "the candidate"))
     }
-    chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
+    chosen = {condition.key: condition.value for condition in reading.choice.conditions if condition.equal}
     compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
     sides = [_side(table, metrics, options, profile=profile, name=name) for name, table in tables.items()]
     samples, from_new = joined(sides[0].samples, sides[1].samples)

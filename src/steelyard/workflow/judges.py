@@ -27,7 +27,7 @@ def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -
 
     check_level(options.confidence)
     profile, by = options.outcome_profile(), checked_keys(options.by)
-    reader = RecordReader(options.choice(), labels=options.labels(), mapping=options.mapping(), progress=progress)
+    reader = RecordReader(options.reading(progress))
     schemes: set[str] = set()
     judged_runs = []
     for id_, entry in reader.read(runs):

@@ -36,14 +36,7 @@ def measure(runs: Runs, options: MeasureOptions, progress: Progress | None) -> M
     _check_across(keys, options.metrics, options.base_tier)
     _check_intervals(options)
     return assemble(
-        open_runs(
-            runs,
-            options.choice(),
-            labels=options.labels(),
-            mapping=options.mapping(),
-            prices=options.prices,
-            progress=progress,
-        ),
+        open_runs(runs, options.reading(progress)),
         by=keys,
         profile=profile,
         names=options.metrics,

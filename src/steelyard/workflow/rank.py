@@ -43,14 +43,7 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
     on = declared.name
     metrics = comparable([on, "pass_rate", "cost_usd", "cost_of_pass"])
     profile, judging = options.outcome_profile(), options.statistics()
-    table = open_runs(
-        runs,
-        options.choice(),
-        labels=options.labels(),
-        mapping=options.mapping(),
-        prices=options.prices,
-        progress=progress,
-    )
+    table = open_runs(runs, options.reading(progress))
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     keys, codes = groups_of(table, keys_by, profile=profile)

@@ -28,7 +28,6 @@ from steelyard.workflow._options import ReadOptions
 from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:
-    from steelyard.mappings import Mapping
     from steelyard.tables import RunTable
 
 EVERYTHING = ReadOptions()
@@ -44,31 +43,17 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     """
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
-    choice, labels = options.choice(), options.labels()
+    reading = options.reading(progress)
     if isinstance(runs, RunTable):
-        refuse_labels(labels)
-        return choose(runs, choice)
+        refuse_labels(reading.labels)
+        return choose(runs, reading.choice)
     paths_or_records = list(each_input(runs))
     if not paths_or_records:
         raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
     for given in paths_or_records:
         if isinstance(given, Path) and not given.exists() and not is_stdin(given):
             raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
-    table = table_of(
-        paths_or_records,
-        labels=labels,
-        mapping=_mapping(options),
-        prices=options.prices,
-        format=options.format,
-        progress=progress,
-    )
-    return choose(table, choice)
-
-
-def _mapping(options: ReadOptions) -> Mapping | None:
-    if options.map is not None and options.format is not None:
-        raise UsageError("--map and --format both say how files are read", hint="leave one of them out")
-    return options.mapping()
+    return choose(table_of(paths_or_records, reading, format=options.format), reading.choice)
 
 
 def default_places() -> list[tuple[str, Path]]:
@@ -110,7 +95,7 @@ class RunReading:
         self._gathered = gather(
             given,
             format=options.format,
-            mapping=_mapping(options),
+            mapping=options.mapping(),
             progress=progress,
             workers=workers,
             tally=self._tally,

@@ -25,15 +25,14 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 
     work = ReportSections(options, progress)
-    choice, labels, profile = options.choice(), options.labels(), options.outcome_profile()
+    reading, profile = options.reading(progress), options.outcome_profile()
     if isinstance(runs, RunTable):
-        refuse_labels(labels)
-        table = choose(runs, choice)
+        refuse_labels(reading.labels)
+        table = choose(runs, reading.choice)
     else:
-        mapping, given = options.mapping(), work.given(list(each_input(runs)))
-        work.inputs = SortedInputs(tuple(given), (), ()) if mapping else sort_inputs(given)
-        read = table_of(work.inputs.runs, labels=labels, mapping=mapping, prices=options.prices, progress=progress)
-        table = choose(read, choice)
+        given = work.given(list(each_input(runs)))
+        work.inputs = SortedInputs(tuple(given), (), ()) if reading.mapping else sort_inputs(given)
+        table = choose(table_of(work.inputs.runs, reading), reading.choice)
     if table.n:
         work.over_runs(table)
     work.over_files()
