@@ -37,7 +37,14 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["compare", "RUNS", "--a", "tier=T0", "--b", "tier=T1", "--confidence", "95"], "--confidence 0.95"),
         (["rank", "RUNS", "--confidence", "99.5"], "--confidence 0.995"),
         (["gate", "RUNS", "--baseline", "RUNS", "--rule", "pass_rate >= -2"], "points are hundredths: -0.02"),
-        (["gate", "RUNS", "--baseline", "RUNS", "--rule", "cost_usd <= -150%"], "by more than 100 %"),
+        (["gate", "RUNS", "--baseline", "RUNS", "--rule", "cost_usd <= -150%"], "by 100 % or more"),
+        (["gate", "RUNS", "--rule", "pass_rate >= 45"], '"pass_rate >= 0.45" or 45%'),
+        (["gate", "RUNS", "--rule", "pass_rate >= 0"], '"pass_rate >= baseline" compares with the baseline'),
+        (["gate", "RUNS", "--rule", "pass_rate <= 1"], "can only hold"),
+        (["gate", "RUNS", "--rule", "cost_usd <= 10%"], '"cost_usd <= baseline * 1.1"'),
+        (["gate", "RUNS", "--rule", "pass_rate >= baseline - 2%"], '"baseline - 0.02" for points'),
+        (["gate", "RUNS", "--rule", "pass_rate >= baseline - 0.02"], "--baseline main.jsonl"),
+        (["gate", "RUNS", "--baseline", "RUNS", "--rule", "cost_usd <= 0.05"], "no rule names the baseline"),
         (["explain", "RUNS", "task_speedup", "--by", "tier"], "not made from runs alone"),
         (["explain", "RUNS", "task_speedup", "--run", "demo"], "not made from runs alone"),
         (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
@@ -200,7 +207,7 @@ def test_compare_says_where_another_method_was_used_than_the_one_asked_for() -> 
     ]
 
 
-@pytest.mark.parametrize("rule", ["pass_rate >= -1", "pass_rate <= 1", "cost_usd <= 500", "cost_usd <= -100%"])
+@pytest.mark.parametrize("rule", ["pass_rate >= -1", "pass_rate <= 0.9", "cost_usd <= 500", "cost_usd <= -99%"])
 def test_a_limit_that_can_be_reached_is_a_rule(rule: str) -> None:
     assert read_rule(rule).text == rule
 

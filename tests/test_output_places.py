@@ -16,7 +16,7 @@ FILES = [
     (["read", "NOTHING", "--out"], "runs.jsonl"),
     (["measure", "NOTHING", "--out"], "result.json"),
     (["demo", "--write"], "runs.jsonl"),
-    (["gate", "NOTHING", "--baseline", "NOTHING", "--rule", "pass_rate >= 0", "--summary"], "summary.md"),
+    (["gate", "NOTHING", "--baseline", "NOTHING", "--rule", "pass_rate >= baseline", "--summary"], "summary.md"),
     (["arena", "standings", "--out"], "standings.csv"),
 ]
 FOLDERS = [(["repeat", "NOTHING", "--no-store", "--out"], "logs")]

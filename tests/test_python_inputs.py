@@ -79,7 +79,7 @@ def test_a_record_made_in_python_is_checked_as_one_that_is_read(record: Any, sai
         sy.judges,
         sy.repeat,
         lambda runs: sy.compare(runs, a="agent=a", b="agent=b"),
-        lambda runs: sy.gate(runs, baseline=RECORDS, rule=["pass_rate >= 0"]),
+        lambda runs: sy.gate(runs, baseline=RECORDS, rule=["pass_rate >= baseline"]),
     ],
 )
 def test_every_verb_checks_at_the_door(verb: Callable[[Any], object]) -> None:

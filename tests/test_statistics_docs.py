@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import yaml
+
 from commands import steelyard
 from steelyard.standings._choosing_intervals import METHODS
 
@@ -38,10 +40,12 @@ def test_the_table_of_coverage_is_there_with_its_date() -> None:
 
 def test_the_worked_example_calls_the_gate_as_it_is(tmp_path: Path) -> None:
     page = (DOCS / "gate.md").read_text(encoding="utf-8")
-    workflow = page.split("```yaml")[1].split("```")[0]
-    rules = re.findall(r'--rule "([^"]+)"', workflow)
+    workflow = yaml.safe_load(page.split("```yaml")[2].split("```")[0])
+    given = next(step["with"] for step in workflow["jobs"]["gate"]["steps"] if "steelyard" in step.get("uses", ""))
+    rules = given["rules"].splitlines()
+    assert len(rules) == 2
     steelyard("demo", "--write", "new.jsonl", cwd=tmp_path)
-    given = [part for rule in rules for part in ("--rule", rule)]
-    done = steelyard("gate", "new.jsonl", "--baseline", "new.jsonl", *given, "--summary", "out.md", cwd=tmp_path)
+    asked = [part for rule in rules for part in ("--rule", rule)]
+    done = steelyard("gate", "new.jsonl", "--baseline", "new.jsonl", *asked, "--summary", "out.md", cwd=tmp_path)
     assert done.status in (0, 4)
     assert "Steelyard gate" in (tmp_path / "out.md").read_text(encoding="utf-8")

@@ -118,7 +118,7 @@ def test_a_gate_with_unequal_attempts_rarely_holds_by_luck() -> None:
         runs = costs(30, (5, 1), seed=seed, factor=1.1)
         sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
         gate = sy.gate(sides[1], baseline=sides[0], rule=["cost_usd <= +10%"], resamples=400)
-        results.append(gate.result)
+        results.append(gate.status)
     assert results.count("holds") <= 3
     assert results.count("fails") <= 3
 

@@ -12,15 +12,15 @@ from steelyard.reports._plain_text import markdown_text
 from steelyard.reports._terminal_tables import add_row, plain_table
 from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
 
-MARKS = {"holds": "✅", "fails": "❌", "cannot be told": "❔"}
-HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", "result")
+MARKS = {"holds": "✅", "fails": "❌", "inconclusive": "❔"}
+HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", "status")
 
 
 def gate_table(result: Gate) -> Table:
     """One row a rule, for a log."""
-    table = plain_table(f"Gate over {tasks_text(result.tasks, 'common ')}, {weighting(result)}: {result.result}")
+    table = plain_table(f"Gate over {tasks_text(result.tasks)}, {weighting(result)}: {result.status}")
     for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("rule", "result") else "right")
+        table.add_column(heading, justify="left" if heading in ("rule", "status") else "right")
     for check in result.checks:
         add_row(table, *_cells(check))
     return table
@@ -28,28 +28,28 @@ def gate_table(result: Gate) -> Table:
 
 def _cells(check: RuleCheck) -> list[str]:
     unit = catalog()[check.rule.metric].unit
-    interval = check.difference.interval
+    interval = check.interval
     known = check.baseline is not None and check.candidate is not None
     gap = (check.candidate or 0.0) - (check.baseline or 0.0)
-    from_limit = "(from the limit) " if check.rule.relative else ""
+    from_limit = "(from the limit) " if check.rule.factor not in (0, 1) else ""
     return [
         check.rule.text,
         DASH if check.baseline is None else level_of(check.baseline, unit),
         DASH if check.candidate is None else level_of(check.candidate, unit),
         amount(gap, unit, signed=True) if known else DASH,
         range_text(interval.low, interval.high, unit, f"{from_limit}{interval.label}".strip()).replace("\n", " "),
-        f"{check.difference.tasks:,}",
-        check.result,
+        f"{check.tasks:,}",
+        check.status,
     ]
 
 
 def gate_markdown(result: Gate) -> str:
     """The summary for a build's page; every text that comes from data is escaped."""
-    lines = [f"## {MARKS[result.result]} Steelyard gate: {result.result}", ""]
+    lines = [f"## {MARKS[result.status]} Steelyard gate: {result.status}", ""]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     for check in result.checks:
         cells = [markdown_text(cell) for cell in _cells(check)]
-        cells[-1] = f"{MARKS[check.result]} {cells[-1]}"
+        cells[-1] = f"{MARKS[check.status]} {cells[-1]}"
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
     lines += [f"- {markdown_text(check.sentence)}" for check in result.checks]

@@ -102,7 +102,8 @@ if TYPE_CHECKING:
     )
     from steelyard.results._gate import (
         Gate as Gate,
-        GateVerdict as GateVerdict,
+        GateStatus as GateStatus,
+        Inconclusive as Inconclusive,
         Rule as Rule,
         RuleCheck as RuleCheck,
     )

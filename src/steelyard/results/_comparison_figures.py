@@ -12,8 +12,9 @@ from steelyard.results._amounts import amount, tasks_text
 from steelyard.results._board_figures import confidence_text, metric_axis
 
 if TYPE_CHECKING:
-    from steelyard.results._comparison import Comparison, Difference, Pair
+    from steelyard.results._comparison import Comparison, Pair
     from steelyard.results._gate import Gate
+    from steelyard.statistics import Interval
 
 SOLVED_FROM = 0.5
 """A task counts as solved by a side when at least half of its runs there pass."""
@@ -32,7 +33,7 @@ def difference_dots(result: Comparison, width: int) -> Figure:
             metric = catalog()[judged.difference.metric]
             label = metric.title if len(result.pairs) == 1 else f"{metric.title}: {pair.b.label}"
             text = f"{_signed(judged.difference.value, metric)}{VERDICT_MARKS.get(judged.verdict, '')}"
-            rows.append(_scaled(judged.difference, metric, label, text, judged.sentence))
+            rows.append(_scaled(judged.difference.interval, metric, label, text, judged.sentence))
     sides = result.pairs[0].b.label if len(result.pairs) == 1 else "B"
     title = f"{sides} minus {result.a.label}"
     tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
@@ -41,14 +42,15 @@ def difference_dots(result: Comparison, width: int) -> Figure:
 
 
 def rule_dots(result: Gate, width: int) -> Figure:
-    """The difference that each rule limits, with its interval and the limit."""
+    """The figure or difference that each rule limits, with its interval and the limit."""
     rows = []
     for check in result.checks:
         metric = catalog()[check.rule.metric]
-        limit = 0.0 if check.rule.relative else check.rule.limit
-        rows.append(_scaled(check.difference, metric, check.rule.text, check.result, check.sentence, limit=limit))
-    note = f"{confidence_text(result.level)}, {tasks_text(result.tasks, 'common ')}; upright tick: the limit"
-    return dots(rows, title=f"Gate: {result.result}", axis=OWN_SCALES, note=note, reference=0.0, width=width)
+        rows.append(
+            _scaled(check.interval, metric, check.rule.text, check.status, check.sentence, limit=check.rule.offset)
+        )
+    note = f"{confidence_text(result.level)}, {tasks_text(result.tasks)}; upright tick: the limit"
+    return dots(rows, title=f"Gate: {result.status}", axis=OWN_SCALES, note=note, reference=0.0, width=width)
 
 
 def _signed(value: float | None, metric: Metric) -> str:
@@ -56,17 +58,16 @@ def _signed(value: float | None, metric: Metric) -> str:
 
 
 def _scaled(
-    difference: Difference, metric: Metric, label: str, text: str, said: str, *, limit: float | None = None
+    interval: Interval, metric: Metric, label: str, text: str, said: str, *, limit: float | None = None
 ) -> Estimate:
-    """The difference as a share of the farthest number in its row."""
-    interval = difference.interval
+    """The interval as a share of the farthest number in its row."""
     ends = [end for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
     farthest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0) or 1.0
 
     def share(end: float | None) -> float | None:
         return None if end is None else end / (1.05 * farthest)
 
-    is_sure = interval.excludes(0.0)
+    is_sure = interval.excludes(limit or 0.0)
     low, high = share(interval.low), share(interval.high)
     known = interval.low is not None and interval.high is not None
     span = f" ({_signed(interval.low, metric)} to {_signed(interval.high, metric)})" if known else ""

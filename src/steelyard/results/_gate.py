@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.records import Finding, finding_dict
-from steelyard.results._comparison import Difference
+from steelyard.results._amounts import tasks_text
 from steelyard.results._manners import Result, json_number, json_numbers
 
-GateVerdict = Literal["holds", "fails", "cannot be told"]
-EXIT: dict[GateVerdict, int] = {"holds": 0, "fails": 3, "cannot be told": 4}
+if TYPE_CHECKING:
+    from steelyard.statistics import Interval
+
+GateStatus = Literal["holds", "fails", "inconclusive"]
+Inconclusive = Literal["pass", "fail", "report"]
+EXIT: dict[GateStatus, int] = {"holds": 0, "fails": 3, "inconclusive": 4}
 """The exit status of each result."""
+EXIT_IF_INCONCLUSIVE: dict[Inconclusive, int] = {"pass": 0, "fail": 3, "report": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A limit on how far a metric may move from the baseline."""
+    """A limit on a metric: the baseline's figure times `factor`, plus `offset`."""
 
     text: str
     metric: str
     at_least: bool
-    """Whether the difference must be at least the limit, or at most."""
-    limit: float
-    """The limit of candidate minus baseline; with `relative`, as a share of the baseline's figure."""
-    relative: bool = False
+    """Whether the candidate must reach the limit, or stay within it."""
+    factor: float
+    """What the baseline's figure is multiplied by; 0 where the rule does not speak of a baseline."""
+    offset: float
+    """What is added; without a baseline, the limit itself."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether the rule speaks of the baseline."""
+        return self.factor != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +43,27 @@ class RuleCheck:
     """One rule held against the data."""
 
     rule: Rule
-    result: GateVerdict
+    status: GateStatus
     sentence: str
-    difference: Difference
-    """Candidate minus baseline; for a relative rule, minus the baseline moved by the allowed share."""
+    interval: Interval
+    """What the rule's offset limits: the candidate's figure, or its difference from `factor` times the baseline's."""
+    tasks: int
+    """Tasks that it rests on."""
     baseline: float | None
     candidate: float | None
-    needed: int | None
-    """Tasks at which the question would be settled if the difference stays; None when unknown or settled."""
+    tasks_needed: int | None = None
+    """The fewest tasks that would settle it; None when it is settled or nothing tells."""
+    settles: str | None = None
+    """The nearest rule that they would settle, where no number of tasks settles this one."""
 
 
 @dataclass(frozen=True, repr=False)
 class Gate(Result):
-    """All rules together: it fails when one fails, and cannot be told when none fails and one cannot be told."""
+    """All rules together: it fails when one fails, and is inconclusive when none fails and one is inconclusive."""
 
     checks: tuple[RuleCheck, ...]
     tasks: int
+    """Tasks of the candidate; with a baseline, those that both sides tried."""
     level: float
     seed: int
     profile: str
@@ -57,23 +73,22 @@ class Gate(Result):
     """What counts once in means and shares: tasks or runs."""
     unscored: str = "exclude"
     """What a run without a verdict counts as: left out, or failed."""
+    inconclusive: Inconclusive = "report"
+    """What an inconclusive gate is to the build."""
 
     @property
-    def result(self) -> GateVerdict:
+    def status(self) -> GateStatus:
         """The verdict over all rules."""
-        results = [check.result for check in self.checks]
-        for worst in ("fails", "cannot be told"):
-            if worst in results:
-                return worst
-        return "holds"
+        statuses = {check.status for check in self.checks}
+        return next(status for status in ("fails", "inconclusive", "holds") if status in statuses)
 
     @property
     def exit_code(self) -> int:
-        """0 holds, 3 fails, 4 cannot be told."""
-        return EXIT[self.result]
+        """0 holds, 3 fails; inconclusive is 4, or what the caller takes it for."""
+        return EXIT_IF_INCONCLUSIVE[self.inconclusive] if self.status == "inconclusive" else EXIT[self.status]
 
     def _about(self) -> str:
-        return f"{self.result}: {len(self.checks)} rules, {self.tasks:,} common tasks"
+        return f"{self.status}: {len(self.checks)} rule{'s' * (len(self.checks) != 1)}, {tasks_text(self.tasks)}"
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a rule."""
@@ -81,17 +96,17 @@ class Gate(Result):
             {
                 "rule": check.rule.text,
                 "metric": check.rule.metric,
-                "result": check.result,
+                "status": check.status,
                 "baseline": check.baseline,
                 "candidate": check.candidate,
-                "difference": check.difference.value,
-                "low": check.difference.interval.low,
-                "high": check.difference.interval.high,
-                "method": check.difference.interval.method,
-                "limit": check.rule.limit,
-                "relative": check.rule.relative,
-                "tasks": check.difference.tasks,
-                "tasks_needed": check.needed,
+                "estimate": check.interval.estimate,
+                "low": check.interval.low,
+                "high": check.interval.high,
+                "method": check.interval.method,
+                "factor": check.rule.factor,
+                "offset": check.rule.offset,
+                "tasks": check.tasks,
+                "tasks_needed": check.tasks_needed,
                 "sentence": check.sentence,
             }
             for check in self.checks
@@ -99,8 +114,9 @@ class Gate(Result):
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
-            "result": self.result,
+            "status": self.status,
             "exit_code": self.exit_code,
+            "inconclusive": self.inconclusive,
             "profile": self.profile,
             "weight_by": self.weight_by,
             "unscored": self.unscored,
@@ -110,14 +126,17 @@ class Gate(Result):
             "rules": [
                 {
                     "rule": check.rule.text,
-                    "result": check.result,
+                    "metric": check.rule.metric,
+                    "status": check.status,
                     "sentence": check.sentence,
                     "baseline": json_number(check.baseline),
                     "candidate": json_number(check.candidate),
-                    "difference": json_numbers(check.difference.interval.as_dict()),
-                    "limit": check.rule.limit,
-                    "relative": check.rule.relative,
-                    "tasks_needed": check.needed,
+                    **json_numbers(check.interval.as_dict()),
+                    "factor": check.rule.factor,
+                    "offset": check.rule.offset,
+                    "tasks": check.tasks,
+                    "tasks_needed": check.tasks_needed,
+                    **({"settles": check.settles} if check.settles else {}),
                 }
                 for check in self.checks
             ],

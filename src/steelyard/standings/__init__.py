@@ -36,9 +36,13 @@ if TYPE_CHECKING:
         enter as enter,
         places as places,
     )
+    from steelyard.standings._gate_rules import (
+        RULE_FORMS as RULE_FORMS,
+        read_rule as read_rule,
+        rule_text as rule_text,
+    )
     from steelyard.standings._gating import (
         check as check,
-        read_rule as read_rule,
     )
     from steelyard.standings._judging import (
         JudgedRun as JudgedRun,

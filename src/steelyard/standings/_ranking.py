@@ -128,7 +128,9 @@ def competition_ranks(order_by: Floats) -> Ints:
     return np.array([1 + int(np.count_nonzero(rounded > value)) for value in rounded], dtype=np.int64)
 
 
-def scores_of(samples: Samples, groups: Ints, metric: str, figures: Floats, *, level: float) -> list[Interval]:
+def scores_of(
+    samples: Samples, groups: Ints, metric: str, figures: Floats, *, level: float, method: str = "auto"
+) -> list[Interval]:
     """Each competitor's figure with its interval; `groups` has -1 for runs that do not count."""
     declared, rows, size = catalog()[metric], groups >= 0, len(figures)
     if not declared.is_ratio:
@@ -141,6 +143,7 @@ def scores_of(samples: Samples, groups: Ints, metric: str, figures: Floats, *, l
             tasks=samples.tasks[rows],
             size=size,
             weight_by=samples.weight_by,
+            method=method,
             level=level,
         )["mean"]
     above, below = (samples.known(name) for name in half_names(metric))
@@ -150,8 +153,10 @@ def scores_of(samples: Samples, groups: Ints, metric: str, figures: Floats, *, l
     for place in range(size):
         own = groups == place
         halves, tasks, figure = (above[own], below[own]), samples.tasks[own], float(figures[place])
-        interval = ratio_interval(declared, halves, tasks, figure, weight_by=samples.weight_by, level=level)
-        assert interval is not None  # the automatic method is for ratios too
+        interval = ratio_interval(
+            declared, halves, tasks, figure, weight_by=samples.weight_by, method=method, level=level
+        )
+        assert interval is not None  # callers ask for methods that are for ratios too
         intervals.append(interval)
     return intervals
 

@@ -280,10 +280,12 @@ class ReportOptions(RankOptions):
 class GateOptions(VerdictOptions, DifferenceOptions, PricedRunOptions):
     """What `gate` checks."""
 
-    baseline: Runs
-    """Run records of the baseline; may be repeated."""
     rule: Texts
-    """A limit on candidate minus baseline: "pass_rate >= -0.02", "cost_usd <= +10%"; may be repeated."""
+    """A limit: "pass_rate >= 0.45", "pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"; may be repeated."""
+    baseline: Runs | None = None
+    """Run records of the baseline, for rules that name it; may be repeated."""
+    inconclusive: Literal["pass", "fail", "report"] = "report"
+    """What an inconclusive gate is: passed (exit 0), failed (exit 3), or reported (exit 4)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

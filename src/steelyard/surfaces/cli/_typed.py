@@ -43,7 +43,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     Moment: str | None,
     MapName: str | None,
     ProfileName: str,
-    Runs: Paths,
+    Runs | None: Paths | None,
     Path | None: OnePath | None,
     int | None: Whole | None,
 }

@@ -22,9 +22,9 @@ def gate(
     summary: Annotated[OnePath | None, Parameter(help="Add a Markdown summary to the end of this file.")] = None,
     output: DrawnOutput = DRAWN_OUTPUT,
 ) -> int:
-    """Check runs against a baseline: exit 0 when every rule holds, 3 when one fails, 4 when one is inconclusive.
+    """Check runs against limits or a baseline: exit 0 when every rule holds, 3 when one fails, 4 if inconclusive.
 
-    Example: steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= -0.02"
+    Example: steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= baseline - 0.02"
     """
     output.check_drawn(Gate, markdown=True)
     if summary is not None:

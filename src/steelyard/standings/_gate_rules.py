@@ -1,0 +1,102 @@
+"""The rules of a gate as people write them: `pass_rate >= 0.45`, `pass_rate >= baseline - 0.02`."""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.errors import UsageError
+from steelyard.metrics import Metric, catalog
+from steelyard.results import Rule
+
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_RULE = re.compile(r"^\s*(?P<metric>[\w@^]+)\s*(?P<sign>>=|<=)\s*(?P<limit>.+?)\s*$")
+_LIMIT = re.compile(
+    rf"^(?P<baseline>baseline)?\s*(?:\*\s*(?P<factor>{_NUMBER}))?\s*"
+    rf"(?:(?P<move>[+-])?\s*(?P<number>{_NUMBER})\s*(?P<percent>%)?)?$"
+)
+RULE_FORMS = '--rule "pass_rate >= 0.45", "pass_rate >= baseline - 0.02" or "cost_usd <= baseline * 1.1"'
+"""Each kind of rule once, for hints."""
+
+
+def read_rule(text: str) -> Rule:
+    """The rule in `pass_rate >= 0.45`, `pass_rate >= baseline - 0.02` or `cost_usd <= baseline * 1.1`.
+
+    A signed number alone is a move from the baseline, as in 0.1: `pass_rate >= -0.02`, `cost_usd <= +10%`.
+    """
+    rule = _RULE.match(text)
+    limit = _LIMIT.match(rule["limit"]) if rule else None
+    if rule is None or limit is None or not _is_limit(limit):
+        raise UsageError(f"{text!r} is not a rule", hint=RULE_FORMS)
+    declared = catalog()[rule["metric"]]  # an unknown metric is answered with the nearest
+    factor, offset = _read_limit(text, declared, limit)
+    read = Rule(" ".join(text.split()), declared.name, rule["sign"] == ">=", factor=factor, offset=offset)
+    (_check_move if factor else _check_level)(read, declared)
+    return read
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule as it would be written.
+
+    >>> rule_text(read_rule("pass_rate >= -0.02"))
+    'pass_rate >= baseline - 0.02'
+    """
+    factor = "" if rule.factor in (0, 1) else f" * {rule.factor:g}"
+    offset = f" {'-' if rule.offset < 0 else '+'} {abs(rule.offset):g}" if rule.offset else ""
+    limit = f"baseline{factor}{offset}" if rule.relative else f"{rule.offset:g}"
+    return f"{rule.metric} {'>=' if rule.at_least else '<='} {limit}"
+
+
+def _is_limit(limit: re.Match[str]) -> bool:
+    """Whether the parts fit together: a factor needs the baseline, and what is added to it needs its sign."""
+    if limit["baseline"]:
+        return limit["number"] is None or limit["move"] is not None
+    return limit["factor"] is None and limit["number"] is not None
+
+
+def _read_limit(text: str, declared: Metric, limit: re.Match[str]) -> tuple[float, float]:
+    """What the baseline is multiplied by (0: the rule does not speak of it), and what is added."""
+    number = float(limit["number"] or 0) * (-1 if limit["move"] == "-" else 1)
+    # what can be negative has limits with a sign; 0.1 had no such metric in a gate
+    moves = limit["baseline"] or (limit["move"] and declared.bounds[0] >= 0)
+    factor = (float(limit["factor"]) if limit["factor"] else 1.0) if moves else 0.0
+    if moves and (factor == 0 or (limit["percent"] and number <= -100)):
+        raise UsageError(f"{text!r}: {declared.name} cannot fall by 100 % or more")
+    if not limit["percent"]:
+        return factor, number
+    if not moves:
+        if not declared.is_share:
+            hint = f'"{declared.name} <= baseline * {1 + number / 100:g}"'
+            raise UsageError(f"{text!r}: {declared.name} is no share, so a percentage is of the baseline", hint=hint)
+        return 0.0, number / 100
+    if limit["baseline"] and (declared.is_share or limit["factor"]):
+        points, share = f'"baseline {limit["move"]} {abs(number) / 100:g}"', f'"baseline * {1 + number / 100:g}"'
+        hint = f"{points} for points, {share} for a share of the baseline"
+        raise UsageError(f"{text!r}: {limit['number']} % of what is not clear", hint=hint)
+    return 1 + number / 100, 0.0
+
+
+def _check_level(rule: Rule, declared: Metric) -> None:
+    """Refuse a limit that every value keeps, or that none can."""
+    low, high = declared.bounds
+    always = rule.offset <= low if rule.at_least else rule.offset >= high
+    never = rule.offset > high if rule.at_least else rule.offset < low
+    if not (always or never):
+        return
+    message = (
+        f"{rule.text!r} can only {'hold' if always else 'fail'}: {declared.name} lies between {low:g} and {high:g}"
+    )
+    sign = ">=" if rule.at_least else "<="
+    hint = f'"{declared.name} {sign} baseline" compares with the baseline'
+    if never and declared.is_share and rule.offset <= 100:
+        hint = f'a share is written as "{declared.name} {sign} {rule.offset / 100:g}" or {rule.offset:g}%'
+    raise UsageError(message, hint=hint)
+
+
+def _check_move(rule: Rule, declared: Metric) -> None:
+    """Refuse a move that no two sides can make: such a rule always holds or always fails."""
+    low, high = declared.bounds
+    if rule.factor == 1 and abs(rule.offset) > high - low:
+        message = f"{rule.text!r}: {declared.name} lies between {low:g} and {high:g}"
+        points = f" (points are hundredths: {rule.offset / 100:g})" if declared.is_share else ""
+        hint = f"give a move from {low - high:g} to {high - low:g}{points}"
+        raise UsageError(f"{message}, so it cannot move by {abs(rule.offset):g}", hint=hint)

@@ -1,0 +1,146 @@
+"""What an interval says of a rule, and how many tasks would settle what it leaves open."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.metrics import catalog
+from steelyard.results import GateStatus, Rule
+from steelyard.standings._differences import FEW_DIFFER
+from steelyard.standings._gate_rules import rule_text
+from steelyard.statistics import (
+    Interval,
+    bounded_mean,
+    clopper_pearson,
+    paired_plus_two,
+    paired_shares,
+    student_quantile,
+    tasks_for_margin,
+)
+
+MOST_SEARCHED = 100_000
+"""Where all tasks are equal, no more of them are tried out."""
+EASED_BY = 0.02
+"""How much of its metric's range a rule gives way by where no number of tasks settles it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The figure or difference that a rule limits, and what it rests on."""
+
+    metric: str
+    relative: bool
+    """Whether it is a difference from the baseline."""
+    sides: tuple[float | None, float | None]
+    """The baseline times the rule's factor, and the candidate."""
+    interval: Interval
+    tasks: int
+    spread: float | None
+    """Standard deviation over tasks; None where they are all equal, and for a ratio of means."""
+    binary: bool
+    """Whether each task has one value a side, 0 or 1."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether many tasks say exactly the same: then there is no chance in it to allow for."""
+        same = not catalog()[self.metric].is_ratio or (self.relative and self.interval.estimate == 0)
+        return same and self.spread is None and not self.interval.known and self.tasks >= FEW_DIFFER
+
+
+def status_of(rule: Rule, tested: Tested) -> GateStatus:
+    """All of the interval keeps the rule, all of it breaks it, or neither."""
+    low, high = tested.interval.low, tested.interval.high
+    if tested.constant:
+        low = high = tested.interval.estimate
+    if rule.relative and is_infinite(tested.sides[0]) != is_infinite(tested.sides[1]):
+        # A cost of pass without a pass is infinite: no more tasks are needed to see that it is past any limit.
+        return "fails" if is_infinite(tested.sides[1]) != rule.at_least else "holds"
+    if low is None or high is None:
+        return "inconclusive"
+    # a limit met to the last bit is met: 0.1 - 0.12 is a little less than -0.02
+    slack = 1e-12 * max(1.0, abs(rule.offset))
+    if rule.at_least:
+        return "holds" if low >= rule.offset - slack else "fails" if high < rule.offset - slack else "inconclusive"
+    return "holds" if high <= rule.offset + slack else "fails" if low > rule.offset + slack else "inconclusive"
+
+
+def is_infinite(value: float | None) -> bool:
+    """Whether there is a value and it is infinite."""
+    return value is not None and math.isinf(value)
+
+
+def tasks_to_settle(rule: Rule, tested: Tested) -> tuple[int | None, str | None]:
+    """The fewest tasks that would settle the rule, and the nearest rule they settle where none settles this one."""
+    estimate = tested.interval.estimate
+    if estimate is None or not math.isfinite(estimate):
+        return None, None
+    fewest = _fewest(rule, tested)
+    if fewest is not None:
+        return max(fewest, tested.tasks + 1), None  # these did not
+    low, high = catalog()[rule.metric].bounds
+    if not math.isfinite(high - low):
+        return None, None
+    eased = replace(rule, offset=rule.offset + EASED_BY * (high - low) * (-1 if rule.at_least else 1))
+    fewest = _fewest(eased, tested)
+    return (None, None) if fewest is None else (fewest, rule_text(eased))
+
+
+def _fewest(rule: Rule, tested: Tested) -> int | None:
+    """Those at the end of the interval that lies farther from the limit: it may be where the truth is.
+
+    There is no largest number, since the limit itself lies within the interval.
+    """
+    interval = tested.interval
+    spread = tested.spread or _spread_behind(tested)
+    if spread is None:
+        return _fewest_equal(rule, tested)
+    ends = [end for end in (interval.low, interval.high) if end is not None and math.isfinite(end)]
+    farthest = max(ends, key=lambda end: abs(end - rule.offset), default=rule.offset)
+    return tasks_for_margin(farthest, rule.offset, spread, level=interval.level)
+
+
+def _spread_behind(tested: Tested) -> float | None:
+    """The spread over tasks that an interval from draws of tasks, or of a ratio, speaks for."""
+    interval = tested.interval
+    if interval.low is None or interval.high is None or tested.tasks < 2:
+        return None
+    drawn = catalog()[tested.metric].is_ratio or interval.method.startswith("percentile")
+    half = (interval.high - interval.low) / 2
+    if not drawn or not math.isfinite(half):
+        return None
+    return half * math.sqrt(tested.tasks) / float(student_quantile(interval.level, tested.tasks - 1))
+
+
+def _fewest_equal(rule: Rule, tested: Tested) -> int | None:
+    """The fewest tasks that would settle it if they all said what these do; None when no number would."""
+    if not all(map(math.isfinite, catalog()[rule.metric].bounds)) or catalog()[rule.metric].is_ratio:
+        return FEW_DIFFER if tested.tasks < FEW_DIFFER else None
+    few, many = 1, 2
+    while status_of(rule, _with_equal_tasks(tested, many)) == "inconclusive":
+        few, many = many, many * 2
+        if few >= MOST_SEARCHED:
+            return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        if status_of(rule, _with_equal_tasks(tested, middle)) == "inconclusive":
+            few = middle
+        else:
+            many = middle
+    return many
+
+
+def _with_equal_tasks(tested: Tested, tasks: int) -> Tested:
+    """The same with so many tasks, each of which says what every one of these did."""
+    value, level, bounds = tested.interval.estimate or 0.0, tested.interval.level, catalog()[tested.metric].bounds
+    if tested.relative and tested.binary:
+        interval = paired_shares(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)
+    elif tested.relative:
+        interval = paired_plus_two(np.full(tasks, value), span=bounds[1] - bounds[0], level=level)
+    elif tested.binary:
+        interval = clopper_pearson(round(value * tasks), tasks, level=level)
+    else:
+        interval = bounded_mean(np.full(tasks, value), bounds=bounds, level=level)
+    return replace(tested, interval=interval, tasks=tasks)

@@ -1,0 +1,108 @@
+"""The GitHub Action: its steps, run as a runner runs them, with inputs in the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from commands import Done
+from matchups import made_runs, write
+
+ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parent.parent / "action.yml").read_text(encoding="utf-8"))
+INSTALL, GATE = ACTION["runs"]["steps"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A runner's folder with runs, and `steelyard` and `python` on its path."""
+    folder = tmp_path_factory.mktemp("runner")
+    write(folder / "main.jsonl", made_runs({"x": 0.9}, tasks=60, attempts=4))
+    write(folder / "worse runs.jsonl", made_runs({"x": 0.1}, tasks=60, attempts=4))
+    write(folder / "few.jsonl", made_runs({"x": 0.5}, tasks=3))
+    for name, words in (("steelyard", "-m steelyard"), ("python", "")):
+        program = folder / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+    return folder
+
+
+def gated(folder: Path, **inputs: str) -> tuple[Done, dict[str, str], str]:
+    """The step done with these inputs: how it ended, its outputs, and the summary of the job."""
+    assert inputs.keys() <= ACTION["inputs"].keys()
+    values = {name: inputs.get(name, declared.get("default", "")) for name, declared in ACTION["inputs"].items()}
+    environment = {
+        name: re.sub(r"\$\{\{ inputs\.([a-z]+) \}\}", lambda named: values[named[1]], text)
+        for name, text in GATE["env"].items()
+    }
+    files = {"GITHUB_OUTPUT": folder / "output", "GITHUB_STEP_SUMMARY": folder / "summary"}
+    for file in files.values():
+        file.unlink(missing_ok=True)
+    environment |= {name: str(file) for name, file in files.items()}
+    environment |= {"RUNNER_TEMP": str(folder), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    # as a runner calls a step whose shell is bash
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", GATE["run"]]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    outputs = dict(line.split("=", 1) for line in _text(files["GITHUB_OUTPUT"]).splitlines())
+    return Done(done.returncode, done.stdout, done.stderr), outputs, _text(files["GITHUB_STEP_SUMMARY"])
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+def test_a_gate_that_holds_passes_the_build(folder: Path) -> None:
+    rules = "pass_rate >= 0.5\n\n  cost_usd <= baseline * 1.1  \n"
+    done, outputs, summary = gated(folder, runs="main.jsonl", baseline="main.jsonl", rules=rules)
+    assert (done.status, outputs["status"]) == (0, "holds"), done.stderr
+    assert len(json.loads(Path(outputs["report"]).read_text(encoding="utf-8"))["rules"]) == 2
+    assert "## ✅ Steelyard gate: holds" in summary
+    assert "::" not in done.stdout
+
+
+def test_a_gate_that_fails_stops_the_build(folder: Path) -> None:
+    done, outputs, summary = gated(folder, runs="worse runs.jsonl", rules="pass_rate >= 0.5")
+    assert (done.status, outputs["status"]) == (3, "fails"), done.stderr
+    assert "::error::" in done.stdout
+    assert "Steelyard gate: fails" in summary
+
+
+@pytest.mark.parametrize(("inconclusive", "status"), [("pass", 0), ("report", 4)])
+def test_an_inconclusive_gate_warns(folder: Path, inconclusive: str, status: int) -> None:
+    done, outputs, _ = gated(folder, runs="few.jsonl", rules="pass_rate >= 0.5", inconclusive=inconclusive)
+    assert (done.status, outputs["status"]) == (status, "inconclusive"), done.stderr
+    assert "::warning::" in done.stdout
+
+
+def test_inputs_are_no_commands_and_further_options_are_words(folder: Path) -> None:
+    hostile = 'pass_rate >= 0.5"; touch pwned; $(touch pwned) `touch pwned`'
+    done, outputs, summary = gated(folder, runs="few.jsonl", rules=hostile)
+    assert (done.status, outputs, summary) == (2, {}, "")
+    assert not (folder / "pwned").exists()
+    asked = "--where\nagent=x\n--confidence\n0.9"
+    done, outputs, _ = gated(folder, runs="main.jsonl", rules="pass_rate >= 0.5", arguments=asked)
+    assert json.loads(Path(outputs["report"]).read_text(encoding="utf-8"))["confidence"] == 0.9
+
+
+def test_every_input_is_used_and_none_stands_in_a_script() -> None:
+    text = json.dumps([INSTALL, GATE])
+    assert all(f"inputs.{name}" in text for name in ACTION["inputs"])
+    assert all("${{" not in step["run"] for step in (INSTALL, GATE))
+    done = subprocess.run(
+        ["bash", "-c", INSTALL["run"].replace("python", "echo")],
+        env={"PATH": os.environ["PATH"], "STEELYARD_VERSION": "0.2.0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split()[-1] == "steelyard==0.2.0"
