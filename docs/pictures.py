@@ -45,6 +45,7 @@ WIDTH = 640
 
 VERBS = {
     "Measurement": "`measure`",
+    "Matrix": "`matrix`",
     "Ranking": "`rank`",
     "Comparison": "`compare`",
     "Gate": "`gate`",

@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from figure_cases import CASES, HOSTILE, Numbers, kinds
+from figure_cases import CASES, HOSTILE, Numbers, kinds, valued_heatmap
 from figure_laws import SHAPES, breaches, elements, has_title, shown_text, tag
 from steelyard import figures
 from steelyard.figures import Figure, PricedEstimate, Tried
@@ -44,6 +44,13 @@ def test_every_kind_has_a_case() -> None:
 @pytest.mark.parametrize("kind", CASES)
 def test_a_figure_of_any_numbers_keeps_the_laws(kind: str, numbers: str, width: int) -> None:
     assert breaches(CASES[kind](NUMBERS[numbers], PLAIN, width)) == []
+
+
+@pytest.mark.parametrize("width", [720, 240])
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_a_heatmap_of_values_keeps_the_laws(numbers: str, width: int) -> None:
+    for names in (PLAIN, HOSTILE):
+        assert breaches(valued_heatmap(NUMBERS[numbers], names, width)) == []
 
 
 @pytest.mark.parametrize("width", [720, 240])

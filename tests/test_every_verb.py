@@ -25,6 +25,7 @@ VERBS: dict[str, type[Any]] = {
     "compare": sy.CompareOptions,
     "rank": sy.RankOptions,
     "gate": sy.GateOptions,
+    "matrix": sy.MatrixOptions,
     "judges": sy.JudgesOptions,
     "report": sy.ReportOptions,
     "explain": sy.ExplainOptions,

@@ -42,6 +42,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
     made: list[Result] = [
         sy.measure(runs, by=["tier"], interval="wilson", metrics=()),
         sy.rank(runs, by=["tier"], **FEW),
+        sy.matrix(runs, by=["tier"]),
         sy.compare(runs, a="tier=T0", b="tier=T6", **FEW),
         sy.gate(runs, baseline=runs, rule=["pass_rate >= -0.02", "cost_usd <= +10%"], **FEW),
         sy.judges(runs),
@@ -57,8 +58,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
     return {type(result): result for result in made}
 
 
-EVERY = [(kind, name) for kind, drawings in DRAWINGS.items() for name in drawings if name != "heatmap"]
-"""A heatmap is of groups by task, and has a test of its own."""
+EVERY = [(kind, name) for kind, drawings in DRAWINGS.items() for name in drawings]
 
 
 @pytest.mark.parametrize("width", [720, 390])
@@ -167,18 +167,19 @@ def test_reliability_holds_scores_against_verdicts_that_judges_did_not_give() ->
         unverified.figure("reliability")
 
 
-def test_a_measurement_by_task_and_agent_is_a_heatmap() -> None:
+def test_a_matrix_is_a_heatmap_of_verdicts_or_of_values() -> None:
     runs = [*pass_runs({"easy": (2, 2), "hard": (1, 0)}), Run(id="c", task="easy", agent="c", outcome="errored")]
-    figure = sy.measure(runs, by=["task", "agent"]).figure("heatmap")
+    figure = sy.matrix(runs, by=["agent"]).figure("heatmap")
     assert breaches(figure) == []
     said = titles(figure)
     assert "easy, a: 2/2" in said
     assert "hard, a: 1/2" in said
-    assert "easy, c: no verdict" in said
+    assert "easy, c: no verdict, 1 errored" in said
     assert "hard, c: not run" in said
-    with pytest.raises(UsageError, match="by task and one other key") as error:
-        sy.measure(runs, by=["agent"]).figure("heatmap")
-    assert error.value.hint == "--by task,agent"
+    priced = [Run(id=f"{task}-{cost}", task=task, agent="a", cost_usd=cost) for task, cost in (("x", 1.0), ("y", 3.0))]
+    figure = sy.matrix(priced, by=["agent"], metrics=["cost_usd"]).figure()
+    assert breaches(figure) == []
+    assert "y, a: $3.00" in titles(figure)
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
+        MatrixOptions as MatrixOptions,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
     )
     from steelyard.workflow.judges import (
         judges as judges,
+    )
+    from steelyard.workflow.matrix import (
+        matrix as matrix,
     )
     from steelyard.workflow.measure import (
         measure as measure,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from steelyard.figures._heatmap import (
         MOST_CELLS as MOST_CELLS,
         Tried as Tried,
+        Valued as Valued,
         heatmap as heatmap,
     )
     from steelyard.figures._histogram import (

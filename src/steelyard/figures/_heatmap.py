@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from steelyard.figures._figure import Figure
 from steelyard.figures._layout import EDGE, WIDTH, checked_width, heading, left_out, nothing
 from steelyard.figures._markup import HATCHED, Mark, cut, dot, group, px, text_width, words
+from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, short_text, value_text
 
 MOST_CELLS = 3000
 """Cells that are drawn one by one; more are grouped by category, or by how many runs solve a task."""
@@ -28,39 +29,58 @@ class Tried(NamedTuple):
     """Runs that ended in an error."""
 
 
+class Valued(NamedTuple):
+    """A metric over an agent's runs of a task."""
+
+    value: float | None
+    """None where no run has it."""
+    runs: int
+    """Runs with a value."""
+    errored: int = 0
+    """Runs that ended in an error."""
+
+
+Cell: TypeAlias = Tried | Valued | None
+Cells: TypeAlias = tuple[tuple[Cell, ...], ...]
+
+
 class _Grid(NamedTuple):
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cells: tuple[tuple[Tried | None, ...], ...]
+    cells: Cells
     left: float
     top: float
     cell: tuple[float, float]
     """Width and height of a cell, the gap to the next one included."""
+    scale: Scale | None
+    """From no shade to the full one, where cells have values."""
 
 
 def heatmap(
     tasks: Sequence[str],
     agents: Sequence[str],
-    cells: Sequence[Sequence[Tried | None]],
+    cells: Sequence[Sequence[Cell]],
     *,
     title: str,
     note: str = "",
+    axis: Axis | None = None,
     categories: Sequence[str] = (),
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
     """A cell for each task and agent, colored by the share of runs that passed; hatched: not run; ring: errored.
 
-    Past `MOST_CELLS` tasks are put together: by the category of each, or by the share of runs that pass.
+    With an axis cells have values, and are colored by where these lie on it. Past `MOST_CELLS` tasks with verdicts are
+    put together: by the category of each, or by the share of runs that pass; of those with values the first are drawn.
     """
     width = checked_width(width)
     rows, drawn = (tuple(tasks), tuple(tuple(row) for row in cells))
-    if len(tasks) * len(agents) > MOST_CELLS:
+    if axis is None and len(tasks) * len(agents) > MOST_CELLS:
         rows, drawn = _grouped(tasks, drawn, categories)
         note = f"{note}; " if note else ""
         note += f"{len(tasks):,} tasks by {'category' if categories else 'share of runs that pass'}"
     head, top = heading(title, note, width)
-    grid = _grid(rows, agents, drawn, top=top, width=width)
+    grid = _grid(rows, agents, drawn, top=top, width=width)._replace(scale=_scale(axis, drawn))
     if not grid.cells or not grid.columns:
         body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no runs."),)
         bottom = top + 30
@@ -79,9 +99,13 @@ def heatmap(
     )
 
 
-def _grid(
-    rows: tuple[str, ...], agents: Sequence[str], cells: tuple[tuple[Tried | None, ...], ...], *, top: float, width: int
-) -> _Grid:
+def _scale(axis: Axis | None, cells: Cells) -> Scale | None:
+    if axis is None:
+        return None
+    return scale_of(axis, (cell.value for row in cells for cell in row if isinstance(cell, Valued)), 0.0, 1.0)
+
+
+def _grid(rows: tuple[str, ...], agents: Sequence[str], cells: Cells, *, top: float, width: int) -> _Grid:
     label = min(max((text_width(row) for row in rows[:200]), default=0.0), width * 0.32)
     left = float(int(EDGE + label + 10))
     slanted = min(max((text_width(name, size=11) for name in agents), default=0.0) * 0.72 + 10, SLANTED)
@@ -91,16 +115,14 @@ def _grid(
     wide = min(float(int(room / max(len(columns), 1))), 46.0)
     high = 22.0 if len(rows) <= 40 else 14.0 if len(rows) <= 120 else 6.0
     shown = tuple(row[: len(columns)] for row in cells[: len(rows)])
-    return _Grid(rows, columns, shown, left, float(int(top + slanted + 6)), (wide, high))
+    return _Grid(rows, columns, shown, left, float(int(top + slanted + 6)), (wide, high), None)
 
 
-def _grouped(
-    tasks: Sequence[str], cells: tuple[tuple[Tried | None, ...], ...], categories: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[tuple[Tried | None, ...], ...]]:
+def _grouped(tasks: Sequence[str], cells: Cells, categories: Sequence[str]) -> tuple[tuple[str, ...], Cells]:
     """The tasks of a category, or of one range of solved runs, added up, each row with how many tasks it holds."""
     kinds = list(categories) if len(categories) == len(tasks) else [_range(row) for row in cells]
     order = [name for _, name in _RANGES] + [_ALL] if kinds != list(categories) else []
-    members: dict[str, list[tuple[Tried | None, ...]]] = {name: [] for name in order}
+    members: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in order}
     for kind, row in zip(kinds, cells, strict=True):
         members.setdefault(kind, []).append(row)
     kept = {kind: group for kind, group in members.items() if group}
@@ -108,15 +130,15 @@ def _grouped(
     return names, tuple(tuple(_added(column) for column in zip(*group, strict=True)) for group in kept.values())
 
 
-def _range(row: Iterable[Tried | None]) -> str:
-    runs = [cell for cell in row if cell is not None]
+def _range(row: Iterable[Cell]) -> str:
+    runs = [cell for cell in row if isinstance(cell, Tried)]
     total = sum(cell.runs for cell in runs)
     share = sum(cell.passed for cell in runs) / total if total else 0.0
     return next((name for end, name in _RANGES if share <= end), _ALL)
 
 
-def _added(column: Iterable[Tried | None]) -> Tried | None:
-    known = [cell for cell in column if cell is not None]
+def _added(column: Iterable[Cell]) -> Tried | None:
+    known = [cell for cell in column if isinstance(cell, Tried)]
     return Tried(*(sum(cell[part] for cell in known) for part in range(3))) if known else None
 
 
@@ -152,38 +174,53 @@ def _cells(grid: _Grid) -> list[Mark]:
     for row, (name, tried) in enumerate(zip(grid.rows, grid.cells, strict=True)):
         y, task = grid.top + high * row, cut(name, 120)
         for column, cell in enumerate(tried):
-            x, title = grid.left + wide * column, f"{task}, {columns[column]}: {_said(cell)}"
+            x, title = grid.left + wide * column, f"{task}, {columns[column]}: {_said(cell, grid.scale)}"
             mark = Mark("path", "", f' d="M{px(x)} {px(y)}{square}"', title)
-            shades.setdefault(HATCHED if cell is None else _shade(cell), []).append(mark)
+            share = _share(cell, grid.scale)
+            shades.setdefault(HATCHED if share is None else _shade(share), []).append(mark)
             if cell is not None and cell.errored:
                 radius = max(min(box_wide, box_high) / 2 - 1, 1)
                 rings.append(dot(x + box_wide / 2, y + box_high / 2, radius, look="ring", title=title))
-            elif cell is not None and cell.runs and high >= 14:
-                look = "count-over" if cell.passed / cell.runs > 0.6 else "count"
-                counts[look] += _count(cell, x + box_wide / 2, y + high / 2 + 3, box_wide)
+            elif cell is not None and share is not None and cell.runs and high >= 14:
+                look = "count-over" if share > 0.6 else "count"
+                counts[look] += _count(cell, grid.scale, x + box_wide / 2, y + high / 2 + 3, box_wide)
     looks = {HATCHED: ""}
     groups = [group(tuple(cells), look=looks.get(shade, "cell"), place=shade) for shade, cells in shades.items()]
     over = [group(tuple(each), look=look, place=' text-anchor="middle"') for look, each in counts.items() if each]
     return [*groups, *over, *rings]
 
 
-def _count(cell: Tried, x: float, y: float, room: float) -> list[Mark]:
-    """How many of the runs passed, or which share of them, where there is room for it."""
-    texts = (f"{cell.passed}/{cell.runs}", f"{100 * cell.passed / cell.runs:.0f} %")
+def _count(cell: Tried | Valued, scale: Scale | None, x: float, y: float, room: float) -> list[Mark]:
+    """How many of the runs passed, or which share of them, or the value, where there is room for it."""
+    if isinstance(cell, Tried):
+        texts: tuple[str, ...] = (f"{cell.passed}/{cell.runs}", f"{100 * cell.passed / cell.runs:.0f} %")
+    else:
+        texts = (short_text(cell.value, scale.axis.unit),) if is_drawn(cell.value) and scale is not None else ()
     fitting = (text for text in texts if text_width(text, size=10) <= room - 2)
     return [Mark("text", "", f' x="{px(x)}" y="{px(y)}"', "", text) for text in fitting][:1]
 
 
-def _shade(cell: Tried) -> str:
-    share = cell.passed / cell.runs if cell.runs else 0.0
+def _share(cell: Cell, scale: Scale | None) -> float | None:
+    """How dark a cell is, from 0 to 1; None where there is nothing to show, which is hatched."""
+    if isinstance(cell, Tried):
+        return cell.passed / cell.runs if cell.runs else 0.0
+    if cell is None or cell.value is None or math.isnan(cell.value) or scale is None:
+        return None
+    return scale.at(cell.value)
+
+
+def _shade(share: float) -> str:
     text = f"{0.08 + 0.92 * share:.2f}".removeprefix("0").rstrip("0").rstrip(".")
     return f' opacity="{text}"'
 
 
-def _said(cell: Tried | None) -> str:
+def _said(cell: Cell, scale: Scale | None) -> str:
     if cell is None:
         return "not run"
     errored = f", {cell.errored} errored" if cell.errored else ""
+    if isinstance(cell, Valued):
+        told = "no value" if cell.value is None else value_text(cell.value, scale.axis.unit if scale else "")
+        return f"{told} over {cell.runs} runs{errored}" if cell.runs > 1 else f"{told}{errored}"
     if not cell.runs:
         return f"no verdict{errored}"
     return f"{cell.passed}/{cell.runs}{errored}"
@@ -194,12 +231,16 @@ def _key(grid: _Grid, width: int) -> list[Mark]:
     y = grid.top + grid.cell[1] * len(grid.rows) + 10
     marks: list[Mark] = []
     x = float(EDGE)
-    steps = ((f"M{px(x + 14 * step)} {px(y)}h14v10h-14z", _shade(Tried(step, 4))) for step in range(5))
+    steps = ((f"M{px(x + 14 * step)} {px(y)}h14v10h-14z", _shade(step / 4)) for step in range(5))
     ramp = tuple(Mark("path", "", f' d="{square}"{shade}') for square, shade in steps)
-    marks.append(group(ramp, look="cell", title="share of runs that passed, from none to all"))
+    ends, meant = ("none to all passed", "share of runs that passed, from none to all")
+    if grid.scale is not None:
+        unit = grid.scale.axis.unit
+        ends = meant = f"{short_text(grid.scale.low, unit)} to {short_text(grid.scale.high, unit)}"
+    marks.append(group(ramp, look="cell", title=meant))
     x += 14 * 5 + 6
     for text, mark in (
-        ("none to all passed", None),
+        (ends, None),
         ("not run", Mark("path", "", f'{HATCHED} d="M{{x}} {px(y)}h14v10h-14z"', "hatched: not run")),
         ("errored", Mark("circle", "ring", f' cx="{{x}}" cy="{px(y + 5)}" r="4"', "ring: errored")),
     ):
@@ -215,11 +256,13 @@ def _key(grid: _Grid, width: int) -> list[Mark]:
     return marks
 
 
-def _description(tasks: Sequence[str], agents: Sequence[str], cells: Sequence[Sequence[Tried | None]]) -> str:
+def _description(tasks: Sequence[str], agents: Sequence[str], cells: Sequence[Sequence[Cell]]) -> str:
     every = [cell for row in cells for cell in row]
     known = [cell for cell in every if cell is not None]
+    verdicts = [cell for cell in known if isinstance(cell, Tried)]
+    passed = f"{sum(cell.passed for cell in verdicts):,} of {sum(cell.runs for cell in verdicts):,} runs passed"
+    valued = f"{sum(cell.runs > 0 for cell in known):,} cells with a value"
     return (
-        f"{len(tasks):,} tasks by {len(agents):,} agents: {sum(cell.passed for cell in known):,} of "
-        f"{sum(cell.runs for cell in known):,} runs passed, {len(every) - len(known):,} cells not run, "
-        f"{sum(cell.errored > 0 for cell in known):,} with errors."
+        f"{len(tasks):,} tasks by {len(agents):,} agents: {passed if verdicts or not known else valued}, "
+        f"{len(every) - len(known):,} cells not run, {sum(cell.errored > 0 for cell in known):,} with errors."
     )

@@ -58,6 +58,10 @@ if TYPE_CHECKING:
         judge_lines as judge_lines,
         judge_tables as judge_tables,
     )
+    from steelyard.reports._matrices import (
+        matrix_lines as matrix_lines,
+        matrix_table as matrix_table,
+    )
     from steelyard.reports._measurement_tables import (
         DASH as DASH,
         measurement_tables as measurement_tables,

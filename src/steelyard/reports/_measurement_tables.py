@@ -17,6 +17,7 @@ from steelyard.results import (
     Gate,
     Group,
     GroupValue,
+    Matrix,
     Measurement,
     Ranking,
     Statistics,
@@ -53,7 +54,7 @@ def number_text(value: float | None, unit: str) -> str:
     return f"{value:.3f}"
 
 
-def weighting(result: Measurement | Comparison | Ranking | Gate) -> str:
+def weighting(result: Measurement | Comparison | Ranking | Gate | Matrix) -> str:
     """What counts once in means and shares, and what becomes of runs without a verdict where they are not left out."""
     failed = ", runs without a verdict failed" if result.unscored == "fail" else ""
     return f"weighted by {result.weight_by}{failed}"

@@ -121,6 +121,13 @@ if TYPE_CHECKING:
         json_number as json_number,
         versioned as versioned,
     )
+    from steelyard.results._matrix import (
+        Matrix as Matrix,
+        MatrixCell as MatrixCell,
+        MatrixGroup as MatrixGroup,
+        MatrixSort as MatrixSort,
+        MatrixTask as MatrixTask,
+    )
     from steelyard.results._measurement import (
         FIGURES as FIGURES,
         SHOWN as SHOWN,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import UsageError
@@ -14,6 +14,7 @@ from steelyard.figures import (
     PricedEstimate,
     StackedRow,
     Tried,
+    Valued,
     dots,
     heatmap,
     pareto,
@@ -25,6 +26,7 @@ from steelyard.results._amounts import tasks_text
 from steelyard.results._measurement import Group, GroupValue, Statistics
 
 if TYPE_CHECKING:
+    from steelyard.results._matrix import Matrix, MatrixCell
     from steelyard.results._measurement import Measurement
     from steelyard.results._ranking import Ranking
     from steelyard.statistics import Interval
@@ -204,31 +206,25 @@ def group_components(result: Measurement, width: int) -> Figure:
     return stacked(rows, kinds=kinds, title=title, axis=axis, note=_measured(result), width=width)
 
 
-def group_heatmap(result: Measurement, width: int) -> Figure:
-    """The share of runs that pass by task and by the other key, the easiest task and the best first."""
-    name = "pass_rate"
-    if len(result.by) != 2 or "task" not in result.by or any(name not in group.metrics for group in result.groups):
-        raise UsageError("a heatmap needs groups by task and one other key, and pass_rate", hint="--by task,agent")
-    other = next(key for key in result.by if key != "task")
-    cells: dict[tuple[str, str], Tried] = {}
-    for group in result.groups:
-        value = group.metrics[name]
-        assert isinstance(value, Statistics), "a pass rate is of runs"
-        passed = round((value.mean or 0.0) * value.count)
-        agent = key_name({other: group.key[other]}, result.tier_scheme)
-        cells[key_text(group.key["task"]), agent] = Tried(passed, value.count)
-    tasks, others = ([*dict.fromkeys(pair[side] for pair in cells)] for side in (0, 1))
-    tasks.sort(key=lambda task: -_share_passed(cells[pair] for pair in cells if pair[0] == task))
-    others.sort(key=lambda agent: -_share_passed(cells[pair] for pair in cells if pair[1] == agent))
-    rows = [[cells.get((task, agent)) for agent in others] for task in tasks]
-    title, note = f"Tasks by {other}", f"share of runs that pass; {_measured(result)}"
-    return heatmap(tasks, others, rows, title=title, note=note, width=width)
+def matrix_heatmap(result: Matrix, width: int) -> Figure:
+    """A cell for each task and group, in the order of the matrix: how many runs pass, else the metric's value."""
+    metric = catalog()[result.metric]
+    tasks = [row.task for row in result.tasks]
+    groups = [key_name(group.key, result.tier_scheme) for group in result.groups]
+    cells = [[_matrix_cell(cell, binary=metric.binary) for cell in row.cells] for row in result.tasks]
+    what = "share of runs that pass" if metric.name == "pass_rate" else metric.title.lower()
+    note = f"{what}; by {result.sort}; {result.n:,} runs, profile {result.profile}"
+    title = f"Tasks by {', '.join(result.by)}"
+    axis = None if metric.binary else metric_axis(metric)
+    return heatmap(tasks, groups, cells, title=title, note=note, axis=axis, width=width)
 
 
-def _share_passed(cells: Iterable[Tried]) -> float:
-    known = list(cells)
-    runs = sum(cell.runs for cell in known)
-    return sum(cell.passed for cell in known) / runs if runs else 0.0
+def _matrix_cell(cell: MatrixCell | None, *, binary: bool) -> Tried | Valued | None:
+    if cell is None:
+        return None
+    if binary:
+        return Tried(round((cell.value or 0.0) * cell.runs), cell.runs, cell.errored)
+    return Valued(cell.value, cell.runs, cell.errored)
 
 
 def _component(group: Group, name: str) -> float | None:

@@ -21,9 +21,9 @@ from steelyard.results._arena_standings import AllStandings, Leaderboard, Standi
 from steelyard.results._board_figures import (
     group_components,
     group_dots,
-    group_heatmap,
     group_pareto,
     group_tokens,
+    matrix_heatmap,
     rank_dots,
     rank_pareto,
 )
@@ -32,6 +32,7 @@ from steelyard.results._comparison_figures import difference_dots, flip_square, 
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
 from steelyard.results._manners import Result
+from steelyard.results._matrix import Matrix
 from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability
@@ -54,8 +55,8 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
         "pareto": group_pareto,
         "tokens": group_tokens,
         "components": group_components,
-        "heatmap": group_heatmap,
     },
+    Matrix: {"heatmap": matrix_heatmap},
     Ranking: {"dots": rank_dots, "pareto": rank_pareto},
     Comparison: {"differences": difference_dots, "flips": flip_square, "dumbbells": task_dumbbells},
     Gate: {"rules": rule_dots},

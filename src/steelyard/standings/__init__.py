@@ -61,6 +61,9 @@ if TYPE_CHECKING:
         Samples as Samples,
         joined as joined,
     )
+    from steelyard.standings._task_matrix import (
+        matrix_tasks as matrix_tasks,
+    )
     from steelyard.standings._uneven_attempts import (
         weights_differ as weights_differ,
     )

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         JudgesOptions as JudgesOptions,
         ManyChosen as ManyChosen,
         MapName as MapName,
+        MatrixOptions as MatrixOptions,
         MeasureOptions as MeasureOptions,
         Moment as Moment,
         Names as Names,

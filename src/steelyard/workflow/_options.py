@@ -254,6 +254,25 @@ class RankOptions(VerdictOptions, DrawOptions, PricedRunOptions):
     """Leave out who tried a smaller share of the tasks."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class MatrixOptions(PriceOptions, VerdictOptions, RunOptions):
+    """What `matrix` shows."""
+
+    by: Names = ("agent", "model")
+    """The columns, separated by commas: agent, model, tier, experiment, ..."""
+    metrics: Names = ("pass_rate",)
+    """The metric of each cell; one."""
+    sort: Literal["difficulty", "discrimination", "disagreement", "task"] = "difficulty"
+    """Which tasks come first: the hardest, those that agree most with the others about who is ahead, those on which
+    two groups differ most, or by name."""
+    a: Chosen | None = None
+    """The group that differences are taken from: agent=NAME,model=NAME; where there are two groups, the first."""
+    b: Chosen | None = None
+    """The group that is compared with it."""
+    weight_by: WeightBy = "tasks"
+    """What counts once in a group's own value: tasks, however often each was tried, or runs."""
+
+
 SECTIONS = ("board", "measure", "compare", "judges", "repeat", "speedup", "findings", "runs", "outputs")
 """What a report may hold, in its order."""
 

@@ -40,6 +40,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     Texts: _Repeated,
     ManyChosen: _Repeated,
     Chosen: str,
+    Chosen | None: str | None,
     Moment: str | None,
     MapName: str | None,
     ProfileName: str,

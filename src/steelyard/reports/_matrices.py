@@ -1,0 +1,84 @@
+"""Tasks by groups as a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from steelyard.metrics import catalog
+from steelyard.plain_text import clean
+from steelyard.records import key_text
+from steelyard.reports._measurement_tables import ARROWS, DASH, key_cell, weighting
+from steelyard.reports._plain_text import counted
+from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.results import Matrix, MatrixCell, MatrixTask, amount, level_of, tasks_text
+
+TASKS_SHOWN = 40
+
+
+def matrix_lines(result: Matrix) -> Iterator[str]:
+    """What the matrix says in a sentence, then what its rows are ordered by."""
+    metric = catalog()[result.metric]
+    whole = f"{tasks_text(len(result.tasks))} by {counted(len(result.groups), 'group')} ({', '.join(result.by)})"
+    valued = [row for row in result.tasks if row.mean is not None]
+    if metric.binary:
+        none = sum(row.mean == 0 for row in valued)
+        every = sum(row.mean == 1 for row in valued)
+        between = len(valued) - none - every
+        yield f"{whole}: {none:,} with no pass, {every:,} where every run passes, {between:,} in between."
+    else:
+        yield f"{whole}: {tasks_text(len(valued))} with a {metric.title.lower()}."
+    if result.sort == "discrimination":
+        yield "Discrimination: mean of the groups that are higher on the other tasks minus mean of the lower ones."
+    if result.a is not None and result.b is not None:
+        a, b = (clean(" ".join(map(key_text, result.groups[place].key.values()))) for place in (result.a, result.b))
+        yield f"B - A: {b} minus {a}."
+
+
+def matrix_table(result: Matrix) -> Table:
+    """One row a task, one column a group."""
+    metric = catalog()[result.metric]
+    title = f"{metric.title} {ARROWS[metric.better]}".rstrip()
+    table = plain_table(f"{title} by task, sorted by {result.sort}, {weighting(result)}")
+    table.add_column("task")
+    for group in result.groups:
+        cells = [key_cell(group.key, name, result.tier_scheme) for name in result.by if name != "tier_scheme"]
+        table.add_column("\n".join(cells), justify="right")
+    table.add_column("mean of groups", justify="right")
+    table.add_column("discrimination", justify="right")
+    if result.a is not None:
+        table.add_column("B - A", justify="right")
+    for row in result.tasks[:TASKS_SHOWN]:
+        add_row(table, row.task, *(_cell(cell, result) for cell in row.cells), *_beside(row, result))
+    rest = len(result.tasks) - TASKS_SHOWN
+    if rest > 0:
+        add_row(table, f"... {tasks_text(rest, 'more ')}; --csv lists them")
+    figures = [DASH if group.value is None else level_of(group.value, metric.unit) for group in result.groups]
+    table.add_section()
+    add_row(table, "all tasks", *figures)
+    return table
+
+
+def _cell(cell: MatrixCell | None, result: Matrix) -> str:
+    """How many runs pass, or the value; what was not run is blank."""
+    if cell is None:
+        return ""
+    metric = catalog()[result.metric]
+    errored = f" ({cell.errored} errored)" if cell.errored else ""
+    if cell.value is None:
+        return f"{DASH}{errored}"
+    if metric.binary:
+        return f"{round(cell.value * cell.runs):,}/{cell.runs:,}{errored}"
+    return f"{level_of(cell.value, metric.unit)}{errored}"
+
+
+def _beside(row: MatrixTask, result: Matrix) -> list[str]:
+    unit = catalog()[result.metric].unit
+    cells = [
+        DASH if row.mean is None else level_of(row.mean, unit),
+        DASH if row.discrimination is None else amount(row.discrimination, unit, signed=True, bare=True),
+    ]
+    if result.a is not None:
+        cells.append(DASH if row.difference is None else amount(row.difference, unit, signed=True, bare=True))
+    return cells

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from steelyard.results import Matrix
+from steelyard.surfaces.cli._options import Files
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
+from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.surfaces.cli._typed import Typed, typed
+from steelyard.workflow import MatrixOptions
+from steelyard.workflow.matrix import matrix as tabulate
+
+DEFAULTS = typed(MatrixOptions)()
+
+
+def matrix(files: Files, /, *, options: Typed[MatrixOptions] = DEFAULTS, output: DrawnOutput = DRAWN_OUTPUT) -> int:
+    """Show every task by every agent: which tasks are hard, and which tell the agents apart.
+
+    Example: steelyard matrix runs.jsonl --by agent --sort discrimination
+    """
+    output.check_drawn(Matrix)
+    with reading_progress(shown=not output.quiet) as progress:
+        result = tabulate(files, options=options, progress=progress)
+    output.give(result, lambda: _show(result))
+    if not output.quiet:
+        print_findings(result.findings)
+    return output.status(result.rejected_count)
+
+
+def _show(result: Matrix) -> None:
+    from steelyard.reports import matrix_lines, matrix_table  # brings rich
+
+    terminal = console()
+    for line in matrix_lines(result):
+        terminal.print(line, soft_wrap=True)
+    terminal.print(matrix_table(result))
