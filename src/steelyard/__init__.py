@@ -85,6 +85,11 @@ if TYPE_CHECKING:
     from steelyard.workflow.speedup import (
         speedup as speedup,
     )
+    from steelyard.workflow.token import (
+        create_token as create_token,
+        list_tokens as list_tokens,
+        revoke_token as revoke_token,
+    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)
     __all__ += ["__version__"]

@@ -18,6 +18,8 @@ SteelyardError                 what, where, what to do; exit code and HTTP statu
 │   └── NothingUsable          nothing of the input could be used
 ├── StoreUnavailable           the store did not answer or broke off (exit 1)
 │   └── ValueNotTaken          the store takes no such value
+├── NotAuthenticated           a server does not know who asks: no token, or one that does not hold (exit 2)
+├── NotAllowed                 the token does not allow what was asked (exit 2)
 ├── BadDeclaration             a metric or format that contradicts itself or the catalog (a programming error)
 ├── Interrupted                the work was broken off from outside, as by Ctrl-C (exit 130)
 ├── RequestRefused             a request that a server does not answer, with its own HTTP status
@@ -275,6 +277,25 @@ _STORE_ADVICE = {
     "malformed": "the file is damaged; take it from a backup",
 }
 """What to do, by a word of the database's own message."""
+
+
+class NotAuthenticated(SteelyardError):
+    """Who asks is not known: there is no token, or it does not hold."""
+
+    kind = "not_authenticated"
+    exit_code = 2
+    http_status = 401
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, where=where, hint=hint or "whoever runs the server makes one: steelyard token create")
+
+
+class NotAllowed(SteelyardError):
+    """Who asks is known, and may not do this."""
+
+    kind = "not_allowed"
+    exit_code = 2
+    http_status = 403
 
 
 class BadDeclaration(SteelyardError):

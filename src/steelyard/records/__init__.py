@@ -183,6 +183,11 @@ if TYPE_CHECKING:
         TimingSummary as TimingSummary,
         place_of as place_of,
     )
+    from steelyard.records._token_record import (
+        SCOPES as SCOPES,
+        Scope as Scope,
+        Token as Token,
+    )
     from steelyard.records._usage import (
         TOKEN_KINDS as TOKEN_KINDS,
         Usage as Usage,

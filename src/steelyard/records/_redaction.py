@@ -74,6 +74,7 @@ SHAPES: tuple[_Shape, ...] = (
     _prefixed("GitHub token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     _prefixed("GitLab token", "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"),
     _prefixed("access token", "hf_", "npm_", "pypi-", "dop_v1_", "dckr_pat_", "lin_api_", "ntn_", "sntrys_", "shpat_"),
+    _prefixed("Steelyard token", "sytk_"),
     _prefixed("access token", "ya29.", "1//0"),
     _prefixed("Slack token", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", rest=r"[A-Za-z0-9\-]{10,}"),
     _Shape(

@@ -184,5 +184,9 @@ if TYPE_CHECKING:
         AppliedMigration as AppliedMigration,
         StoreUpgrade as StoreUpgrade,
     )
+    from steelyard.results._tokens import (
+        NewToken as NewToken,
+        Tokens as Tokens,
+    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
         Store as Store,
         open_store as open_store,
     )
+    from steelyard.store._token_rows import (
+        authenticate as authenticate,
+        create_token as create_token,
+        list_tokens as list_tokens,
+        revoke_token as revoke_token,
+    )
     from steelyard.store._upgrade import (
         Upgraded as Upgraded,
         upgrade_store as upgrade_store,

@@ -292,3 +292,27 @@ Index(
     sqlite_where=canons.c.retired_at.is_(None),
     postgresql_where=canons.c.retired_at.is_(None),
 )
+
+tokens = Table(
+    "tokens",
+    METADATA,
+    Column("number", Serial, Identity(), primary_key=True, doc="Counts the tokens."),
+    Column("id", String(16), nullable=False, unique=True, doc="The part of the token that is no secret."),
+    Column("name", String(1024), nullable=False, doc="Who or what it was made for."),
+    Column("scopes", String(64), nullable=False, doc="What it allows, joined by commas."),
+    Column("sha256", String(64), nullable=False, doc="The digest of the whole token."),
+    Column("created_at", BigInteger, nullable=False, doc="When it was made."),
+    Column("expires_at", BigInteger, nullable=False, doc="From when on it is refused."),
+    Column("last_used_at", BigInteger, doc="When it was last accepted, to some minutes; NULL before its first use."),
+    Column("revoked_at", BigInteger, doc="When it was revoked; NULL while it holds."),
+)
+"""Tokens of the server. The token itself is shown once, when it is made, and is nowhere in the store."""
+
+# The database itself refuses a second token of a name, whoever makes it at the same moment.
+Index(
+    "tokens_one_of_a_name",
+    tokens.c.name,
+    unique=True,
+    sqlite_where=tokens.c.revoked_at.is_(None),
+    postgresql_where=tokens.c.revoked_at.is_(None),
+)

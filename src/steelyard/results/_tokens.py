@@ -1,0 +1,61 @@
+"""What `token` gives: the tokens that a server knows, and once the token itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.records import Token, iso
+from steelyard.results._manners import Result, Row
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Tokens(Result):
+    """Tokens of a store, at a moment."""
+
+    tokens: tuple[Token, ...]
+    at: int
+    """The moment, in microseconds since 1970."""
+
+    def _about(self) -> str:
+        active = sum(token.state(self.at) == "active" for token in self.tokens)
+        return f"{len(self.tokens):,} tokens, {active:,} active"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a token; its scopes are joined by commas."""
+        return [told | {"scopes": ",".join(told["scopes"])} for told in self._told()]
+
+    def _told(self) -> list[Row]:
+        return [_told(token, self.at) for token in self.tokens]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {"tokens": self._told()}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NewToken(Result):
+    """A token that was just made. Its text cannot be had again."""
+
+    token: str
+    """What whoever holds it sends."""
+    record: Token
+    """What the store keeps of it."""
+
+    def _about(self) -> str:
+        return f"{self.record.name}: {','.join(self.record.scopes)}, until {iso(self.record.expires_at)}"
+
+    def to_dicts(self) -> list[Row]:
+        """One row, without the token itself."""
+        return Tokens(tokens=(self.record,), at=self.record.created_at).to_dicts()
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {"token": self.token, **_told(self.record, self.record.created_at)}
+
+
+def _told(token: Token, at: int) -> Row:
+    """The token's fields, moments as text, and what it is worth."""
+    told: Row = {"id": token.id, "name": token.name, "scopes": list(token.scopes), "state": token.state(at)}
+    for name in ("created_at", "expires_at", "last_used_at", "revoked_at"):
+        moment = getattr(token, name)
+        told[name] = None if moment is None else iso(moment)
+    return told

@@ -1,0 +1,112 @@
+"""Tokens at rest: made, used, revoked, never deleted. A token is `sytk_<id>_<secret>`, of which the digest is kept.
+
+The secret has 256 random bits, so that its plain SHA-256 cannot be turned around by trying.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from steelyard.errors import NotAuthenticated, UnknownName, UsageError
+from steelyard.records import Scope, Token, is_storable, now_microseconds
+from steelyard.store._store import Store
+from steelyard.store.schema import tokens
+
+USE_NOTED_EVERY = 10 * 60 * 1_000_000
+"""Microseconds. Each note is a write, after which a server looks whether its views still hold."""
+_TOKEN = re.compile(r"sytk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
+
+
+def create_token(store: Store, name: str, scopes: Iterable[Scope], *, expires_at: int) -> tuple[str, Token]:
+    """A new token, which nobody can be told again, and what the store keeps of it."""
+    token_id = secrets.token_hex(8)
+    whole = f"sytk_{token_id}_{secrets.token_urlsafe(32)}"
+    token = Token(id=token_id, name=name, scopes=tuple(scopes), created_at=now_microseconds(), expires_at=expires_at)
+    row = {
+        "id": token.id,
+        "name": name,
+        "scopes": ",".join(token.scopes),
+        "sha256": _digest(whole),
+        "created_at": token.created_at,
+        "expires_at": expires_at,
+    }
+
+    def write(connection: Connection) -> None:
+        if connection.execute(_in_force(name)).first() is not None:
+            raise _name_taken(name)
+        connection.execute(insert(tokens), row)
+
+    try:
+        store.in_transaction(write)
+    except IntegrityError as error:
+        raise _name_taken(name) from error
+    return whole, token
+
+
+def list_tokens(store: Store) -> list[Token]:
+    """Every token, in the order in which they were made."""
+    with store.read() as connection:
+        return [_token(row) for row in connection.execute(select(tokens).order_by(tokens.c.number)).mappings()]
+
+
+def revoke_token(store: Store, name: str) -> Token:
+    """Refuse the token of that name from now on."""
+
+    def write(connection: Connection) -> Token:
+        row = connection.execute(_in_force(name)).mappings().first() if is_storable(name) else None
+        if row is None:
+            known = select(tokens.c.name).where(tokens.c.revoked_at.is_(None))
+            raise UnknownName("token", name, connection.execute(known).scalars())
+        now = now_microseconds()
+        connection.execute(update(tokens).where(tokens.c.number == row["number"]).values(revoked_at=now))
+        return _token({**row, "revoked_at": now})
+
+    return store.in_transaction(write)
+
+
+def authenticate(store: Store, whole: str) -> Token:
+    """The token that somebody shows; NotAuthenticated when it is none, has expired or was revoked."""
+    match = _TOKEN.fullmatch(whole)
+    if match is None:
+        raise NotAuthenticated("this is no token of Steelyard")
+    with store.read() as connection:
+        row = connection.execute(select(tokens).where(tokens.c.id == match[1])).mappings().first()
+    if not hmac.compare_digest(_digest(whole), row["sha256"] if row is not None else "") or row is None:
+        raise NotAuthenticated("the token is not known here")
+    token, now = _token(row), now_microseconds()
+    if (state := token.state(now)) != "active":
+        raise NotAuthenticated(f"the token {token.name!r} {'was revoked' if state == 'revoked' else 'has expired'}")
+    if token.last_used_at is None or now - token.last_used_at >= USE_NOTED_EVERY:
+        store.in_transaction(
+            lambda connection: connection.execute(
+                update(tokens).where(tokens.c.id == token.id).values(last_used_at=now)
+            )
+        )
+    return token
+
+
+def _in_force(name: str) -> Any:  # Any: a SELECT over all columns
+    return select(tokens).where(tokens.c.name == name, tokens.c.revoked_at.is_(None))
+
+
+def _name_taken(name: str) -> UsageError:
+    hint = f"choose another name, or revoke it first: steelyard token revoke {name}"
+    return UsageError(f"there is a token named {name!r} already", hint=hint)
+
+
+def _digest(whole: str) -> str:
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _token(row: Mapping[Any, Any]) -> Token:  # Any: a row of the table
+    fields = {name: row[name] for name in Token.__struct_fields__}
+    return Token(**{**fields, "scopes": tuple(row["scopes"].split(","))})

@@ -1,0 +1,127 @@
+"""Token: making, listing and revoking what a server lets people read and write by, and asking what one allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+
+from steelyard.arena import Arena
+from steelyard.errors import NotAllowed, UnknownName, UsageError
+from steelyard.records import (
+    MOST_NAME_BYTES,
+    SCOPES,
+    Scope,
+    Token,
+    end_of,
+    is_storable,
+    is_too_long,
+    iso,
+    microseconds_of,
+    now_microseconds,
+)
+from steelyard.results import NewToken, Tokens
+from steelyard.settings import DEFAULT_STORE
+from steelyard.store import (
+    Store,
+    authenticate,
+    create_token as create_in,
+    list_tokens as list_in,
+    open_store,
+    revoke_token as revoke_in,
+)
+
+HOUR = 3600 * 1_000_000
+"""Microseconds."""
+_UNITS = {"h": HOUR, "d": 24 * HOUR, "w": 7 * 24 * HOUR}
+DEFAULT_EXPIRES = "90d"
+
+
+def create_token(
+    name: str,
+    *,
+    scopes: Sequence[str] = ("submit",),
+    expires: str | date = DEFAULT_EXPIRES,
+    store: Arena | str = DEFAULT_STORE,
+) -> NewToken:
+    """A new token: its text is in the answer and nowhere else. It expires after `30d`, `12h` or `2w`, or on a date."""
+    _check_name(name)
+    allowed = [_scope(scope) for scope in dict.fromkeys(scopes)]
+    if not allowed:
+        raise UsageError("a token needs a scope", hint=f"one or several of: {', '.join(SCOPES)}")
+    expires_at = _end(expires)
+    with _opened(store) as opened:
+        whole, record = create_in(opened, name, allowed, expires_at=expires_at)
+    return NewToken(token=whole, record=record)
+
+
+def list_tokens(*, store: Arena | str = DEFAULT_STORE) -> Tokens:
+    """Every token of the store, those that expired or were revoked too."""
+    with _opened(store) as opened:
+        return Tokens(tokens=tuple(list_in(opened)), at=now_microseconds())
+
+
+def revoke_token(name: str, *, store: Arena | str = DEFAULT_STORE) -> Tokens:
+    """Refuse the token of that name from now on; its name is free again."""
+    with _opened(store) as opened:
+        return Tokens(tokens=(revoke_in(opened, name),), at=now_microseconds())
+
+
+def check_token(arena: Arena, whole: str, scope: Scope) -> Token:
+    """The token that somebody shows, if it holds and allows what the scope names."""
+    token = authenticate(arena.store, whole)
+    if not token.allows(scope):
+        has = ", ".join(token.scopes)
+        hint = f"it takes a token made with: steelyard token create NAME --scope {scope}"
+        raise NotAllowed(f"the token {token.name!r} has the scope {has}, and this needs {scope}", hint=hint)
+    return token
+
+
+@contextmanager
+def _opened(store: Arena | str) -> Iterator[Store]:
+    """The store of the arena, or the one at the address, which is let go of afterwards."""
+    if isinstance(store, Arena):
+        yield store.store
+        return
+    opened = open_store(store, create=False)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or not is_storable(name) or not name.isprintable():
+        raise UsageError(f"a token cannot be named {name[:200]!r}", hint="name who or what uses it: ci, ada, nightly")
+    if is_too_long(name):
+        raise UsageError(f"the token's name is longer than {MOST_NAME_BYTES} bytes of UTF-8", hint="make it shorter")
+
+
+def _scope(name: str) -> Scope:
+    for scope in SCOPES:
+        if scope == name:
+            return scope
+    raise UnknownName("scope", name, SCOPES)
+
+
+def _end(expires: str | date) -> int:
+    """The moment from which on a token is refused."""
+    now = now_microseconds()
+    match = re.fullmatch(r"([0-9]{1,6})([hdw])", expires) if isinstance(expires, str) else None
+    end = now + int(match[1]) * _UNITS[match[2]] if match else _day(expires)
+    if end <= now:
+        raise UsageError(f"--expires {expires} is not in the future", hint="write 30d, 12h, or a date to come")
+    try:
+        iso(end)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"--expires {expires} is after the year 9999", hint="write 30d, 12h, or a date") from error
+    return end
+
+
+def _day(expires: str | date) -> int:
+    try:
+        return microseconds_of(end_of(expires, option="--expires"))
+    except UsageError as error:
+        hint = "write 30d, 12h, 2w, or the last day on which it holds: 2027-01-31"
+        raise UsageError(f"--expires {expires!r} is neither a duration nor a date", hint=hint) from error
