@@ -8,6 +8,7 @@ from pathlib import Path
 from steelyard import workflow
 from steelyard.arena import Arena
 from steelyard.results import Result
+from steelyard.workflow.token import create_token, list_tokens
 
 SAMPLES = Path(__file__).parent / "samples" / "arena"
 
@@ -25,6 +26,11 @@ def submitted(folder: Path) -> Result:
     return workflow.submit_files(filled(folder), [SAMPLES / "submissions.jsonl", folder / "more.jsonl"])
 
 
+def tokens(folder: Path) -> Result:
+    create_token("ci", scopes=["submit", "review"], store=filled(folder))
+    return list_tokens(store=f"sqlite:///{folder}/arena.db")
+
+
 ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "ArenaSettings": lambda folder: workflow.arena_settings(filled(folder)),
     "AddedTasks": lambda folder: workflow.add_tasks(filled(folder), [SAMPLES / "tasks.toml"]),
@@ -40,6 +46,9 @@ ARENA_RESULTS: dict[str, Callable[[Path], Result]] = {
     "Evaluation": lambda folder: workflow.show_submission(filled(folder), "ant-1"),
     "ReviewDesk": lambda folder: workflow.review_desk(filled(folder)),
     "Outliers": lambda folder: workflow.outliers(filled(folder)),
+    "NewToken": lambda folder: create_token("ci", store=filled(folder)),
+    "Tokens": tokens,
+    "ReviewLog": lambda folder: workflow.review_log(filled(folder)),
     "ScoreHistory": lambda folder: workflow.score_history(filled(folder), task="fix-race"),
     "StandingChanges": lambda folder: workflow.standing_changes(filled(folder), since="2026-01-01"),
     "ToolBias": lambda folder: workflow.tool_bias(filled(folder)),

@@ -447,3 +447,31 @@ def test_the_commands_review_and_withdraw(
     assert asked(capsys, "arena", "review", "s2", "--exclude", *at, status=2)["error"]["hint"].startswith("--reason")
     assert run(["arena", "history", "--task", "task", *at]) == 0
     assert capsys.readouterr().out.count("s1  withdrawn") == 1
+
+
+def test_the_log_tells_every_decision_in_its_order(
+    store: Store, store_address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arena = make_arena(store)
+    for task in ("a", "b"):
+        arena.add_task({"id": task})
+        arena.submit(
+            [{"id": f"{task}-{number}", "task_id": task, "total_tokens": 9, "tool_calls": 1} for number in (1, 2)]
+        )
+    arena.review("a-1", "exclude", by="ada", reason="reads the answer")
+    arena.review("b-2", "accept", by="bo")
+    arena.withdraw("a-2")
+    arena.review("a-1", "reinstate", by="ada")
+    arena.review("a-1", "reinstate", by="ada")  # decided already: not logged again
+    log = workflow.review_log(arena)
+    assert [(review.submission_id, review.decision, review.by) for review in log.reviews] == [
+        ("a-1", "excluded", "ada"),
+        ("b-2", "accepted", "bo"),
+        ("a-2", "withdrawn", None),
+        ("a-1", "reinstated", "ada"),
+    ]
+    assert [review.submission_id for review in workflow.review_log(arena, "b").reviews] == ["b-2"]
+    with pytest.raises(UnknownName, match="no task named 'c'"):
+        workflow.review_log(arena, "c")
+    assert run(["arena", "reviews", "a", "--store", store_address]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("a  a-1  excluded by ada: reads the answer")

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         evaluation as evaluation,
     )
     from steelyard.arena.views._history import (
-        decisions as decisions,
+        review_log as review_log,
         score_history as score_history,
         standing_changes as standing_changes,
     )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         profile_lines as profile_lines,
         receipt_lines as receipt_lines,
         rescored_line as rescored_line,
+        review_line as review_line,
         reviewed_lines as reviewed_lines,
         task_heading_lines as task_heading_lines,
         task_lines as task_lines,

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Decision as Decision,
         Review as Review,
         Reviewed as Reviewed,
+        ReviewLog as ReviewLog,
     )
     from steelyard.results._arena_rows import (
         FieldsResult as FieldsResult,

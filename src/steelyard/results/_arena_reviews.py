@@ -28,6 +28,21 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class ReviewLog(FieldsResult):
+    """Every decision about submissions, in the order in which they were made. The log only grows."""
+
+    reviews: tuple[Review, ...]
+
+    def _about(self) -> str:
+        excluded = sum(review.decision in ("excluded", "withdrawn") for review in self.reviews)
+        return f"{len(self.reviews):,} decisions, {excluded:,} of them exclusions"
+
+    def to_dicts(self) -> list[Row]:
+        """One row a decision."""
+        return flat_rows(self.reviews)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Reviewed(FieldsResult):
     """A submission after a decision."""
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         list_tasks as list_tasks,
         outliers as outliers,
         review_desk as review_desk,
+        review_log as review_log,
         score_history as score_history,
         show_submission as show_submission,
         show_task as show_task,

@@ -19,6 +19,7 @@ from steelyard.results import (
     ProfileComparison,
     RankedScore,
     ReviewDesk,
+    ReviewLog,
     ScoreHistory,
     StandingChanges,
     Standings,
@@ -132,9 +133,14 @@ def review_desk(arena: Arena | str) -> ReviewDesk:
     arena = opened(arena)
     return ReviewDesk(
         outliers=outliers(arena).outliers,
-        decisions=views.decisions(arena),
+        decisions=tuple(reversed(review_log(arena).reviews)),
         advantages=tool_bias(arena).advantages,
     )
+
+
+def review_log(arena: Arena | str, task: str | None = None) -> ReviewLog:
+    """Every decision about the submissions to a task (to all): what, who, when and why."""
+    return views.review_log(opened(arena), task)
 
 
 def score_history(arena: Arena | str, *, task: str | None = None, submitter: str | None = None) -> ScoreHistory:

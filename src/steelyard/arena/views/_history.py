@@ -14,7 +14,15 @@ from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import View, view_task
 from steelyard.errors import UnknownName, UsageError
 from steelyard.records import DAY, is_storable, iso
-from steelyard.results import Policy, Review, ScoreHistory, ScoreMoment, StandingChange, StandingChanges, TaskChanges
+from steelyard.results import (
+    Policy,
+    ReviewLog,
+    ScoreHistory,
+    ScoreMoment,
+    StandingChange,
+    StandingChanges,
+    TaskChanges,
+)
 from steelyard.store.schema import baselines, submissions, tasks
 
 NAMES_LOOKED_AT = 10_000
@@ -71,6 +79,13 @@ def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | 
     )
 
 
+def review_log(arena: Arena, task_id: str | None = None) -> ReviewLog:
+    """Every decision about the submissions to a task (to all), in their order."""
+    with arena.read() as connection:
+        key = None if task_id is None else find_task(connection, task_id, arena.rules).key
+        return ReviewLog(reviews=tuple(logged.review for logged in read_reviews(connection, key)))
+
+
 def _versions(connection: Connection, task_key: int) -> list[dict[str, float | str]]:
     """The versions of a task's baseline, in order."""
     own = select(baselines).where(baselines.c.task_key == task_key).order_by(baselines.c.version)
@@ -79,12 +94,6 @@ def _versions(connection: Connection, task_key: int) -> list[dict[str, float | s
         {name: value for name, value in row.items() if name not in left_out} | {"created_at": iso(row["created_at"])}
         for row in connection.execute(own).mappings()
     ]
-
-
-def decisions(arena: Arena) -> tuple[Review, ...]:
-    """Every decision about a submission, the last first."""
-    with arena.read() as connection:
-        return tuple(logged.review for logged in reversed(read_reviews(connection)))
 
 
 def _check_submitter(connection: Connection, name: str) -> None:

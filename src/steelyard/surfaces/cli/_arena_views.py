@@ -203,6 +203,24 @@ def outliers(
     return _print(flagged, outlier_lines(flagged), json=json)
 
 
+def reviews(
+    task: Annotated[str | None, Parameter(help="The task's id; all by default.")] = None,
+    /,
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    json: Json = False,
+) -> int:
+    """The log of decisions about submissions: accepted, excluded, withdrawn, reinstated; by whom, when and why.
+
+    Example: steelyard arena reviews fix-race
+    """
+    from steelyard.reports import review_line
+    from steelyard.workflow import review_log  # brings SQLAlchemy
+
+    log = review_log(store, task)
+    return _print(log, map(review_line, log.reviews), json=json)
+
+
 def history(
     *,
     task: Annotated[str | None, Parameter(help="Scores of this task.")] = None,
@@ -310,6 +328,7 @@ COMMANDS = (
     (standings, "standings"),
     (show, "show"),
     (outliers, "outliers"),
+    (reviews, "reviews"),
     (history, "history"),
     (bias, "bias"),
     (compare_profiles, "compare-profiles"),
