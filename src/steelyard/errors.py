@@ -3,6 +3,7 @@
 SteelyardError                 what, where, what to do; exit code and HTTP status
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
+│   ├── TaskExists             a task whose id another definition has
 │   ├── BadProfile             a profile file that cannot be used
 │   ├── BadMapping             a mapping that cannot be used
 │   ├── BadPriceBook           a price book that cannot be used
@@ -90,6 +91,17 @@ class UnknownName(UsageError):
         super().__init__(f"there is no {what} named {name!r}", where=where, hint=hint)
         self.name = name
         self.nearest = close
+
+
+class TaskExists(UsageError):
+    """A task is never changed: scores made under it must keep their meaning."""
+
+    kind = "task_exists"
+    http_status = 409
+
+    def __init__(self, task: str, *, other: str) -> None:
+        hint = "give the changed task a new id"
+        super().__init__(f"a task of this id is there with {other}", where=task, hint=hint)
 
 
 class BadProfile(UsageError):

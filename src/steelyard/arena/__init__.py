@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     )
     from steelyard.arena.checking._task_files import (
         files_kept as files_kept,
+        folders_of as folders_of,
     )
     from steelyard.arena.intake._arena import (
         Arena as Arena,

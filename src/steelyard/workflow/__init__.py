@@ -27,6 +27,13 @@ if TYPE_CHECKING:
         submit_files as submit_files,
         withdraw_submission as withdraw_submission,
     )
+    from steelyard.workflow._arena_requests import (
+        Intake as Intake,
+        NumberedLine as NumberedLine,
+        add_task_from as add_task_from,
+        refusal_status as refusal_status,
+        withdraw_as as withdraw_as,
+    )
     from steelyard.workflow._arena_runs import (
         submit_runs as submit_runs,
     )

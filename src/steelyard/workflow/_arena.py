@@ -99,11 +99,11 @@ def add_tasks(arena: Arena | str, paths: Sequence[Path]) -> AddedTasks:
                 refused.append(Rejected(path=str(shown_path(path)), reason=reason, hint=error.hint, code="bad_task"))
         if len(added) + len(refused) == before:
             notes.append(holds_no("tasks", path))
-    notes += _doubts_about(arena, [task for task, _ in added])
+    notes += doubts_about(arena, [task for task, _ in added])
     return AddedTasks(tasks=tuple(added), rejected=tuple(refused), notes=tuple(notes))
 
 
-def _doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
+def doubts_about(arena: Arena, tasks: Iterable[Task]) -> list[Finding]:
     """What whoever defines or rescores the tasks should know of them under the arena's rules."""
     return [doubt for task in tasks if (doubt := arena.rules.finding_about(task)) is not None]
 
@@ -195,7 +195,7 @@ def rescore(
         profile=load_profile(profile) if profile else None,
         policy=policy_named(policy) if policy else None,
     )
-    doubts = _doubts_about(arena, [task for task in arena.tasks() if not tasks or task.id in tasks])
+    doubts = doubts_about(arena, [task for task in arena.tasks() if not tasks or task.id in tasks])
     return Rescored(
         submissions=count,
         rescored=count if arena.policy == "current" else 0,

@@ -95,13 +95,14 @@ def _placed_run(named: NamedRun, given: FromRuns) -> PlacedSubmission | Rejected
         return Rejected(path=entry.path, line=entry.line, reason=reason, hint="add it to the map", code="unknown_task")
     task_id = given.task_map[run.task] if given.task_map is not None else run.task
     try:
-        submission = _as_submission(run, task_id, given)
+        submission = submission_of(run, task_id, given)
     except Refused as error:
         return Rejected(path=entry.path, line=entry.line, reason=error.reason, hint=error.hint, code="bad_submission")
     return PlacedSubmission(entry.path, entry.line, submission)
 
 
-def _as_submission(run: Run, task_id: str, given: FromRuns) -> Submission:
+def submission_of(run: Run, task_id: str, given: FromRuns) -> Submission:
+    """The run as a submission, priced; Refused where it lacks what a submission must state."""
     cost = cost_of(run, given.book)
     estimate = None if cost.how == "lower_bound" else cost.usd  # what is missing from a lower bound would win
     return submission_from_run(run, task_id=task_id, estimated_cost=estimate, submitter=given.submitter)

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from steelyard.arena.checking import TaskFiles, digests_of, keep_task_files, kept_digests, read_task_files
 from steelyard.arena.scoring import Rules, StoredTask, default_bounds
-from steelyard.errors import BadStore, OverLimit, UnknownName, UsageError
+from steelyard.errors import BadStore, OverLimit, TaskExists, UnknownName, UsageError
 from steelyard.records import Task, check_task, convert_task, is_storable
 from steelyard.store.schema import baselines, states, tasks
 
@@ -47,9 +47,7 @@ def add_task(connection: Connection, new: NewTask, *, rules: Rules, now: int) ->
         if stored.definition == definition and kept_digests(connection, stored.task_key) == digests_of(files):
             return False
         other = "other files" if stored.definition == definition else "another definition"
-        raise UsageError(
-            f"a task of this id is there with {other}", where=task.id, hint="give the changed task a new id"
-        )
+        raise TaskExists(task.id, other=other)
     row = {"id": task.id, "definition": definition, "category": task.category, "created_at": now}
     key = connection.execute(insert(tasks).values(row).returning(tasks.c.task_key)).scalar_one()
     nothing = dict.fromkeys(("n", "accepted", "iterations_below", "tokens_below"), 0)

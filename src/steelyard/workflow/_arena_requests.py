@@ -1,0 +1,108 @@
+"""Arena: what strangers send. Records come as bytes, and nothing in them is looked for on this machine's disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from steelyard.arena import Arena, SubmissionOutcome, folders_of
+from steelyard.errors import BadInput, NotAllowed, UsageError
+from steelyard.prices import open_book
+from steelyard.records import (
+    JSON_ERRORS,
+    Refused,
+    Rejected,
+    RunIds,
+    Submission,
+    Task,
+    convert_task,
+    decode_run,
+    decode_submission,
+    json_problem,
+)
+from steelyard.results import AddedTasks, Reviewed
+from steelyard.workflow._arena import doubts_about
+from steelyard.workflow._arena_runs import FromRuns, submission_of
+from steelyard.workflow._arena_views import show_submission
+
+NumberedLine = tuple[int, bytes]
+"""A line of what was sent, and its number from 1."""
+Kind = Literal["submissions", "runs"]
+
+
+class Intake:
+    """Takes the lines of one request, portion by portion, and answers each in its place."""
+
+    def __init__(self, arena: Arena, kind: Kind, *, submitter: str | None = None) -> None:
+        self._arena = arena
+        self._read: Callable[[NumberedLine], Submission] = _submission
+        if kind == "runs":
+            given, ids = FromRuns(None, open_book(), submitter), RunIds()
+            self._read = lambda line: _run(line, given, ids)
+
+    def take(self, lines: Sequence[NumberedLine]) -> list[SubmissionOutcome]:
+        """What became of each line, in their order; what is accepted here is in the store."""
+        outcomes = self._arena.submit([self._read_or_refuse(line) for line in lines])
+        return [
+            msgspec.structs.replace(outcome, line=number) if isinstance(outcome, Rejected) else outcome
+            for (number, _), outcome in zip(lines, outcomes, strict=True)
+        ]
+
+    def _read_or_refuse(self, line: NumberedLine) -> Submission | Rejected:
+        try:
+            submission = self._read(line)
+        except Refused as error:
+            return Rejected(path="", reason=error.reason, hint=error.hint, code="bad_submission")
+        if submission.artifacts is not None:
+            hint = "leave them out, or submit where they lie: steelyard arena submit"
+            reason = "artifacts are paths of a disk, and cannot be sent"
+            return Rejected(path=submission.id, reason=reason, hint=hint, code="bad_artifacts")
+        return submission
+
+
+def _submission(line: NumberedLine) -> Submission:
+    return decode_submission(line[1])
+
+
+def _run(line: NumberedLine, given: FromRuns, ids: RunIds) -> Submission:
+    run = decode_run(line[1])
+    if run.id is None:
+        name = ids.admit(run, path="", line=line[0])
+        assert isinstance(name, str)  # a record without an id is always new
+        run = msgspec.structs.replace(run, id=name)
+    return submission_of(run, run.task, given)
+
+
+def refusal_status(rejected: Rejected) -> int:
+    """The HTTP status of a record that was refused."""
+    return 409 if rejected.code == "id_with_other_content" else BadInput.http_status
+
+
+def add_task_from(arena: Arena, text: bytes) -> AddedTasks:
+    """Add the task in a JSON document."""
+    try:
+        task = convert_task(msgspec.json.decode(text))
+    except JSON_ERRORS as error:
+        raise UsageError(json_problem(error), hint="send one task as a JSON object") from error
+    except ValueError as error:
+        raise BadInput(f"not a task: {error}", hint="steelyard schema task") from error
+    _check_folders(task)
+    is_new = arena.add_task(task)
+    return AddedTasks(tasks=((task, is_new),), rejected=(), notes=tuple(doubts_about(arena, [task])))
+
+
+def _check_folders(task: Task) -> None:
+    for folder, field in folders_of(task).items():
+        hint = "add this task where they lie: steelyard arena task add"
+        raise BadInput(f"{field} {folder[:200]!r} are files of a disk, and cannot be sent", hint=hint)
+
+
+def withdraw_as(arena: Arena, submission: str, submitter: str, *, reason: str | None = None) -> Reviewed:
+    """Withdraw a submission for the one who submitted it; anybody else is refused, also where nobody is named."""
+    named = show_submission(arena, submission).submitter
+    if named != submitter:
+        hint = "a reviewer excludes it"
+        raise NotAllowed(f"only a token named as its submitter withdraws it, not {submitter!r}", hint=hint)
+    return arena.withdraw(submission, by=submitter, reason=reason)
