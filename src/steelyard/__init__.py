@@ -15,9 +15,6 @@ from steelyard.doors import open_door
 from steelyard.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from steelyard.arena import (
-        Arena as Arena,
-    )
     from steelyard.demo import (
         demo_runs as demo_runs,
     )
@@ -41,6 +38,7 @@ if TYPE_CHECKING:
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
         MatrixOptions as MatrixOptions,
+        LocalArena as Arena,
         MeasureOptions as MeasureOptions,
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,

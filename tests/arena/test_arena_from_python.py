@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import steelyard as sy
 from arena_makers import make_arena
 from steelyard.records import Rejected
-from steelyard.results import Receipt
+from steelyard.results import Receipt, Standings
 from steelyard.store import Store
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "arena.md"
@@ -65,3 +66,27 @@ def test_the_page_s_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found is not None
     exec(compile(found[1], str(PAGE), "exec"), {})  # noqa: S102 - our own page
     assert capsys.readouterr().out.split()[:2] == ["1", "bee-1"]
+
+
+def test_the_verbs_of_the_command_line_are_methods(store: Store) -> None:
+    arena = sy.open_arena(make_arena(store).store.url.render_as_string(hide_password=False))
+    arena.add_task({"id": "task"})
+    arena.submit([good("a"), good("b")])
+    arena.review("a", "exclude", reason="odd")
+    assert [place.submission_id for place in arena.standings("task").standings] == ["b"]
+    assert arena.show("b").receipt.submission_id == "b"
+    assert [review.submission_id for review in arena.reviews().reviews] == ["a"]
+    assert arena.task("task").submissions == 1
+    assert arena.leaderboard().overall[0].submissions == 1
+    assert arena.history(task="task").n == 1
+    arena.store.close()
+
+
+def test_the_json_of_standings_tells_all_that_they_are(store: Store) -> None:
+    arena = make_arena(store)
+    arena.add_task({"id": "task"})
+    arena.submit([good("a"), good("b")])
+    told = sy.task_standings(arena, "task").to_dict()
+    told["task_id"] = told.pop("task")
+    del told["schema_version"]
+    assert msgspec.convert(told, Standings) == sy.task_standings(arena, "task")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import msgspec
@@ -154,7 +154,9 @@ class Standings(Result):
         return rows
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
-        return {"task": self.task_id, "standings": self.listed(), "excluded": as_json(self.excluded)}
+        others = [field.name for field in fields(self) if field.name not in ("task_id", "standings")]
+        told = as_object({name: getattr(self, name) for name in others})
+        return {"task": self.task_id, "standings": self.listed(), **told}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
         Notifier as Notifier,
         add_tasks as add_tasks,
         arena_settings as arena_settings,
-        init_arena as init_arena,
         notifier as notifier,
-        open_arena as open_arena,
         rescore as rescore,
         review_submission as review_submission,
         submit_files as submit_files,
         withdraw_submission as withdraw_submission,
+    )
+    from steelyard.workflow._arena_object import (
+        LocalArena as LocalArena,
+        init_arena as init_arena,
+        open_arena as open_arena,
     )
     from steelyard.workflow._arena_requests import (
         Intake as Intake,
