@@ -19,6 +19,7 @@ from steelyard.figures import (
     PricedEstimate,
     ScoreBin,
     StackedRow,
+    StripValue,
     TaskPair,
     TrendMark,
     TrendPoint,
@@ -199,6 +200,13 @@ def _trend(values: Numbers, names: Names, width: int) -> Figure:
     return figures.trend(points, title=names[0], note=names[-1], axis=axis, marks=marks, width=width)
 
 
+def _strip(values: Numbers, names: Names, width: int) -> Figure:
+    rows = [StripValue(name, value) for name, value in zip(named(names, len(values)), values, strict=True)]
+    axis = Axis(title=names[0], low=0, high=100)
+    ends = (values[0], values[-1]) if values else (None, None)
+    return figures.strip(rows, title=names[0], note=names[-1], axis=axis, low=ends[0], high=ends[1], width=width)
+
+
 CASES: dict[str, Case] = {
     "dots": _dots,
     "pareto": _pareto,
@@ -213,4 +221,5 @@ CASES: dict[str, Case] = {
     "slopes": _slopes,
     "waterfall": _waterfall,
     "trend": _trend,
+    "strip": _strip,
 }

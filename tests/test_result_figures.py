@@ -51,6 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         workflow.task_standings(store, "fix-race"),
         workflow.all_standings(store),
         workflow.leaderboard(store, by=["agent"]),
+        workflow.show_submission(store, "ant-1"),
         workflow.score_history(store, task="fix-race"),
         workflow.tool_bias(store),
         workflow.compare_profiles(store, "arena-1", "arena-1"),

@@ -61,6 +61,10 @@ if TYPE_CHECKING:
         StackedRow as StackedRow,
         stacked as stacked,
     )
+    from steelyard.figures._strip import (
+        StripValue as StripValue,
+        strip as strip,
+    )
     from steelyard.figures._style import (
         STYLE as STYLE,
     )

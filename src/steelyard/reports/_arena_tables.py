@@ -55,12 +55,12 @@ def standings_line(standings: Standings) -> str:
     mean = DASH if interval.estimate is None else f"{interval.estimate:.2f}"
     return (
         f"{counted(standings.n, 'submission')}{left_out}, mean score {mean}, {interval.low:.2f} to {interval.high:.2f}"
-        f" ({_percent(interval.level)}, {interval.method}); {_settings_named(standings)},"
+        f" ({_percent(interval.level)}, {interval.method}); {settings_named(standings)},"
         f" baseline version {standings.baseline_version}{trust}"
     )
 
 
-def _settings_named(ranking: Standings | Leaderboard) -> str:
+def settings_named(ranking: Standings | Leaderboard) -> str:
     """The profile and the policy; where other profiles made scores, those with how many each made.
 
     Two that have one name are told apart by when they came into force.
@@ -95,7 +95,7 @@ def _notes(standing: Standing) -> str:
 
 def leaders_tables(leaderboard: Leaderboard) -> Iterator[Table]:
     """Tools, models or submitters across all tasks, then within each category."""
-    yield _leaders_table(leaderboard.overall, title=f"All tasks, {_settings_named(leaderboard)}")
+    yield _leaders_table(leaderboard.overall, title=f"All tasks, {settings_named(leaderboard)}")
     for category, leaders in leaderboard.categories.items():
         yield _leaders_table(leaders, title=category)
 

@@ -24,6 +24,8 @@ PLAIN_ROWS = 100
 """Rows that stand in the page itself, for readers without JavaScript; tables up to this size hold no more."""
 LONGEST_CELL = 300
 """Characters of a text in a table, a fact or a heading: what is longer is cut in its middle."""
+LONGEST_LINK = 16_000
+"""Characters of a link: one that is cut leads nowhere."""
 SHORT = 28
 """Characters of a text that is not broken into lines."""
 ASSETS = Path(__file__).parent / "assets"
@@ -47,33 +49,38 @@ def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str =
     """The pages as one HTML file, the answer first; `facts` hold of all of them."""
     style, script = page_style(), page_asset("steel-table.js")
     links = "".join(f'<li><a href="#{page.name}">{page.name.capitalize()}</a></li>' for page in pages)
-    body = "".join(page_html(page if page.answer != lead else replace(page, answer="")) for page in pages)
+    is_alone = [page.title for page in pages] == [title]
+    told = [page if page.answer != lead else replace(page, answer="") for page in pages]
+    body = "".join(page_html(page, heading="h1" if is_alone else "h2") for page in told)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
         f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"<header>\n<h1>{text(title)}</h1>\n"
+        + ("" if is_alone else f"<header>\n<h1>{text(title)}</h1>\n")
         + (f'<p class="lead">{text(lead, longest=600)}</p>\n' if lead else "")
         + (f'<p class="counts">{text(counts)}</p>\n' if counts else "")
         + (f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n' if len(pages) > 1 else "")
-        + f"</header>\n<main>\n{body}</main>\n"
+        + ("" if is_alone else "</header>\n")
+        + f"<main>\n{body}</main>\n"
         + (f"<footer>\n<h2>What it rests on</h2>\n{_facts(facts)}</footer>\n" if facts else "")
         + f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def page_html(page: Page) -> str:
-    """One page as a section."""
+def page_html(page: Page, *, heading: str = "h2", table: str | None = None) -> str:
+    """One page as a section; a board brings its table as it has it."""
+    if table is None:
+        table = table_html(page.table, name=f"{page.name}-table") if page.table is not None else ""
     return (
         f'<section id="{page.name}" aria-labelledby="{page.name}-title">\n'
-        f'<h2 id="{page.name}-title">{text(page.title)}</h2>\n'
+        f'<{heading} id="{page.name}-title">{text(page.title)}</{heading}>\n'
         + (f'<p class="answer">{text(page.answer, longest=600)}</p>\n' if page.answer else "")
         + _sentences(page.notes)
         + _figures(page.figures, "wide" if page.narrow_figures else "")
         + _figures(page.narrow_figures, "narrow")
-        + (table_html(page.table, name=f"{page.name}-table") if page.table is not None else "")
+        + table
         + _sentences(page.legend, "legend")
         + "".join(_folded(long_text) for long_text in page.texts)
         + _facts(page.facts)
@@ -89,26 +96,28 @@ def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
 def table_html(table: PageTable, *, name: str) -> str:
     """The table as an element that sorts and filters itself; without JavaScript it shows its first rows."""
     shown = min(table.rows, PLAIN_ROWS)
+    packed = table.rows > shown
+    table = table.in_words if packed else table  # what is packed is words and numbers
     head = "".join(_heading(column) for column in table.columns)
-    body = "".join(_row(table.columns, row, packed=table.rows > shown) for row in range(shown))
+    body = "".join(f"<tr>{row_cells(table.columns, row, packed=packed)}</tr>\n" for row in range(shown))
     more = ""
     if table.rows > shown:
         more = f'<p class="more first">The first {shown:,} of {table.rows:,} rows; JavaScript shows all.</p>\n'
     if table.left_out:
         total = table.rows + table.left_out
         more += f'<p class="more">{table.left_out:,} of {total:,} rows are not in this file.</p>\n'
-    packed = f'<script type="application/octet-stream">{_packed(table)}</script>\n' if table.rows > shown else ""
+    data = f'<script type="application/octet-stream">{_packed(table)}</script>\n' if packed else ""
     caption = text(table.caption)
     return (
         f'<steel-table id="{name}" label="{caption}">\n'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">\n<table><caption>{caption}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n{more}{packed}</steel-table>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n{more}{data}</steel-table>\n"
     )
 
 
 def plain_table(table: PageTable | None, *, caption: str) -> str:
     """The first rows as a bare table, for a notebook."""
-    columns = () if table is None else table.columns
+    columns = () if table is None else table.in_words.columns
     rows = 0 if table is None else table.rows
     shown = min(rows, PLAIN_ROWS)
     caption += f"; {rows - shown:,} more rows" if rows > shown else ""
@@ -124,12 +133,13 @@ def _heading(column: Column) -> str:
     return f'<th scope="col"{number} data-name="{text(column.name)}">{text(column.title)}</th>'
 
 
-def _row(columns: Sequence[Column], row: int, *, packed: bool) -> str:
-    return "<tr>" + "".join(_cell(column, row, packed=packed) for column in columns) + "</tr>\n"
+def row_cells(columns: Sequence[Column], row: int, *, packed: bool, base: str | None = None) -> str:
+    """The cells of a row; on a board, links lead on below `base`."""
+    return "".join(_cell(column, row, packed=packed, base=base) for column in columns)
 
 
-def _cell(column: Column, row: int, *, packed: bool) -> str:
-    """The cell, with what the script needs unless all rows are packed beside."""
+def _cell(column: Column, row: int, *, packed: bool, base: str | None) -> str:
+    """The cell, with what the script needs unless all rows are packed beside; links lead on below `base`."""
     value = column.values[row]
     shown = column.shown(row)
     looks = {
@@ -139,7 +149,16 @@ def _cell(column: Column, row: int, *, packed: bool) -> str:
     }
     classes = " ".join(look for look, holds in looks.items() if holds)
     known = f' data-v="{_number(value)}"' if not packed and column.is_number and isinstance(value, (int, float)) else ""
-    return f"<td{f' class={chr(34)}{classes}{chr(34)}' if classes else ''}{known}>{text(shown)}</td>"
+    inside = text(shown) if column.dots is None else _small_dots(column.dots[row])
+    if base is not None and column.links is not None and (link := column.links[row]) is not None:
+        inside = f'<a href="{text(base + link, longest=LONGEST_LINK)}">{inside}</a>'
+    return f"<td{f' class={chr(34)}{classes}{chr(34)}' if classes else ''}{known}>{inside}</td>"
+
+
+def _small_dots(numbers: Sequence[float]) -> str:
+    """A few numbers from 0 to 100 on a line of their own, as small as a row."""
+    dots = "".join(f'<circle cx="{number:.4g}" cy="6" r="3.2"/>' for number in numbers)
+    return f'<svg class="dots" viewBox="-4 0 108 12" aria-hidden="true"><path d="M0 6H100"/>{dots}</svg>'
 
 
 def _number(value: float) -> str:

@@ -72,7 +72,7 @@ def _counts(report: Report) -> str:
 def _markdown(page: Page) -> Iterator[str]:
     yield from (f"## {markdown_text(page.title)}", "", markdown_text(page.answer), "")
     if page.table is not None:
-        columns = page.table.columns
+        columns = page.table.in_words.columns
         yield "| " + " | ".join(markdown_text(column.title) for column in columns) + " |"
         yield "|" + "".join("--:|" if column.is_number else "---|" for column in columns)
         for row in range(min(page.table.rows, MARKDOWN_ROWS)):

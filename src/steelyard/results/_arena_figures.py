@@ -6,11 +6,23 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from steelyard.figures import Axis, Change, Estimate, Figure, TrendMark, TrendPoint, dots, slopes, trend
+from steelyard.figures import (
+    Axis,
+    Change,
+    Estimate,
+    Figure,
+    StripValue,
+    TrendMark,
+    TrendPoint,
+    dots,
+    slopes,
+    strip,
+    trend,
+)
 from steelyard.results._board_figures import confidence_text, key_name
 
 if TYPE_CHECKING:
-    from steelyard.results._arena_evaluations import ProfileComparison
+    from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
     from steelyard.results._arena_history import ScoreHistory, ScoreMoment
     from steelyard.results._arena_standings import AllStandings, Leaderboard, ScoreInterval, Standings, ToolBias
 
@@ -36,6 +48,25 @@ def standing_dots(result: Standings, width: int) -> Figure:
     title = f"Standings of {result.task_id}"
     axis = _score(f"{result.sorted_by.capitalize()} score")
     return dots(rows, title=title, axis=axis, note=note, width=width)
+
+
+def standing_strip(result: Standings, width: int) -> Figure:
+    """All scores on one axis, by the score that the standings are ordered by."""
+    scores = [
+        StripValue(standing.submission_id, getattr(standing, f"{result.sorted_by}_score"))
+        for standing in result.standings
+    ]
+    mean = result.confidence_interval if result.sorted_by == "overall" else None
+    shown = f"{len(scores):,} of {result.n:,}" if len(scores) < result.n else f"{result.n:,}"
+    return strip(
+        scores,
+        title=f"Scores of {result.task_id}",
+        axis=_score(f"{result.sorted_by.capitalize()} score"),
+        low=None if mean is None or mean.estimate is None else mean.low,
+        high=None if mean is None or mean.estimate is None else mean.high,
+        note=f"{shown} submissions; {_mean_text(result.confidence_interval)}; baseline v{result.baseline_version}",
+        width=width,
+    )
 
 
 def _mean_text(mean: ScoreInterval) -> str:
@@ -80,6 +111,16 @@ def leader_dots(result: Leaderboard, width: int) -> Figure:
     note = f"{level} over tasks; hollow: too few submissions; profile {result.profile}, {result.policy}"
     title = f"Mean score by {', '.join(result.by)}"
     return dots(rows, title=title, axis=_score("Mean overall score"), note=note, width=width)
+
+
+def score_dots(result: Evaluation, width: int) -> Figure:
+    """Every score of one submission on the same axis, the overall one first."""
+    rows = [
+        Estimate(label=score.title, value=score.value, text=f"{score.value:.2f}", note=score.formula)
+        for score in result.scores[::-1]
+    ]
+    note = f"{result.receipt.submission_id}; profile {result.profile}, {result.policy}"
+    return dots(rows, title="Scores of the submission", axis=_score("Score"), note=note, width=width)
 
 
 def history_trend(result: ScoreHistory, width: int) -> Figure:

@@ -7,13 +7,15 @@ from typing import Any, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.figures import WIDTH, Figure
-from steelyard.results._arena_evaluations import ProfileComparison
+from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
 from steelyard.results._arena_figures import (
     bias_dots,
     history_trend,
     leader_dots,
     moved_ranks,
+    score_dots,
     standing_dots,
+    standing_strip,
     task_dots,
 )
 from steelyard.results._arena_history import ScoreHistory
@@ -63,9 +65,10 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Judges: {"strictness": judge_strictness, "reliability": judge_reliability},
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
-    Standings: {"dots": standing_dots},
+    Standings: {"dots": standing_dots, "strip": standing_strip},
     AllStandings: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},
+    Evaluation: {"scores": score_dots},
     ScoreHistory: {"trend": history_trend},
     ToolBias: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},

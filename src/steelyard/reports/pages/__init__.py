@@ -8,6 +8,7 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.reports.pages._any_result import (
+        PAGES as PAGES,
         page_of as page_of,
     )
     from steelyard.reports.pages._findings import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from steelyard.metrics import catalog
@@ -18,34 +18,43 @@ from steelyard.reports.pages._cells import (
     with_figures,
 )
 from steelyard.reports.pages._compare import compare_page
+from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
+from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._page import Column, Page, PageTable
+from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
+from steelyard.reports.pages._review import bias_page, outliers_page
 from steelyard.reports.pages._speedup import speedup_page
+from steelyard.reports.pages._submission import submission_page
+from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
 from steelyard.results import (
+    AllStandings,
     Comparison,
+    Evaluation,
     GroupValue,
     Judges,
+    Leaderboard,
     Measurement,
+    Outliers,
+    ProfileComparison,
     Ranking,
     Repeatability,
     Result,
+    ScoreHistory,
     SpeedupResult,
+    StandingChanges,
+    Standings,
+    TaskDetails,
+    TaskList,
+    ToolBias,
     level_of,
 )
 
 
 def page_of(result: Result) -> Page:
     """The result as a page; its rows where it has no page of its own."""
-    pages: dict[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
-        Comparison: compare_page,
-        Judges: judges_page,
-        Measurement: measure_page,
-        Ranking: board_page,
-        Repeatability: repeat_page,
-        SpeedupResult: speedup_page,
-    }
-    return pages.get(type(result), _rows_page)(result)
+    return PAGES.get(type(result), _rows_page)(result)
 
 
 def measure_page(result: Measurement) -> Page:
@@ -101,3 +110,25 @@ def _rows_page(result: Result) -> Page:
         answer=about,
         table=PageTable(caption=about, columns=tuple(row_columns(rows))) if rows else None,
     )
+
+
+PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
+    AllStandings: all_tasks_page,
+    Comparison: compare_page,
+    Evaluation: submission_page,
+    Judges: judges_page,
+    Leaderboard: leaders_page,
+    Measurement: measure_page,
+    Outliers: outliers_page,
+    ProfileComparison: profiles_page,
+    Ranking: board_page,
+    Repeatability: repeat_page,
+    ScoreHistory: history_page,
+    SpeedupResult: speedup_page,
+    StandingChanges: changes_page,
+    Standings: task_page,
+    TaskDetails: baseline_page,
+    TaskList: tasks_page,
+    ToolBias: bias_page,
+}
+"""The results that have a page of their own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import ranking_lines
@@ -32,6 +32,7 @@ def board_page(result: Ranking) -> Page:
         table=PageTable(
             caption=f"{declared.title} on {tasks_text(result.tasks)}; {declared.better} is better",
             columns=tuple(_columns(result)),
+            sides=[_side(place.key) for place in result.places],
         ),
         facts=(
             ("tasks", f"{result.tasks:,} that all tried, of {result.all_tasks:,}"),
@@ -42,6 +43,10 @@ def board_page(result: Ranking) -> Page:
         ),
     )
     return with_figures(page, result, ("dots", "pareto"))
+
+
+def _side(key: Mapping[str, str | int | None]) -> str:
+    return ",".join(f"{name}={value}" for name, value in key.items() if value is not None)
 
 
 def _columns(result: Ranking) -> Iterator[Column]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 from steelyard.errors import UsageError
 from steelyard.records import key_text, tier_text
@@ -35,9 +36,25 @@ class Limits(Protocol):
     def method(self) -> str: ...
 
 
-def text_column(name: str, title: str, values: Sequence[str | None]) -> Column:
-    """A column of text."""
-    return Column(name=name, title=title, values=values)
+def text_column(
+    name: str, title: str, values: Sequence[str | None], *, links: Sequence[str | None] | None = None
+) -> Column:
+    """A column of text, each with the page of the board that it leads to."""
+    return Column(name=name, title=title, values=values, links=links)
+
+
+def id_path(folder: str, id_: str) -> str:
+    """The path of a page about one of many: an id is one part of it, whatever it holds.
+
+    >>> id_path("tasks", "../a b")
+    '/tasks/..%2Fa%20b'
+    """
+    return f"/{folder}/{quote(id_, safe='', errors='replace')}"
+
+
+def time_column(name: str, title: str, moments: Sequence[str | None]) -> Column:
+    """A column of moments in UTC, to the minute."""
+    return text_column(name, title, [None if each is None else each[:16].replace("T", " ") for each in moments])
 
 
 def count_column(name: str, title: str, values: Sequence[int | None]) -> Column:

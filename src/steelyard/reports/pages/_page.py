@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.figures import Figure
 
@@ -26,11 +26,25 @@ class Column:
     """How many decimals numbers are shown with; None for text."""
     texts: Sequence[str] | None = None
     """What is shown of each row where that is more than the value: an interval, a unit, a count."""
+    links: Sequence[str | None] | None = None
+    """The path of the board's page behind each row; a file shows the text alone."""
+    dots: Sequence[Sequence[float]] | None = None
+    """Numbers from 0 to 100 that are drawn in each row instead of text."""
 
     @property
     def is_number(self) -> bool:
         """Whether it holds numbers."""
         return self.decimals is not None
+
+    def part(self, rows: Sequence[int]) -> Column:
+        """The column with these rows alone, in this order."""
+        return replace(
+            self,
+            values=[self.values[row] for row in rows],
+            texts=None if self.texts is None else [self.texts[row] for row in rows],
+            links=None if self.links is None else [self.links[row] for row in rows],
+            dots=None if self.dots is None else [self.dots[row] for row in rows],
+        )
 
     def shown(self, row: int) -> str:
         """What the cell shows."""
@@ -61,11 +75,23 @@ class PageTable:
     columns: tuple[Column, ...]
     left_out: int = 0
     """Rows beyond those that the page holds."""
+    sides: Sequence[str] | None = None
+    """How a comparison calls each row, where two rows can be compared: `agent=ant,model=large`."""
 
     @property
     def rows(self) -> int:
         """How many rows the page holds."""
         return len(self.columns[0].values) if self.columns else 0
+
+    @property
+    def in_words(self) -> PageTable:
+        """The table without the columns that are only drawn."""
+        return replace(self, columns=tuple(column for column in self.columns if column.dots is None))
+
+    def part(self, rows: Sequence[int]) -> PageTable:
+        """The table with these rows alone, in this order."""
+        sides = None if self.sides is None else [self.sides[row] for row in rows]
+        return replace(self, columns=tuple(column.part(rows) for column in self.columns), sides=sides)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,132 @@
+"""Where all values lie on one axis: a dot for each of a few, bars of many, with what stands out marked by name."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from steelyard.figures._figure import Figure
+from steelyard.figures._layout import EDGE, WIDTH, axis_title, checked_width, heading, nothing, tick_labels
+from steelyard.figures._markup import Mark, box, brief, dot, group, line, text_width, words
+from steelyard.figures._scales import HUGE, Axis, Scale, is_drawn, scale_of, value_text
+
+STEP = 8.0
+"""How wide a bin is: as a dot with its gap."""
+MOST_STACKED = 7
+"""Dots above each other; where more values share a place, bars say how many."""
+TALL = MOST_STACKED * STEP
+NAMED = 3
+"""Labels that the tooltip of a bin tells."""
+
+
+class StripValue(NamedTuple):
+    """One value and whose it is."""
+
+    label: str
+    value: float | None
+
+
+def strip(
+    values: Sequence[StripValue],
+    *,
+    title: str,
+    axis: Axis,
+    low: float | None = None,
+    high: float | None = None,
+    counted: str = "submissions",
+    note: str = "",
+    description: str = "",
+    width: int = WIDTH,
+) -> Figure:
+    """All values, with the least, the median and the greatest named; `low` and `high` are the interval of the mean."""
+    width = checked_width(width)
+    known = [StripValue(each.label, min(max(each.value, -HUGE), HUGE)) for each in values if is_drawn(each.value)]
+    unknown = len(values) - len(known)
+    said = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
+    head, top = heading(title, said, width)
+    numbers = [each.value for each in known if each.value is not None]
+    body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
+    bottom = top + 42
+    told = "no values"
+    if numbers:
+        scale = scale_of(axis, numbers, EDGE + 6.0, width - EDGE - 6.0)
+        marked = [("min", min(numbers)), ("median", median(numbers)), ("max", max(numbers))]
+        told = ", ".join(f"{name} {value_text(value, axis.unit)}" for name, value in marked)
+        base = top + 30 + TALL
+        body = (
+            *_interval(scale, low, high, top + 14),
+            *_stacks(scale, known, base, counted),
+            _frame(scale, base, width),
+        )
+        body += _marked(scale, marked, base, top + 22, width)
+        bottom = base + 66
+    return Figure(
+        name="strip",
+        title=title,
+        description=description or f"{axis.title} of {len(values):,} {counted}: {told}.",
+        width=width,
+        height=int(bottom),
+        marks=(*head, *body),
+    )
+
+
+def _frame(scale: Scale, base: float, width: int) -> Mark:
+    marks: list[Mark] = [line(scale.start, base, scale.end, base, look="axis")]
+    marks += [line(scale.at(tick), base, scale.at(tick), base + 4, look="axis") for tick in scale.ticks]
+    marks += [*tick_labels(scale, base + 33, width), axis_title(scale, scale.start, base + 51, width - 2 * EDGE)]
+    return group(tuple(marks), place=' class="sy-frame"')
+
+
+def _interval(scale: Scale, low: float | None, high: float | None, y: float) -> tuple[Mark, ...]:
+    if not is_drawn(low) or not is_drawn(high):
+        return ()
+    title = f"interval of the mean: {value_text(low, scale.axis.unit)} to {value_text(high, scale.axis.unit)}"
+    return (line(scale.at(low), y, scale.at(high), y, look="whisker", title=title),)
+
+
+def _stacks(scale: Scale, known: Sequence[StripValue], base: float, counted: str) -> list[Mark]:
+    """The values in bins as wide as a dot, each bin with the names of its first ones."""
+    bins: dict[int, list[StripValue]] = defaultdict(list)
+    last = max(math.ceil((scale.end - scale.start) / STEP) - 1, 0)
+    for each in known:
+        bins[min(int((scale.at(each.value or 0.0) - scale.start) / STEP), last)].append(each)
+    most = max(map(len, bins.values()))
+    marks: list[Mark] = []
+    for place, inside in sorted(bins.items()):
+        x, title = scale.start + STEP * (place + 0.5), _title(scale, inside, counted)
+        if most > MOST_STACKED:
+            tall = max(TALL * len(inside) / most, 1.0)
+            marks.append(box(x - STEP / 2 + 0.5, base - tall, STEP - 1, tall, look="soft", title=title))
+        elif len(inside) == 1:
+            marks.append(dot(scale.at(inside[0].value or 0.0), base - STEP / 2, 3.5, look="mark", title=title))
+        else:
+            dots = tuple(dot(x, base - STEP * (height + 0.5), 3.5) for height in range(len(inside)))
+            marks.append(group(dots, title=title))
+    return marks
+
+
+def _title(scale: Scale, inside: Sequence[StripValue], counted: str) -> str:
+    named = ", ".join(f"{brief(each.label)} {value_text(each.value, scale.axis.unit)}" for each in inside[:NAMED])
+    more = len(inside) - NAMED
+    return named + (f" and {more:,} more {counted}" if more > 0 else "")
+
+
+def _marked(scale: Scale, marked: Sequence[tuple[str, float]], base: float, top: float, width: int) -> tuple[Mark, ...]:
+    """Upright lines at the values that stand out; their words below the axis, left out where they would touch."""
+    marks: list[Mark] = []
+    taken: list[tuple[float, float]] = []
+    for name, value in (marked[1], marked[2], marked[0]):  # where there is no room, the median stays
+        x, text = scale.at(value), f"{name} {value_text(value, scale.axis.unit)}"
+        is_median = name == "median"
+        marks.append(
+            line(x, top if is_median else base - 10, x, base + 6, look="line" if is_median else "axis", title=text)
+        )
+        half = text_width(text, size=11) / 2
+        middle = min(max(x, half + 2), width - half - 2)
+        if all(middle + half < left or middle - half > right for left, right in taken):
+            taken.append((middle - half - 6, middle + half + 6))
+            marks.append(words(middle, base + 17, text, room=2 * half + 1, look="tick", anchor="middle"))
+    return tuple(marks)

@@ -1,0 +1,86 @@
+"""What looks too good to be true, which tools have an advantage, and what was decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, with_figures
+from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.results import Advantage, Outliers, ToolBias
+
+
+def outliers_page(result: Outliers) -> Page:
+    """One row a submission that waits for a person: the rules that it broke and what to do."""
+    rows = result.outliers
+    rules = Counter(flag for outlier in rows for flag in outlier.flags)
+    tasks = len({outlier.task_id for outlier in rows})
+    columns = (
+        text_column(
+            "submission_id",
+            "submission",
+            [outlier.submission_id for outlier in rows],
+            links=[id_path("submissions", outlier.submission_id) for outlier in rows],
+        ),
+        text_column(
+            "task_id",
+            "task",
+            [outlier.task_id for outlier in rows],
+            links=[id_path("tasks", outlier.task_id) for outlier in rows],
+        ),
+        text_column("flags", "rules", [", ".join(outlier.flags) for outlier in rows]),
+        text_column("recommended_action", "action", [outlier.recommended_action.replace("_", " ") for outlier in rows]),
+    )
+    waits = "waits" if len(rows) == 1 else "wait"
+    told = f"{counted(len(rows), 'submission')} to {counted(tasks, 'task')} {waits} for a review."
+    return Page(
+        name="review",
+        title="What looks too good to be true?",
+        answer=told if rows else "No submission waits for a review.",
+        notes=tuple(f"{rule}: {counted(count, 'submission')}." for rule, count in rules.most_common()),
+        table=PageTable(caption="Waiting for a review", columns=columns),
+    )
+
+
+def bias_page(result: ToolBias) -> Page:
+    """One row a tool: how far it is ahead of the others on the tasks that both took part in."""
+    rows = result.advantages
+    any_reason = any(row.reason for row in rows)
+    columns = (
+        text_column("agent", "tool", [row.agent for row in rows]),
+        number_column("mean_difference", "points ahead", [row.mean_difference for row in rows], places=2, sign="+"),
+        Column(
+            name="interval",
+            title="interval",
+            values=[row.low for row in rows],
+            decimals=6,
+            texts=[_ends(row) for row in rows],
+        ),
+        count_column("tasks", "tasks", [row.tasks for row in rows]),
+        text_column("systematic", "systematic", ["yes" if row.systematic else "not shown" for row in rows]),
+        *([text_column("reason", "no interval because", [row.reason for row in rows])] if any_reason else []),
+    )
+    shown = [row for row in rows if row.systematic]
+    page = Page(
+        name="bias",
+        title="Does a tool have a systematic advantage?",
+        answer=_answer(shown, len(rows)),
+        table=PageTable(caption="Tools against the others on the same tasks", columns=columns),
+        facts=(("confidence level", f"{100 * rows[0].level:g} %"), ("interval", "over tasks")) if rows else (),
+    )
+    return with_figures(page, result, ("forest",))
+
+
+def _ends(row: Advantage) -> str:
+    return DASH if row.low is None or row.high is None else f"{row.low:+.2f} to {row.high:+.2f}"
+
+
+def _answer(shown: list[Advantage], tools: int) -> str:
+    if not shown:
+        return f"No systematic advantage is shown among {counted(tools, 'tool')}."
+    told = [
+        f"{row.agent} {'gains' if row.mean_difference > 0 else 'loses'} {abs(row.mean_difference):.2f} points"
+        for row in shown
+        if row.mean_difference is not None
+    ]
+    return f"{'; '.join(told)} against the others on the same tasks."

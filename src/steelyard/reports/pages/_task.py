@@ -1,0 +1,262 @@
+"""Who leads a task of an arena, and the tasks that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from steelyard.reports._arena_tables import settings_named
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import (
+    count_column,
+    id_path,
+    number_column,
+    text_column,
+    time_column,
+    with_figures,
+)
+from steelyard.reports.pages._page import DASH, Column, Facts, Page, PageTable
+from steelyard.results import AllStandings, ScoreInterval, Standing, Standings, TaskDetails, TaskList
+
+PARTS = ("efficiency", "speed", "cost", "correctness")
+CONTENDERS = 2
+
+
+def task_page(result: Standings) -> Page:
+    """One row a submission: its rank, its score, and the four scores that make it."""
+    page = Page(
+        name="task",
+        title=f"Who leads {result.task_id}, and is that solid?",
+        answer=_answer(result),
+        notes=_notes(result),
+        table=PageTable(caption=f"Submissions to {result.task_id}", columns=tuple(_columns(result))),
+        legend=("Dots in a row: efficiency, speed, cost and correctness from 0 to 100.",) if result.standings else (),
+        facts=_facts(result),
+    )
+    return with_figures(page, result, ("strip",))
+
+
+def who(agent: str | None, model: str | None) -> str:
+    """Whose submission it is, in brackets after its id."""
+    names = " / ".join(name for name in (agent, model) if name)
+    return f" ({names})" if names else ""
+
+
+def _named(standing: Standing) -> str:
+    return standing.submission_id + who(standing.agent, standing.model)
+
+
+def _answer(result: Standings) -> str:
+    """The leader, how far ahead, and what speaks against trusting it."""
+    if not result.standings:
+        return "There is no submission yet." if not result.n else f"{counted(result.n, 'submission')}, none shown."
+    leader = result.standings[0]
+    score = getattr(leader, f"{result.sorted_by}_score")
+    level = [each for each in result.standings if getattr(each, f"{result.sorted_by}_score") == score]
+    by = "" if result.sorted_by == "overall" else f" by {result.sorted_by}"
+    if len(level) > 1:
+        others = counted(len(level) - 1, "other submission")
+        lead = f"{_named(leader)} leads{by} with {score:.2f}, level with {others}"
+    elif len(result.standings) < CONTENDERS:
+        lead = f"{_named(leader)} leads{by} with {score:.2f}"
+    else:
+        second = result.standings[1]
+        gap = score - getattr(second, f"{result.sorted_by}_score")
+        lead = f"{_named(leader)} leads{by} with {score:.2f}, {gap:.2f} points ahead of {_named(second)}"
+    return f"{lead}.{_against(result, leader)}"
+
+
+def _against(result: Standings, leader: Standing) -> str:
+    told = []
+    if not result.reliable:
+        told.append(
+            f"Not solid: ranks count from {counted(result.reliable_from, 'submission')}, and there are {result.n:,}."
+        )
+    if leader.recommended_action:
+        told.append(f"It is flagged for review: {', '.join(leader.flags)}.")
+    elif leader.claimed:
+        told.append(f"Its correctness rests on claims: {', '.join(leader.claimed)}.")
+    return "".join(f" {sentence}" for sentence in told)
+
+
+def _notes(result: Standings) -> tuple[str, ...]:
+    mean = result.confidence_interval
+    told = []
+    if mean.estimate is not None:
+        told.append(
+            f"The mean score is {mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f}, {100 * mean.level:g} %,"
+            f" {counted(result.n, 'submission')})."
+        )
+    flagged = sum(standing.recommended_action is not None for standing in result.standings)
+    told += [f"{counted(flagged, 'submission')} flagged for review."] if flagged else []
+    told += (
+        [f"{counted(len(result.excluded), 'submission')} excluded, each with its reason."] if result.excluded else []
+    )
+    return tuple(told)
+
+
+def _columns(result: Standings) -> Iterator[Column]:
+    rows, by = result.standings, result.sorted_by
+    yield count_column(f"{by}_ranking", "rank", [getattr(row, f"{by}_ranking") for row in rows])
+    yield text_column(
+        "submission_id",
+        "submission",
+        [row.submission_id for row in rows],
+        links=[id_path("submissions", row.submission_id) for row in rows],
+    )
+    for name in ("agent", "model", "submitter"):
+        names = [getattr(row, name) for row in rows]
+        if any(names):
+            yield text_column(name, name, names)
+    yield score_column("overall_score", "overall", [row.overall_score for row in rows])
+    scores = [[getattr(row, f"{name}_score") for name in PARTS] for row in rows]
+    yield Column(name="parts", title="parts", values=[""] * len(rows), dots=scores)
+    for name in PARTS:
+        yield score_column(f"{name}_score", name, [getattr(row, f"{name}_score") for row in rows])
+    yield number_column("percentile", "percentile", [row.percentile for row in rows], places=1)
+    yield time_column("submitted_at", "submitted", [row.submitted_at for row in rows])
+    if len(result.scored_by) > 1:
+        yield text_column("profile", "profile", [row.profile for row in rows])
+    noted = [_short_notes(row) or None for row in rows]
+    if any(noted):
+        yield text_column("notes", "notes", noted)
+
+
+def _short_notes(standing: Standing) -> str:
+    """What casts doubt on a place, short enough for a row; the page of the submission tells all."""
+    told = [f"review: {', '.join(standing.flags)}"] if standing.recommended_action else list(standing.flags)
+    for what, names in (
+        ("claimed", standing.claimed),
+        ("defaulted", standing.defaulted),
+        ("lower bound", standing.lower_bounds),
+    ):
+        told += [f"{what}: {', '.join(names)}"] if names else []
+    told += [counted(len(standing.warnings), "warning")] if standing.warnings else []
+    return "; ".join(told)
+
+
+def score_column(name: str, title: str, values: Sequence[float | None]) -> Column:
+    """A column of scores, which have two decimals."""
+    return Column(name=name, title=title, values=values, decimals=2)
+
+
+def _facts(result: Standings) -> Facts:
+    mean = result.confidence_interval
+    return (
+        ("submissions", f"{result.n:,}" + (f", {len(result.excluded):,} excluded" if result.excluded else "")),
+        ("scored by", settings_named(result)),
+        ("baseline", f"version {result.baseline_version}, last updated {result.baseline.get('last_updated', DASH)}"),
+        (
+            "weights",
+            ", ".join(f"{name.removesuffix('_weight')} {weight:g}" for name, weight in result.breakdown.items()),
+        ),
+        *interval_facts(mean),
+    )
+
+
+def interval_facts(mean: ScoreInterval) -> Facts:
+    """How the interval of a mean score was made."""
+    return (("interval method", f"{mean.method}, n {mean.n:,}"), ("confidence level", f"{100 * mean.level:g} %"))
+
+
+def all_tasks_page(result: AllStandings) -> Page:
+    """One row a task: who leads it, and how its scores spread."""
+    tasks = result.tasks
+    leaders = [task.standings[0] if task.standings else None for task in tasks]
+    means = [task.confidence_interval for task in tasks]
+    columns = (
+        text_column(
+            "task_id", "task", [task.task_id for task in tasks], links=_links([task.task_id for task in tasks])
+        ),
+        text_column("category", "category", [task.category for task in tasks]),
+        count_column("submissions", "submissions", [task.n for task in tasks]),
+        text_column("leader", "leader", [None if leader is None else _named(leader) for leader in leaders]),
+        score_column("overall_score", "its score", [None if each is None else each.overall_score for each in leaders]),
+        score_column("mean_overall_score", "mean score", [mean.estimate for mean in means]),
+        Column(
+            name="confidence_interval",
+            title="interval",
+            values=[None if mean.estimate is None else mean.low for mean in means],
+            decimals=2,
+            texts=[DASH if mean.estimate is None else f"{mean.low:.2f} to {mean.high:.2f}" for mean in means],
+        ),
+        text_column("reliable", "solid", ["yes" if task.reliable else "too few" for task in tasks]),
+    )
+    solid = sum(task.reliable for task in tasks)
+    scores = sum(len(task.standings) for task in tasks)
+    page = Page(
+        name="tasks",
+        title="Who leads each task, and is that solid?",
+        answer=f"{counted(len(tasks), 'task')}; {solid:,} with enough submissions for ranks to count.",
+        notes=(f"{counted(scores, 'standing')}.",) if scores else (),
+        table=PageTable(caption="Tasks", columns=columns),
+        facts=(("scored by", settings_named(tasks[0])), *interval_facts(means[0])) if tasks else (),
+    )
+    return with_figures(page, result, ("dots",), tall=False)
+
+
+def _links(task_ids: Sequence[str]) -> list[str | None]:
+    return [id_path("tasks", task_id) for task_id in task_ids]
+
+
+def tasks_page(result: TaskList) -> Page:
+    """One row a task: what it asks and how many criteria decide on correctness."""
+    tasks = result.tasks
+    categories = {task.category for task in tasks if task.category}
+    known = f" in {len(categories):,} {'category' if len(categories) == 1 else 'categories'}" if categories else ""
+    without = sum(not task.success_criteria for task in tasks)
+    beside = f" {without:,} without success criteria: correctness is 100 there." if without else ""
+    columns = (
+        text_column("id", "task", [task.id for task in tasks], links=_links([task.id for task in tasks])),
+        text_column("title", "title", [task.title for task in tasks]),
+        text_column("category", "category", [task.category for task in tasks]),
+        text_column("difficulty", "difficulty", [task.difficulty for task in tasks]),
+        text_column("criteria", "success criteria", [_criteria(task.success_criteria) for task in tasks]),
+    )
+    return Page(
+        name="tasks",
+        title="Which tasks are there?",
+        answer=f"{counted(len(tasks), 'task')}{known}.{beside}" if tasks else "There is no task yet.",
+        table=PageTable(caption="Tasks", columns=columns),
+    )
+
+
+def _criteria(criteria: Sequence[msgspec.Struct]) -> str | None:
+    return ", ".join(str(each.__struct_config__.tag) for each in criteria) or None
+
+
+def baseline_page(result: TaskDetails) -> Page:
+    """What submissions to a task are scored against: each number of its baseline, overall and of each combination."""
+    names = [name for name, value in result.baseline.items() if not isinstance(value, str)]
+    columns = [
+        text_column("name", "number", [name.replace("_", " ") for name in names]),
+        _numbers("all", f"all {result.submissions:,}", result.baseline, names),
+    ]
+    for place, combination in enumerate(result.combinations):
+        title = (
+            f"{' / '.join(filter(None, (combination.agent, combination.model))) or DASH}, {combination.submissions:,}"
+        )
+        columns.append(_numbers(f"combination-{place}", title, combination.baseline or {}, names))
+    middle = result.baseline.get("median_tokens")
+    told = f"; the median submission took {middle:,.0f} tokens" if isinstance(middle, (int, float)) else ""
+    return Page(
+        name="baseline",
+        title=f"What are submissions to {result.task.id} scored against?",
+        answer=f"Baseline version {result.baseline_version}, of {counted(result.submissions, 'submission')}{told}.",
+        table=PageTable(caption="Baseline", columns=tuple(columns)),
+        facts=(
+            ("last updated", str(result.baseline.get("last_updated", DASH))),
+            (
+                "weights",
+                ", ".join(f"{name.removesuffix('_weight')} {value:g}" for name, value in result.breakdown.items()),
+            ),
+            *((("its own files", f"{result.files.n:,}, sha256 {result.files.sha256}"),) if result.files else ()),
+        ),
+    )
+
+
+def _numbers(name: str, title: str, baseline: dict[str, float | str], names: Sequence[str]) -> Column:
+    values = [value if isinstance(value := baseline.get(number), (int, float)) else None for number in names]
+    texts = [DASH if value is None else f"{value:,.6g}" for value in values]
+    return Column(name=name, title=title, values=values, decimals=6, texts=texts)
