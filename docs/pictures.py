@@ -16,6 +16,7 @@ from steelyard.figures import (
     PricedEstimate,
     ScoreBin,
     StackedRow,
+    StripValue,
     TaskPair,
     TrendMark,
     TrendPoint,
@@ -31,6 +32,7 @@ from steelyard.figures import (
     reliability,
     slopes,
     stacked,
+    strip,
     trend,
     waterfall,
 )
@@ -55,6 +57,7 @@ VERBS = {
     "Standings": "`arena standings TASK`",
     "AllStandings": "`all_standings` (Python)",
     "Leaderboard": "`arena standings`",
+    "Evaluation": "`arena show`",
     "ScoreHistory": "`arena history`",
     "ToolBias": "`arena bias`",
     "ProfileComparison": "`arena compare-profiles`",
@@ -226,6 +229,14 @@ def _trend() -> Figure:
     return trend(points, title="Scores over time", axis=axis, marks=marks, note="line: best so far", width=WIDTH)
 
 
+def _strip() -> Figure:
+    """All scores on one axis, the least, the median and the greatest named; above, the interval of the mean."""
+    scores = [StripValue(f"run-{place:02}", 95 - place * 37 % 61 - place % 7) for place in range(44)]
+    axis = Axis(title="Overall score, higher is better", low=0, high=100)
+    note = "44 submissions; mean 61.9 (56.6 to 67.2, 95 %)"
+    return strip(scores, title="Scores of fix-race", axis=axis, low=56.6, high=67.2, note=note, width=WIDTH)
+
+
 PICTURES: dict[str, Callable[[], Figure]] = {
     "dots": _dots,
     "differences": _differences,
@@ -242,4 +253,5 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "slopes": _slopes,
     "waterfall": _waterfall,
     "trend": _trend,
+    "strip": _strip,
 }

@@ -179,3 +179,22 @@ def test_a_law_notices_what_is_outside() -> None:
         marks=figure.marks,
     )
     assert any("is outside" in each for each in breaches(narrow))
+
+
+@pytest.mark.parametrize("width", [240, 390, 720, 1100])
+def test_ticks_of_a_waterfall_are_whole_doublings(width: int) -> None:
+    bars = [figures.BenchmarkRatio("b", speedup) for speedup in (0.6, 1.2, 1.9)]
+    ticks = [shown_text(element) for element, _ in elements(figures.waterfall(bars, title="t", width=width))]
+    assert [text for text in ticks if text.endswith(" x")][:3] == ["0.5 x", "1 x", "2 x"]
+    assert "0.7071 x" not in ticks
+
+
+@pytest.mark.parametrize("kind", ["dots", "waterfall"])
+def test_the_zero_line_of_a_narrow_figure_crosses_no_name(kind: str) -> None:
+    figure = CASES[kind]([0.5, 2.0, 0.1], ("a-rather-long-name-of-a-benchmark",) * 3, 390)
+    every = [element for element, _ in elements(figure)]
+    names = [float(each.get("y", "0")) for each in every if shown_text(each).startswith("a-rather") and each.get("x")]
+    for element in every:
+        if element.get("class") == "sy-axis":
+            top, bottom = (float(part.split()[1]) for part in element.get("d", "")[1:].split("L"))
+            assert not [y for y in names[1:] if top < y - 4 < bottom]

@@ -21,6 +21,7 @@ from steelyard.figures._layout import (
     row_label,
     row_value,
     rows_of,
+    upright,
 )
 from steelyard.figures._markup import Mark, box, brief, dot, group, line, text_width, words
 from steelyard.figures._scales import Axis, Scale, is_drawn, scale_of, value_text
@@ -73,7 +74,7 @@ def dots(
     plot: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
     if shown:
         plot = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
-        plot += (_guides(rows, shown), *_reference(reference, scale, rows, bottom))
+        plot += (_guides(rows, shown), *_reference(reference, scale, rows, len(shown)))
         for index, each in enumerate(shown):
             plot += (_row(each, rows, index, scale), row_label(rows, index, each.label, is_flush=indent > 0))
             plot += (row_value(rows, index, texts[index]),)
@@ -97,11 +98,11 @@ def _guides(rows: Rows, shown: Sequence[Estimate]) -> Mark:
     return group(lines, place=' class="sy-frame"')
 
 
-def _reference(reference: float | None, scale: Scale, rows: Rows, bottom: float) -> tuple[Mark, ...]:
+def _reference(reference: float | None, scale: Scale, rows: Rows, count: int) -> tuple[Mark, ...]:
     if reference is None:
         return ()
-    x, title = scale.at(reference), f"reference: {value_text(reference, scale.axis.unit)}"
-    return (line(x, rows.top - 4, x, bottom, look="axis", title=title),)
+    title = f"reference: {value_text(reference, scale.axis.unit)}"
+    return upright(scale.at(reference), rows, count, top=rows.top - 4, title=title)
 
 
 def _bands(shown: Sequence[Estimate], rows: Rows, top: float, room: float) -> list[Mark]:

@@ -106,6 +106,14 @@ def axis_above(scale: Scale, *, y: float, bottom: float, width: int, title: bool
     return (group(tuple(marks), place=' class="sy-frame"'),)
 
 
+def upright(x: float, rows: Rows, count: int, *, top: float, title: str = "") -> tuple[Mark, ...]:
+    """A line through the rows; where labels stand above their marks it is broken, so as not to cross a name."""
+    if not rows.above:
+        return (line(x, top, x, rows.bottom(count), look="axis", title=title),)
+    middles = [rows.middle(index) for index in range(count)]
+    return tuple(line(x, middle - 9, x, middle + 9, look="axis", title=title) for middle in middles)
+
+
 def axis_title(scale: Scale, x: float, y: float, room: float) -> Mark:
     """What the axis shows, and that it is logarithmic where it is."""
     text = f"{scale.axis.title}, log scale" if scale.log else scale.axis.title

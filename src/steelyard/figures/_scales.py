@@ -62,6 +62,11 @@ class Scale:
         most = max(int(room / 54), 2)
         if self.axis.unit == "day":
             return _day_ticks(self.low, self.high, max(int(room / 90), 2))
+        if self.axis.unit == "times":  # whole doublings: 0.7071 x tells nobody anything
+            stride = max(math.ceil((self.high - self.low) / most), 1)
+            return [
+                float(tick) for tick in range(math.ceil(self.low / stride) * stride, math.floor(self.high) + 1, stride)
+            ]
         return _log_ticks(self.low, self.high, most) if self.log else _linear_ticks(self.low, self.high, most)
 
     def tick_text(self, value: float) -> str:

@@ -17,6 +17,7 @@ from steelyard.figures._layout import (
     row_value,
     rows_of,
     tick_labels,
+    upright,
 )
 from steelyard.figures._markup import HATCHED, Mark, box, brief, group, line, px, words
 from steelyard.figures._scales import Axis, Scale
@@ -89,6 +90,7 @@ def _named(
     rows = rows_of([each.name for each in every], texts, top=top + 46, width=width)
     scale, bottom = _scale(known, rows.left, rows.right), rows.bottom(len(every))
     marks = _frame(scale, noise, top, bottom, width)
+    marks.append(group(upright(scale.at(0), rows, len(every), top=top + 34), place=' class="sy-frame"'))
     for index, each in enumerate(every):
         y = rows.middle(index)
         marks.append(_bar(each, scale, y, 12) if index < len(known) else _failed(each, scale, y))
@@ -106,6 +108,7 @@ def _unnamed(
     begin, step = top + 46, max(min(TALLEST / max(len(shown), 1), 8.0), 1.0)
     end = begin + step * len(shown)
     marks = _frame(scale, noise, top, end, width)
+    marks.append(group((line(scale.at(0), top + 34, scale.at(0), end, look="axis"),), place=' class="sy-frame"'))
     marks += [_bar(each, scale, begin + step * (row + 0.5), max(step - 1, 0.8)) for row, each in enumerate(shown)]
     said = [f"1 bar in {stride} drawn"] if stride > 1 else []
     said += [f"{failed:,} failed or not measured"] if failed else []
@@ -143,7 +146,6 @@ def _frame(scale: Scale, noise: float | None, top: float, bottom: float, width: 
     marks: list[Mark] = [words(scale.start, top + 10, title, room=width - scale.start - EDGE, look="tick")]
     marks += tick_labels(scale, top + 28, width)
     marks += [line(scale.at(tick), top + 34, scale.at(tick), bottom, look="grid") for tick in scale.ticks]
-    marks.append(line(scale.at(0), top + 34, scale.at(0), bottom, look="axis"))
     frame = [group(tuple(marks), place=' class="sy-frame"')]
     if noise is not None and noise > 1 and math.isfinite(noise):
         low, high = scale.at(-math.log2(noise)), scale.at(math.log2(noise))

@@ -12,8 +12,8 @@ REVIEWS_SHOWN = 20
 
 
 def history_page(result: ScoreHistory) -> Page:
-    """One row a submission, the latest first: its score of the day and the best until then."""
-    moments = result.moments[::-1]
+    """One row a submission: its score of the day and the best until then."""
+    moments = result.moments
     leads = {moment.submission_id for moment in leads_of(result)}
     columns = (
         time_column("submitted_at", "submitted", [moment.submitted_at for moment in moments]),
@@ -41,7 +41,7 @@ def history_page(result: ScoreHistory) -> Page:
         title="Are we getting better? Who took the lead when?",
         answer=_answer(result),
         notes=tuple(review_sentence(review) for review in result.reviews[-REVIEWS_SHOWN:]),
-        table=PageTable(caption="Scores of the day, the latest first", columns=columns),
+        table=PageTable(caption="Scores of the day", columns=columns),
         facts=(
             ("submissions", f"{result.n:,}"),
             ("task", result.task_id or "all"),

@@ -11,6 +11,7 @@ from steelyard.errors import UsageError
 from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_file, clean, counted
 from steelyard.results import (
     AllStandings,
+    Evaluation,
     Leaderboard,
     ProfileComparison,
     Result,
@@ -130,6 +131,8 @@ def show(
     /,
     *,
     store: StoreOption = DEFAULT_STORE,
+    out: ResultFile = None,
+    figure: FigureName = None,
     json: Json = False,
 ) -> int:
     """One evaluation, explained: each score with its formula, the numbers put in, and the constants.
@@ -139,8 +142,9 @@ def show(
     from steelyard.reports import evaluation_lines
     from steelyard.workflow import show_submission  # brings SQLAlchemy
 
+    _check_out(Evaluation, figure, out)
     evaluation = show_submission(store, submission, score=score)
-    return _print(evaluation, evaluation_lines(evaluation), json=json)
+    return _print(evaluation, evaluation_lines(evaluation), json=json, out=out, figure=figure)
 
 
 def _print(
