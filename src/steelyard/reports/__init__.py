@@ -35,6 +35,12 @@ if TYPE_CHECKING:
         standings_line as standings_line,
         standings_table as standings_table,
     )
+    from steelyard.reports._board_html import (
+        Field as Field,
+        Frame as Frame,
+        RowsShown as RowsShown,
+        board_document as board_document,
+    )
     from steelyard.reports._comparisons import (
         comparison_lines as comparison_lines,
         comparison_tables as comparison_tables,

@@ -69,10 +69,10 @@ def document(title: str, pages: Sequence[Page], *, lead: str = "", counts: str =
     )
 
 
-def page_html(page: Page, *, heading: str = "h2", table: str | None = None) -> str:
-    """One page as a section; a board brings its table as it has it."""
+def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base: str | None = None) -> str:
+    """One page as a section; a board brings its table as it has it, and links lead on below `base`."""
     if table is None:
-        table = table_html(page.table, name=f"{page.name}-table") if page.table is not None else ""
+        table = table_html(page.table, name=f"{page.name}-table", base=base) if page.table is not None else ""
     return (
         f'<section id="{page.name}" aria-labelledby="{page.name}-title">\n'
         f'<{heading} id="{page.name}-title">{text(page.title)}</{heading}>\n'
@@ -82,6 +82,7 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None) -> s
         + _figures(page.narrow_figures, "narrow")
         + table
         + _sentences(page.legend, "legend")
+        + "".join(table_html(each, name=f"{page.name}-{each.name}", base=base) for each in page.also)
         + "".join(_folded(long_text) for long_text in page.texts)
         + _facts(page.facts)
         + "</section>\n"
@@ -93,13 +94,16 @@ def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
     return f'<ul class="{look}">{items}</ul>\n' if items else ""
 
 
-def table_html(table: PageTable, *, name: str) -> str:
-    """The table as an element that sorts and filters itself; without JavaScript it shows its first rows."""
+def table_html(table: PageTable, *, name: str, base: str | None = None) -> str:
+    """The table as an element that sorts and filters itself; without JavaScript it shows its first rows.
+
+    On a board, links lead on below `base`.
+    """
     shown = min(table.rows, PLAIN_ROWS)
     packed = table.rows > shown
     table = table.in_words if packed else table  # what is packed is words and numbers
     head = "".join(_heading(column) for column in table.columns)
-    body = "".join(f"<tr>{row_cells(table.columns, row, packed=packed)}</tr>\n" for row in range(shown))
+    body = "".join(f"<tr>{row_cells(table.columns, row, packed=packed, base=base)}</tr>\n" for row in range(shown))
     more = ""
     if table.rows > shown:
         more = f'<p class="more first">The first {shown:,} of {table.rows:,} rows; JavaScript shows all.</p>\n'
@@ -130,7 +134,8 @@ def plain_table(table: PageTable | None, *, caption: str) -> str:
 
 def _heading(column: Column) -> str:
     number = ' class="n"' if column.is_number else ""
-    return f'<th scope="col"{number} data-name="{text(column.name)}">{text(column.title)}</th>'
+    name = f' data-name="{text(column.name)}"' if column.dots is None else ""
+    return f'<th scope="col"{number}{name}>{text(column.title)}</th>'
 
 
 def row_cells(columns: Sequence[Column], row: int, *, packed: bool, base: str | None = None) -> str:

@@ -65,9 +65,10 @@
 
   class SteelTable extends HTMLElement {
     async connectedCallback() {
+      if (this.hasAttribute("served")) return; // a server orders and chooses these rows
       this.table = this.querySelector("table");
       this.body = this.table.tBodies[0];
-      this.heads = [...this.table.tHead.rows[0].cells];
+      this.heads = [...this.table.tHead.rows[0].cells].filter((head) => head.dataset.name);
       const packed = this.querySelector("script");
       if (packed) {
         const data = await unpacked(packed.textContent);
@@ -77,7 +78,7 @@
       } else {
         this.cells = [...this.body.rows];
         this.count = this.cells.length;
-        this.columns = this.heads.map((head, at) => columnOfCells(this.cells.map((row) => row.cells[at]), head.className === "n"));
+        this.columns = this.heads.map((head) => columnOfCells(this.cells.map((row) => row.cells[head.cellIndex]), head.className === "n"));
       }
       this.order = { name: "", down: false };
       this.addButtons();
@@ -254,7 +255,7 @@
   customElements.define("steel-table", SteelTable);
   addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target.closest?.("input")) return;
-    const fields = document.querySelectorAll("steel-table input");
+    const fields = document.querySelectorAll("steel-table input[type=search]");
     if (!fields.length) return;
     event.preventDefault();
     fields[fields.length - 1].focus();

@@ -131,6 +131,8 @@ def with_figures(page: Page, result: Result, names: Sequence[str], *, tall: bool
 
     The first may be as `tall` as it comes, where it says more than the table.
     """
+    if page.table is not None and not page.table.rows:
+        return page  # an empty table says it already
     drawn: list[tuple[str, Figure]] = []
     for name in names:
         with suppress(UsageError):  # the result has not what the figure shows

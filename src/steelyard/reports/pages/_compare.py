@@ -11,6 +11,7 @@ from steelyard.reports.pages._cells import (
     counting_facts,
     drawn_facts,
     interval_text,
+    level_column,
     methods_of,
     number_column,
     text_column,
@@ -41,6 +42,7 @@ def compare_page(result: Comparison) -> Page:
         table=PageTable(
             caption=f"{names} (B) against {result.a.label} (A)", columns=tuple(_columns(result, several=several))
         ),
+        also=tuple(_flips(result)),
         facts=(
             *(("tasks", coverage_text(result.a.label, pair)) for pair in result.pairs),
             ("interval method", methods_of([each.difference.interval for _, each in judged])),
@@ -50,6 +52,26 @@ def compare_page(result: Comparison) -> Page:
         ),
     )
     return with_figures(page, result, ("differences", "flips", "dumbbells"))
+
+
+def _flips(result: Comparison) -> Iterator[PageTable]:
+    """The tasks on which the two differ, the largest gain of B first; of several pairs only the first has room."""
+    pair = result.pairs[0]
+    judged = next((each for each in pair.metrics if each.difference.gained or each.difference.lost), None)
+    if judged is None:
+        return
+    metric = catalog()[judged.difference.metric]
+    flips = [*judged.difference.gained, *judged.difference.lost[::-1]]
+    yield PageTable(
+        name="tasks",
+        caption=f"{metric.title} on the tasks that differ, of {judged.difference.tasks:,} common ones",
+        columns=(
+            text_column("task", "task", [flip.task for flip in flips]),
+            level_column("a", f"A: {result.a.label}", [flip.a for flip in flips], metric.unit),
+            level_column("b", f"B: {pair.b.label}", [flip.b for flip in flips], metric.unit),
+            text_column("higher", "higher", ["B" if flip.b > flip.a else "A" for flip in flips]),
+        ),
+    )
 
 
 def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:

@@ -73,6 +73,8 @@ class PageTable:
 
     caption: str
     columns: tuple[Column, ...]
+    name: str = "table"
+    """How a link names it on its page."""
     left_out: int = 0
     """Rows beyond those that the page holds."""
     sides: Sequence[str] | None = None
@@ -120,5 +122,7 @@ class Page:
     table: PageTable | None = None
     legend: tuple[str, ...] = ()
     """What marks in the table mean."""
+    also: tuple[PageTable, ...] = ()
+    """Further tables: what the main one sums up, task by task."""
     texts: tuple[LongText, ...] = ()
     facts: Facts = ()
