@@ -191,7 +191,7 @@ def _rows_table(name: str, table: PageTable, frame: Frame, *, is_compared: bool)
     is_served = frame.rows is not None
     body = "".join(
         f"<tr>{_sides(table, row) if is_compared else ''}"
-        f"{row_cells(columns, row, packed=is_served, base=frame.base)}</tr>\n"
+        f"{row_cells(columns, row, base=frame.base, has_values=not is_served)}</tr>\n"
         for row in range(table.rows)
     )
     caption = text(table.caption)
@@ -224,7 +224,7 @@ def _sides(table: PageTable, row: int) -> str:
     assert table.sides is not None
     side = text(table.sides[row], longest=LONGEST_LINK)
     return "".join(
-        f'<td><input type="radio" name="{name}" value="{side}" aria-label="{name.upper()} is {side}"></td>'
+        f'<td class="short"><input type="radio" name="{name}" value="{side}" aria-label="{name.upper()} is {side}"></td>'
         for name in "ab"
     )
 
@@ -265,8 +265,9 @@ def _foot(frame: Frame) -> str:
             f' <a href="{_url(f"{frame.base}{frame.data}.csv{query}")}">CSV</a>'
         )
     keys = "".join(f"<div><dt><kbd>{text(key)}</kbd></dt><dd>{meaning}</dd></div>" for key, meaning in KEYS)
+    moment = frame.as_of.replace("T", " ").replace("+00:00", " UTC")
     return (
-        f'<footer class="foot">\n<p>As of <time datetime="{text(frame.as_of)}">{text(frame.as_of)}</time>.{links}'
+        f'<footer class="foot">\n<p>As of <time datetime="{text(frame.as_of)}">{text(moment)}</time>.{links}'
         ' <span class="keys">Keys: <kbd>?</kbd></span></p>\n'
         f'<dialog id="keys" aria-label="Keys"><h2>Keys</h2><dl class="facts">{keys}</dl>'
         '<form method="dialog"><button>Close</button></form></dialog>\n</footer>\n'

@@ -103,7 +103,9 @@ def table_html(table: PageTable, *, name: str, base: str | None = None) -> str:
     packed = table.rows > shown
     table = table.in_words if packed else table  # what is packed is words and numbers
     head = "".join(_heading(column) for column in table.columns)
-    body = "".join(f"<tr>{row_cells(table.columns, row, packed=packed, base=base)}</tr>\n" for row in range(shown))
+    body = "".join(
+        f"<tr>{row_cells(table.columns, row, base=base, has_values=not packed)}</tr>\n" for row in range(shown)
+    )
     more = ""
     if table.rows > shown:
         more = f'<p class="more first">The first {shown:,} of {table.rows:,} rows; JavaScript shows all.</p>\n'
@@ -138,22 +140,25 @@ def _heading(column: Column) -> str:
     return f'<th scope="col"{number}{name}>{text(column.title)}</th>'
 
 
-def row_cells(columns: Sequence[Column], row: int, *, packed: bool, base: str | None = None) -> str:
-    """The cells of a row; on a board, links lead on below `base`."""
-    return "".join(_cell(column, row, packed=packed, base=base) for column in columns)
+def row_cells(columns: Sequence[Column], row: int, *, base: str | None = None, has_values: bool = True) -> str:
+    """The cells of a row; on a board, links lead on below `base`.
+
+    `has_values`: with the numbers themselves, for a script that orders the rows.
+    """
+    return "".join(_cell(column, row, base=base, has_values=has_values) for column in columns)
 
 
-def _cell(column: Column, row: int, *, packed: bool, base: str | None) -> str:
-    """The cell, with what the script needs unless all rows are packed beside; links lead on below `base`."""
+def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> str:
     value = column.values[row]
     shown = column.shown(row)
     looks = {
         "n": column.is_number,
-        "short": not (packed or column.is_number) and len(shown) <= SHORT,
+        "short": not column.is_number and len(shown) <= SHORT,
         "missing": value is None or value == DASH,
     }
     classes = " ".join(look for look, holds in looks.items() if holds)
-    known = f' data-v="{_number(value)}"' if not packed and column.is_number and isinstance(value, (int, float)) else ""
+    is_told = has_values and column.is_number and isinstance(value, (int, float))
+    known = f' data-v="{_number(value)}"' if is_told else ""
     inside = text(shown) if column.dots is None else _small_dots(column.dots[row])
     if base is not None and column.links is not None and (link := column.links[row]) is not None:
         inside = f'<a href="{text(base + link, longest=LONGEST_LINK)}">{inside}</a>'

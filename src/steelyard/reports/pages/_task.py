@@ -125,15 +125,16 @@ def _columns(result: Standings) -> Iterator[Column]:
 
 def _short_notes(standing: Standing) -> str:
     """What casts doubt on a place, short enough for a row; the page of the submission tells all."""
-    told = [f"review: {', '.join(standing.flags)}"] if standing.recommended_action else list(standing.flags)
+    flags = counted(len(standing.flags), "flag")
+    told = [f"review ({flags})"] if standing.recommended_action else [flags] if standing.flags else []
     for what, names in (
         ("claimed", standing.claimed),
         ("defaulted", standing.defaulted),
         ("lower bound", standing.lower_bounds),
+        ("warned", standing.warnings),
     ):
-        told += [f"{what}: {', '.join(names)}"] if names else []
-    told += [counted(len(standing.warnings), "warning")] if standing.warnings else []
-    return "; ".join(told)
+        told += [f"{len(names)} {what}"] if names else []
+    return ", ".join(told)
 
 
 def score_column(name: str, title: str, values: Sequence[float | None]) -> Column:
