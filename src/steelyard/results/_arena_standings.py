@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.results._arena_reviews import Review
-from steelyard.results._arena_rows import FieldsResult, as_json, flat_rows
+from steelyard.results._arena_rows import FieldsResult, as_json, as_object, flat_rows
 from steelyard.results._manners import Result, Row
 
 Policy = Literal["current", "as-submitted"]

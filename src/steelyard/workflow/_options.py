@@ -255,7 +255,7 @@ class RankOptions(VerdictOptions, DrawOptions, PricedRunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MatrixOptions(PriceOptions, VerdictOptions, RunOptions):
+class MatrixOptions(VerdictOptions, PricedRunOptions):
     """What `matrix` shows."""
 
     by: Names = ("agent", "model")

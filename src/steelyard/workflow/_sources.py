@@ -17,7 +17,7 @@ from steelyard.records import Run
 from steelyard.settings import is_stdin
 from steelyard.store.schema import applied
 from steelyard.workflow._arena import open_arena
-from steelyard.workflow._opening_runs import RecordReader
+from steelyard.workflow._opening_runs import Reading, RecordReader
 from steelyard.workflow._report_inputs import SortedInputs, sort_inputs
 from steelyard.workflow.read import read
 
@@ -110,7 +110,7 @@ class RunsSource:
         """The whole records by id."""
         with self._current():
             if self._records is None:
-                reader = RecordReader()
+                reader = RecordReader(Reading())
                 entries = reader.read(self._run_paths())
                 self._records = {
                     id_: entry.run if entry.run.id else structs.replace(entry.run, id=id_) for id_, entry in entries

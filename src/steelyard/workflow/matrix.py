@@ -28,14 +28,7 @@ def matrix(runs: Runs, options: MatrixOptions, progress: Progress | None) -> Mat
 
     keys_by, declared = _columns_by(options.by), _shown(options.metrics)
     profile = options.outcome_profile()
-    table = open_runs(
-        runs,
-        options.choice(),
-        labels=options.labels(),
-        mapping=options.mapping(),
-        prices=options.prices,
-        progress=progress,
-    )
+    table = open_runs(runs, options.reading(progress))
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, [declared.name], profile=profile, weight_by=options.weight_by, any_size=True)
     _check_any(samples, declared)
