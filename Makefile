@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 WORKERS ?= auto
+# Files and folders that `make test` and `make test-pythons` run, such as TESTS="tests/server"; without, all tests.
+TESTS ?=
 # Versions that `make test-pythons` leaves out, such as WITHOUT="3.12".
 WITHOUT ?=
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
@@ -33,7 +35,7 @@ demo: $(STAMP) ## set everything up, weigh seven tiers of synthetic runs, and wr
 	$(BIN)/steelyard demo --report demo.html
 
 test: $(STAMP) ## set everything up and run the tests
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not long and not browser" $(TESTS)
 
 test-postgres: $(STAMP) ## the store's and the arena's tests on a PostgreSQL that is installed, started and removed again
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/arena
