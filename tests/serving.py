@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from steelyard.surfaces.server import ServeOptions, Tokens
+from steelyard.surfaces.server import ServeOptions
 from steelyard.surfaces.server._running import Server, bound, configured, guarded, site_of
 from steelyard.surfaces.server._site import Site
 from steelyard.workflow import ArenaSource, RunsSource
@@ -75,12 +75,10 @@ class Served:
 
 
 @contextmanager
-def serving(
-    source: ArenaSource | RunsSource, options: ServeOptions | None = None, *, tokens: Tokens | None = None
-) -> Iterator[Served]:
+def serving(source: ArenaSource | RunsSource, options: ServeOptions | None = None) -> Iterator[Served]:
     """The source over HTTP while the block runs, at a free port."""
     options = options or ServeOptions()
-    site = site_of(source, options, tokens)
+    site = site_of(source, options)
     is_ready = threading.Event()
     listening = bound("127.0.0.1", 0)
     server = Server(configured(guarded(site, options)), site, is_ready.set)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
         Submission as Submission,
         Task as Task,
     )
+    from steelyard.surfaces.client import (
+        connect as connect,
+    )
     from steelyard.workflow import (
         CompareOptions as CompareOptions,
         ExplainOptions as ExplainOptions,

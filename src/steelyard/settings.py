@@ -14,6 +14,9 @@ METRICS_PATH = "STEELYARD_METRICS"
 FORMATS_PATH = "STEELYARD_FORMATS"
 """Folders (separated as in PATH) whose Python files each declare a format of the user's own."""
 
+TOKEN = "STEELYARD_TOKEN"  # noqa: S105 - the variable's name
+"""The token that `sy.connect` sends unless one is given."""
+
 
 class Limit(NamedTuple):
     """How much of an input is read; what goes past it is refused with one sentence, whoever reads it."""

@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     )
     from steelyard.records._submission import (
         Submission as Submission,
+        check_submission as check_submission,
         check_submissions as check_submissions,
         convert_submission as convert_submission,
         decode_submission as decode_submission,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -27,7 +27,7 @@ from steelyard.arena import (
 )
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
 from steelyard.profiles import load_profile
-from steelyard.records import Finding, Rejected, Task, microseconds_of, moment_of, now_microseconds
+from steelyard.records import Finding, Rejected, Submission, Task, microseconds_of, moment_of, now_microseconds
 from steelyard.results import (
     AddedTasks,
     ArenaSettings,
@@ -60,6 +60,20 @@ def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, 
 def open_arena(address: str = DEFAULT_STORE) -> Arena:
     """The arena in the store; an error when there is none."""
     return arena_in(open_store(address, create=False))
+
+
+class Submitting(Protocol):
+    """An arena that takes submissions: one that is opened here, or one on a server."""
+
+    def submit(
+        self,
+        given: Sequence[Submission | Rejected],
+        *,
+        artifacts_root: Path | None = None,
+        told: Callable[[Sequence[SubmissionOutcome]], None] | None = None,
+    ) -> list[SubmissionOutcome]:
+        """What became of each, in their order."""
+        ...
 
 
 def opened(arena: Arena | str) -> Arena:
@@ -115,17 +129,15 @@ def holds_no(what: str, path: Path) -> Finding:
 
 
 def submit_files(
-    arena: Arena | str, paths: Sequence[Path], *, artifacts: Path | None = None, told: FileTold | None = None
+    arena: Submitting | str, paths: Sequence[Path], *, artifacts: Path | None = None, told: FileTold | None = None
 ) -> Submitted:
     """Submit what the files hold. Artifacts lie in `artifacts`, else beside the file that names them."""
     files = ((path, read_submissions(path)) for path in paths)
-    return submit_each(
-        opened(arena), files, artifacts=lambda path: artifacts or path.parent, what="submissions", told=told
-    )
+    return submit_each(arena, files, artifacts=lambda path: artifacts or path.parent, what="submissions", told=told)
 
 
 def submit_each(
-    arena: Arena,
+    arena: Submitting | str,
     files: Iterable[tuple[Path, Iterator[PlacedSubmission | Rejected]]],
     *,
     artifacts: Callable[[Path], Path] | None,
@@ -133,9 +145,10 @@ def submit_each(
     told: FileTold | None,
 ) -> Submitted:
     """Submit what comes of each file; `artifacts` gives the folder in which those of a file lie."""
+    taking = open_arena(arena) if isinstance(arena, str) else arena
     return _joined(
         [
-            _submit(arena, path, _or_refused(path, placed), artifacts and artifacts(path), what=what, told=told)
+            _submit(taking, path, _or_refused(path, placed), artifacts and artifacts(path), what=what, told=told)
             for path, placed in files
         ]
     )
@@ -150,7 +163,7 @@ def _or_refused(path: Path, items: Iterator[Placed | Rejected]) -> Iterator[Plac
 
 
 def _submit(
-    arena: Arena,
+    arena: Submitting,
     path: Path,
     placed: Iterator[PlacedSubmission | Rejected],
     root: Path | None,

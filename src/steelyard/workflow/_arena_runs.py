@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.arena import Arena, PlacedSubmission, read_task_map
+from steelyard.arena import PlacedSubmission, read_task_map
 from steelyard.prices import DEFAULT_BOOK, PriceBook, cost_of, open_book
 from steelyard.records import (
     NO_LABELS,
@@ -24,7 +24,7 @@ from steelyard.records import (
 from steelyard.results import Submitted
 from steelyard.settings import shown_path
 from steelyard.tables import NamedRun, each_once, gather
-from steelyard.workflow._arena import FileTold, holds_no, opened, submit_each
+from steelyard.workflow._arena import FileTold, Submitting, holds_no, submit_each
 from steelyard.workflow._opening_runs import open_mapping
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def submit_runs(
-    arena: Arena | str,
+    arena: Submitting | str,
     paths: Sequence[Path],
     *,
     task_map: Path | None = None,
@@ -56,7 +56,7 @@ def submit_runs(
                 places[item.path] = None
                 yield item
 
-    done = submit_each(opened(arena), [(paths[0], submissions())], artifacts=None, what="runs", told=told)
+    done = submit_each(arena, [(paths[0], submissions())], artifacts=None, what="runs", told=told)
     empty = [path for path in paths if not any(_lies_in(place, path) for place in places)]
     return replace(done, notes=(*(holds_no("runs", path) for path in empty), *notes))
 

@@ -78,6 +78,15 @@ def check_token(arena: Arena, whole: str, scope: Scope) -> Token:
     return token
 
 
+def has_active(arena: Arena, *, to_write: bool) -> bool:
+    """Whether the arena has a token that holds, and with which something can be written."""
+    now = now_microseconds()
+    return any(
+        token.state(now) == "active" and (not to_write or set(token.scopes) != {"read"})
+        for token in list_in(arena.store)
+    )
+
+
 @contextmanager
 def _opened(store: Arena | str) -> Iterator[Store]:
     """The store of the arena, or the one at the address, which is let go of afterwards."""

@@ -29,6 +29,9 @@ def serve(
     ] = None,
     host: Annotated[str, Parameter(help="The address to answer at.")] = "127.0.0.1",
     port: Annotated[FromZero, Parameter(help="The port to answer at; 0 takes a free one.")] = 8600,
+    write: Annotated[
+        bool, Parameter(help="Let holders of a token (steelyard token) submit, review and add tasks.", negative="")
+    ] = False,
     public_read: Annotated[bool, Parameter(help="Let everybody who reaches the server read.", negative="")] = False,
     allow_host: Annotated[
         tuple[str, ...], Parameter(help="A name that the server goes by; may be repeated.", negative="")
@@ -47,7 +50,9 @@ def serve(
         raise MissingExtra("Starlette and uvicorn", extra="serve", purpose="steelyard serve")
     from steelyard.surfaces.server import ServeOptions, serve as answer, site_of  # brings Starlette
 
-    options = ServeOptions(host=host, port=port, public_read=public_read, allow_host=allow_host, root_path=root_path)
+    options = ServeOptions(
+        host=host, port=port, write=write, public_read=public_read, allow_host=allow_host, root_path=root_path
+    )
     site = site_of(_source(runs, store), options)
 
     def ready(address: str) -> None:

@@ -41,7 +41,6 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.surfaces.server._access import (
         Access as Access,
-        Tokens as Tokens,
     )
     from steelyard.surfaces.server._openapi import (
         openapi_document as openapi_document,

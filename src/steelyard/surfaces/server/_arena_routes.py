@@ -9,25 +9,31 @@ from msgspec import Meta
 
 from steelyard.results import (
     Evaluation,
+    Leaderboard,
     Outliers,
     ReviewDesk,
+    ReviewLog,
     ScoreHistory,
     StandingChanges,
     Standings,
     TaskDetails,
     TaskList,
+    ToolBias,
 )
-from steelyard.surfaces.server._route import Paged, Query, Repeated, Route
+from steelyard.surfaces.server._route import Listed, Paged, Query, Repeated, Route
 from steelyard.workflow import (
     ArenaSource,
+    leaderboard,
     list_tasks,
     outliers,
     review_desk,
+    review_log,
     score_history,
     show_submission,
     show_task,
     standing_changes,
     task_standings,
+    tool_bias,
 )
 
 Values = Mapping[str, str]
@@ -54,6 +60,30 @@ class StandingsQuery(Paged, frozen=True, kw_only=True):
     submitter: Annotated[Repeated, Meta(description="Only submissions of these submitters.")] = ()
     policy: PolicyName = None
     confidence: Confidence = None
+    score: Annotated[
+        str, Meta(description="The score whose ranks come first: overall, efficiency, speed, cost, correctness.")
+    ] = "overall"
+
+
+class LeadersQuery(Query, frozen=True, kw_only=True):
+    """Who leads by what."""
+
+    by: Annotated[Listed, Meta(description="What to rank: agent, model, submitter.")] = ("agent", "model")
+    policy: PolicyName = None
+    confidence: Confidence = None
+
+
+class BiasQuery(Query, frozen=True, kw_only=True):
+    """By which policy, and how surely."""
+
+    policy: PolicyName = None
+    confidence: Annotated[float, Meta(description="The confidence level of intervals, as a share.")] = 0.95
+
+
+class LogQuery(Paged, frozen=True, kw_only=True):
+    """Of which task."""
+
+    task: Annotated[str | None, Meta(description="Only decisions about submissions to this task.")] = None
 
 
 class HistoryQuery(Paged, frozen=True, kw_only=True):
@@ -88,7 +118,9 @@ class OutliersQuery(Paged, frozen=True, kw_only=True):
 
 
 def _standings(source: ArenaSource, values: Values, query: StandingsQuery) -> Standings:
-    return task_standings(source.arena, values["task"], policy=query.policy, confidence=query.confidence)
+    return task_standings(
+        source.arena, values["task"], policy=query.policy, confidence=query.confidence, sort=query.score
+    )
 
 
 ARENA_ROUTES = (
@@ -154,6 +186,38 @@ ARENA_ROUTES = (
         result=Evaluation,
         query=EvaluationQuery,
         over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
+    ),
+    Route(
+        path="/leaderboard",
+        sentence="Who leads across all tasks and within each category.",
+        verb="arena standings",
+        result=Leaderboard,
+        query=LeadersQuery,
+        page="",
+        over_arena=lambda source, _values, query: leaderboard(
+            source.arena, by=query.by, policy=query.policy, confidence=query.confidence
+        ),
+    ),
+    Route(
+        path="/bias",
+        sentence="Whether a tool does systematically better or worse than the others across tasks.",
+        verb="arena bias",
+        result=ToolBias,
+        query=BiasQuery,
+        page="",
+        over_arena=lambda source, _values, query: tool_bias(
+            source.arena, policy=query.policy, confidence=query.confidence
+        ),
+    ),
+    Route(
+        path="/reviews",
+        sentence="The public log of decisions about submissions: what, by whom, when and why.",
+        verb="arena reviews",
+        result=ReviewLog,
+        query=LogQuery,
+        rows="reviews",
+        page="",
+        over_arena=lambda source, _values, query: review_log(source.arena, query.task),
     ),
     Route(
         path="/outliers",

@@ -108,15 +108,35 @@ def _operation(route: Route, parts: _Parts) -> Schema:
         "summary": route.sentence,
         "parameters": [*_path_parameters(route), *_query_parameters(route.query)],
         "responses": {
-            str(route.status): {"description": route.sentence, "content": _content(route, parts)},
+            **_good(route, parts),
             "default": {"description": "What was wrong (RFC 9457).", "content": problem},
         },
     }
     if route.respond is None:
         operation["responses"]["304"] = {"description": "What `If-None-Match` names is current."}
+    if route.body is not None:
+        kinds = ("application/json", "application/x-ndjson") if route.many else ("application/json",)
+        schemas = (parts.reference(route.body), {"type": "string", "description": "One JSON object a line."})
+        content = {kind: {"schema": schema} for kind, schema in zip(kinds, schemas, strict=False)}
+        operation["requestBody"] = {"required": True, "content": content}
     if route.scope is not None:
         operation["security"] = [{"token": [route.scope]}]
     return operation
+
+
+def _good(route: Route, parts: _Parts) -> Schema:
+    """The answers to a request that is right, by status."""
+    content = _content(route, parts)
+    if not route.makes:
+        return {str(route.status): {"description": route.sentence, "content": content}}
+    answers: Schema = {
+        "201": {"description": "It was made.", "content": content},
+        "200": {"description": "The very same was there before.", "content": dict(content)},
+    }
+    if route.many:
+        lines = "A receipt or a problem with its `line` for each line, in their order; the last line has `totals`."
+        answers["200"]["content"]["application/x-ndjson"] = {"schema": {"type": "string", "description": lines}}
+    return answers
 
 
 def _content(route: Route, parts: _Parts) -> Schema:

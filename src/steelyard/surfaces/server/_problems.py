@@ -79,6 +79,8 @@ def problem_of(error: Exception, instance: str) -> Problem:
 def headers_of(error: Exception) -> dict[str, str]:
     """What belongs to the status of an error."""
     headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
+    if getattr(error, "http_status", 500) == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Bearer realm="steelyard"'
     if getattr(error, "http_status", 500) == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.setdefault("Retry-After", "2")
     return headers | {"Cache-Control": "no-store"}

@@ -14,7 +14,7 @@ from msgspec.inspect import Metadata, StructType, VarTupleType, type_info
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.profiles import DEFAULT, shipped_profiles
-from steelyard.records import Chosen
+from steelyard.records import Chosen, Scope
 from steelyard.workflow import ManyChosen, Moment, Names, ProfileName, Texts, field_sentences
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ MOST_FIELDS = 200
 """Names and values in one query."""
 LARGEST_PAGE = 1_000
 
-Scope = Literal["read", "submit", "review", "admin"]
 """What a token lets its holder do."""
 Listed = Annotated[tuple[str, ...], msgspec.Meta(extra={"separated": True})]
 """Several names in one value, separated by commas."""
@@ -100,6 +99,12 @@ class Route:
     """What a token must allow to use the route; None: what reading needs."""
     status: int = 200
     """The status of an answer."""
+    body: Any = None
+    """The class of what is sent; None where nothing is (Any: as above)."""
+    makes: bool = False
+    """Whether it makes something: the status is then 201 the first time, and 200 where the very same is there."""
+    many: bool = False
+    """Whether many can be sent at once, as NDJSON."""
 
     @property
     def name(self) -> str:

@@ -10,11 +10,12 @@ from ipaddress import ip_address
 import uvicorn
 
 from steelyard.errors import UsageError
-from steelyard.surfaces.server._access import Access, Tokens
+from steelyard.surfaces.server._access import Access
 from steelyard.surfaces.server._app import Application
 from steelyard.surfaces.server._guard import LOOPBACK, Guard
 from steelyard.surfaces.server._site import Site
 from steelyard.workflow import ArenaSource, RunsSource
+from steelyard.workflow.token import has_active
 
 STOP_SECONDS = 2
 """How long answers that are being sent may take to end."""
@@ -40,16 +41,24 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def site_of(source: ArenaSource | RunsSource, options: ServeOptions, tokens: Tokens | None = None) -> Site:
+def site_of(source: ArenaSource | RunsSource, options: ServeOptions) -> Site:
     """The source with who may do what; what strangers could reach unasked is refused."""
     is_open = options.public_read or is_loopback(options.host)
-    if not is_open and tokens is None:
+    arena = source if isinstance(source, ArenaSource) else None
+    if options.write and arena is None:
+        raise UsageError("files of runs are read-only", hint="--write is for an arena: --store URL")
+    if not is_open and arena is None:
         raise UsageError(
             f"other machines can reach {options.host}, and nothing keeps them from reading",
             hint="--public-read lets everybody read; to serve this machine alone, leave --host out",
         )
+    needs_token = options.write or not is_open
+    if arena is not None and needs_token and not has_active(arena.arena, to_write=options.write):
+        what = "writing" if options.write else f"reading at {options.host}"
+        hint = f"make one: steelyard token create NAME --scope {'submit' if options.write else 'read'} --store ..."
+        raise UsageError(f"{what} takes a token, and the store has none", hint=hint)
     root_path = f"/{options.root_path.strip('/')}" if options.root_path.strip("/") else ""
-    return Site(source, Access(public_read=is_open, tokens=tokens), root_path)
+    return Site(source, Access(is_open, options.write, arena if needs_token else None), root_path)
 
 
 def guarded(site: Site, options: ServeOptions) -> Guard:

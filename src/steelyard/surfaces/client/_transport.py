@@ -1,0 +1,156 @@
+"""Requests to a server, and its answers: JSON values, or the errors that the same call would raise here.
+
+Every request can be sent again without harm: reading changes nothing, and what is written goes by ids. So a connection
+that breaks, or a server that starts again, is tried anew a few times.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+from steelyard import errors
+from steelyard.errors import RequestRefused, SteelyardError, StoreUnavailable, UsageError, said_by
+from steelyard.version import __version__
+
+API = "/api/v1"
+JSON, NDJSON = "application/json", "application/x-ndjson"
+WAITS_SECONDS = (0.2, 1.0, 3.0)
+"""How long to wait before the second, third and fourth attempt."""
+LATER = frozenset({429, 502, 503, 504})
+"""Statuses of a server, or of a proxy before it, that may answer in a moment."""
+LONGEST_ANSWER = 1 << 30
+MOST_SAID = 500
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: bytes
+
+    def json(self) -> dict[str, Any]:  # Any: JSON values
+        """The JSON object in it."""
+        value = msgspec.json.decode(self.body)
+        if not isinstance(value, dict):
+            raise msgspec.DecodeError("the answer is no object")
+        return value
+
+
+class Transport:
+    """One server, at its address and with a token."""
+
+    def __init__(self, url: str, token: str | None, *, timeout: float) -> None:
+        parts = urlsplit(url)
+        is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+        if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or not url.isprintable():
+            raise UsageError(f"{url!r} is no address of a server", hint="write http://127.0.0.1:8600")
+        if token is not None and not (token.isascii() and token.isprintable() and token):
+            raise UsageError("the token holds what no token holds", hint="copy it again")
+        self.url = url.rstrip("/")
+        self._host, self._root = parts.netloc, quote(parts.path.rstrip("/"), safe="/%")
+        self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._timeout = timeout
+        self._headers = {"Accept": f"{JSON}, {NDJSON}", "User-Agent": f"steelyard/{__version__}"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    def get(self, path: str, query: Mapping[str, object] | None = None) -> dict[str, Any]:  # Any: JSON values
+        """The JSON object at a path. A value that is None is not asked for, several are separated by commas."""
+        pairs = {name: _written(value) for name, value in (query or {}).items() if value is not None}
+        answer = self._send("GET", f"{path}?{urlencode(pairs)}" if pairs else path)
+        return self._object(answer)
+
+    def post(self, path: str, value: object) -> dict[str, Any]:  # Any: JSON values
+        """What the server answers to a JSON value."""
+        return self._object(self._send("POST", path, msgspec.json.encode(value), JSON))
+
+    def post_lines(self, path: str, lines: Sequence[bytes]) -> list[dict[str, Any]]:  # Any: JSON values
+        """The server's answer to each line, and at the end its totals."""
+        answer = self._send("POST", path, b"\n".join(lines) + b"\n", NDJSON)
+        try:
+            told: list[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode_lines(answer.body)  # Any: as above
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._not_ours(answer) from error
+        if len(told) != len(lines) + 1:
+            raise StoreUnavailable(self.url, f"{len(lines)} lines were sent, and {len(told) - 1} were answered")
+        return told
+
+    def _object(self, answer: Answer) -> dict[str, Any]:  # Any: JSON values
+        try:
+            return answer.json()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._not_ours(answer) from error
+
+    def _send(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> Answer:
+        headers = {**self._headers, "Content-Type": kind} if body is not None else self._headers
+        for wait in (*WAITS_SECONDS, None):
+            try:
+                answer = self._once(method, f"{self._root}{API}{path}", body, headers)
+            except (OSError, http.client.HTTPException) as error:
+                failure: SteelyardError = StoreUnavailable(self.url, f"the server does not answer: {said_by(error)}")
+            else:
+                if answer.status < 300:
+                    return answer
+                failure = self._problem(answer)
+                if answer.status not in LATER:
+                    raise failure
+            if wait is None:
+                raise failure
+            time.sleep(wait)
+        raise AssertionError("the last attempt raises")
+
+    def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        connection = self._kind(self._host, timeout=self._timeout)
+        try:
+            connection.request(method, path, body=body, headers=headers)
+            response = connection.getresponse()
+            content = response.read(LONGEST_ANSWER + 1)
+        finally:
+            connection.close()
+        if len(content) > LONGEST_ANSWER:
+            raise http.client.HTTPException(f"the answer is larger than {LONGEST_ANSWER:,} bytes")
+        return Answer(response.status, content)
+
+    def _problem(self, answer: Answer) -> SteelyardError:
+        """The error that a problem object tells of."""
+        try:
+            told = answer.json()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._not_ours(answer)
+        kind, detail, hint, where = (_text(told.get(name)) for name in ("kind", "detail", "hint", "where"))
+        if kind is None or detail is None:
+            return self._not_ours(answer)
+        known = _KINDS.get(kind)
+        if known is None:
+            return RequestRefused(answer.status, kind, detail, hint=hint)
+        error = known.__new__(known)  # their constructors take facts and write the sentence that is here already
+        SteelyardError.__init__(error, detail, where=where, hint=hint)
+        return error
+
+    def _not_ours(self, answer: Answer) -> SteelyardError:
+        message = f"what answers there is no server of Steelyard (status {answer.status})"
+        hint = "name the address that steelyard serve prints, with what a proxy puts before it"
+        return RequestRefused(answer.status, "not_steelyard", f"{self.url}: {message}", hint=hint)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, (tuple, list)):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def _text(value: object) -> str | None:
+    return value[:10_000] if isinstance(value, str) else None
+
+
+_KINDS: dict[str, type[SteelyardError]] = {
+    kind.kind: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, SteelyardError) and kind.kind != SteelyardError.kind
+}

@@ -1,0 +1,132 @@
+"""Many records in one request: NDJSON in, NDJSON out, an answer for each line in its place, totals at the end.
+
+Lines are taken while they come in, portion by portion, so that memory stays bounded; answers wait on disk until the
+request has been read, since most clients read nothing before they have sent everything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING
+
+import anyio.to_thread
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
+
+from steelyard.errors import RequestRefused
+from steelyard.results import Receipt
+from steelyard.surfaces.server._guard import BODY_BYTES, JSON, NDJSON, too_large
+from steelyard.surfaces.server._problems import Problem, problem_of
+from steelyard.workflow import Intake, NumberedLine, refusal_status
+
+if TYPE_CHECKING:
+    from steelyard.records import Rejected
+    from steelyard.surfaces.server._site import Call
+
+LINES_AT_ONCE = 1_000
+BYTES_AT_ONCE = 1 << 20
+MOST_LINES = 100_000
+LONGEST_LINE = BODY_BYTES[JSON]
+IN_MEMORY = 4 << 20
+_PIECE = 64 << 10
+
+
+class LineProblem(Problem, frozen=True, kw_only=True):
+    """Why a line was refused."""
+
+    line: int
+    """Its number from 1."""
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """How many lines came to what."""
+
+    lines: int
+    accepted: int
+    known: int
+    """Those that had been accepted before, and are not counted again."""
+    excluded: int
+    """Those that had been accepted before, and excluded since."""
+    refused: int
+
+
+class LastLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What ends the answer: where it is missing, the answer was cut off."""
+
+    totals: Totals
+
+
+def refusal_of(rejected: Rejected) -> RequestRefused:
+    """The error of a record that was refused."""
+    error = RequestRefused(refusal_status(rejected), rejected.code, rejected.reason, hint=rejected.hint)
+    error.where = rejected.path or None
+    return error
+
+
+async def lines_response(call: Call, intake: Intake) -> Response:
+    """The answer to each line of a request."""
+    answers: IO[bytes] = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 # closed when it has been sent
+    counts: Counter[str] = Counter()
+    try:
+        async for portion in _portions(call.request.stream()):
+            await anyio.to_thread.run_sync(_take, call, intake, portion, answers, counts)
+    except (RequestRefused, ClientDisconnect) as error:
+        answers.close()
+        if isinstance(error, RequestRefused) and counts:
+            error.hint = f"{counts.total():,} lines before were read; send all again, what was accepted is known"
+        raise
+    except BaseException:
+        answers.close()
+        raise
+    statuses = {status: counts[status] for status in ("accepted", "known", "excluded", "refused")}
+    last = LastLine(totals=Totals(lines=counts.total(), **statuses))
+    answers.write(msgspec.json.encode(last) + b"\n")
+    answers.seek(0)
+    headers = {"Content-Type": NDJSON, "Cache-Control": "no-store"}
+    return StreamingResponse(_sent(answers), headers=headers)
+
+
+def _take(call: Call, intake: Intake, portion: list[NumberedLine], answers: IO[bytes], counts: Counter[str]) -> None:
+    for (number, _), outcome in zip(portion, intake.take(portion), strict=True):
+        if isinstance(outcome, Receipt):
+            counts[outcome.status] += 1
+            answers.write(msgspec.json.encode(outcome) + b"\n")
+        else:
+            counts["refused"] += 1
+            problem = problem_of(refusal_of(outcome), call.request.scope["raw_path"].decode("ascii", "replace"))
+            answers.write(msgspec.json.encode(LineProblem(line=number, **msgspec.structs.asdict(problem))) + b"\n")
+
+
+def _sent(answers: IO[bytes]) -> Iterator[bytes]:
+    with answers:
+        while piece := answers.read(_PIECE):
+            yield piece
+
+
+async def _portions(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[NumberedLine]]:
+    """The lines that hold something, each with its number, in portions of bounded number and size."""
+    portion: list[NumberedLine] = []
+    rest = b""
+    number = size = 0
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            number += 1
+            if number > MOST_LINES:
+                hint = f"send at most {MOST_LINES:,} lines at once"
+                raise RequestRefused(413, "too_large", "the request has too many lines", hint=hint)
+            if line.strip():
+                portion.append((number, line))
+                size += len(line)
+            if len(portion) >= LINES_AT_ONCE or size >= BYTES_AT_ONCE:
+                yield portion
+                portion, size = [], 0
+        if len(rest) > LONGEST_LINE:
+            raise too_large(LONGEST_LINE)
+    if rest.strip():
+        portion.append((number + 1, rest))
+    if portion:
+        yield portion

@@ -1,0 +1,192 @@
+"""What is written to an arena: submissions, runs, tasks, and decisions about submissions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import anyio.to_thread
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from steelyard.errors import BadInput, RequestRefused, UsageError
+from steelyard.records import JSON_ERRORS, Run, Submission, Task, json_problem
+from steelyard.reports import json_bytes
+from steelyard.results import AddedTasks, Receipt, Reviewed, versioned
+from steelyard.surfaces.server._guard import JSON, NDJSON
+from steelyard.surfaces.server._route import Query, Route, address
+from steelyard.surfaces.server._taking import lines_response, refusal_of
+from steelyard.workflow import ArenaSource, Intake, add_task_from, review_submission, withdraw_as
+
+if TYPE_CHECKING:
+    from steelyard.surfaces.server._site import Call
+
+Body = TypeVar("Body")
+
+
+class RunsBody(Query, frozen=True, kw_only=True):
+    """Who submits."""
+
+    submitter: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1024)] | None, Meta(description="Who submits the runs.")
+    ] = None
+
+
+class ReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A decision about a submission. It is logged under the name of the token."""
+
+    decision: Literal["accept", "exclude", "reinstate"]
+    reason: str | None = None
+    """Why; an exclusion needs one."""
+
+
+class WithdrawBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a submission is withdrawn."""
+
+    reason: str | None = None
+
+
+def _written(call: Call) -> ArenaSource:
+    """What is written to; files of runs are never."""
+    source = call.site.source
+    if not isinstance(source, ArenaSource):
+        hint = "steelyard serve --store URL --write serves an arena"
+        raise RequestRefused(403, "read_only", "this server shows files of runs, which are read-only", hint=hint)
+    return source
+
+
+def _content_type(call: Call) -> str:
+    return call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _answer(call: Call, value: Any, *, status: int = 200, at: str | None = None) -> Response:  # Any: a JSON value
+    headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
+    if at is not None:
+        headers["Location"] = call.site.root_path + at
+    return Response(json_bytes(value), status_code=status, headers=headers)
+
+
+async def _take(call: Call, intake: Intake) -> Response:
+    """The receipt of one record, or a line for each of many."""
+    if _content_type(call) == NDJSON:
+        return await lines_response(call, intake)
+    text = await call.request.body()
+    (outcome,) = await anyio.to_thread.run_sync(intake.take, [(1, text)])
+    if not isinstance(outcome, Receipt):
+        raise refusal_of(outcome)
+    status = 201 if outcome.status == "accepted" else 200
+    at = address(SUBMISSION, {"submission": outcome.submission_id})
+    return _answer(call, versioned(msgspec.to_builtins(outcome)), status=status, at=at)
+
+
+async def _submissions(call: Call) -> Response:
+    return await _take(call, Intake(_written(call).arena, "submissions"))
+
+
+async def _runs(call: Call) -> Response:
+    assert isinstance(call.query, RunsBody)
+    return await _take(call, Intake(_written(call).arena, "runs", submitter=call.query.submitter))
+
+
+async def _tasks(call: Call) -> Response:
+    arena, text = _written(call).arena, await _json_text(call)
+    added = await anyio.to_thread.run_sync(add_task_from, arena, text)
+    ((task, is_new),) = added.tasks
+    return _answer(call, added.to_dict(), status=201 if is_new else 200, at=address(TASK, {"task": task.id}))
+
+
+async def _review(call: Call) -> Response:
+    arena, body = _written(call).arena, _decoded(await _json_text(call), ReviewBody)
+    reviewed = await anyio.to_thread.run_sync(
+        lambda: review_submission(arena, call.values["submission"], body.decision, by=call.holder, reason=body.reason)
+    )
+    return _answer(call, reviewed.to_dict())
+
+
+async def _withdraw(call: Call) -> Response:
+    arena, body = _written(call).arena, _decoded(await _json_text(call), WithdrawBody)
+    assert call.holder is not None  # the route has a scope
+    submitter = call.holder
+    reviewed = await anyio.to_thread.run_sync(
+        lambda: withdraw_as(arena, call.values["submission"], submitter, reason=body.reason)
+    )
+    return _answer(call, reviewed.to_dict())
+
+
+async def _json_text(call: Call) -> bytes:
+    if _content_type(call) != JSON:
+        raise RequestRefused(415, "content_type", "this takes one JSON object", hint=f"send Content-Type: {JSON}")
+    return await call.request.body()
+
+
+def _decoded(text: bytes, kind: type[Body]) -> Body:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise BadInput(str(error).replace("`", "'"), hint="see /api/v1/openapi.json") from error
+    except JSON_ERRORS as error:
+        raise UsageError(json_problem(error), hint="send one JSON object") from error
+
+
+SUBMISSION = Route(path="/submissions/{submission}", sentence="", verb="", result=None)
+TASK = Route(path="/tasks/{task}", sentence="", verb="", result=None)
+"""Where what was written is read."""
+
+WRITE_ROUTES = (
+    Route(
+        path="/submissions",
+        method="POST",
+        sentence="Submit one submission as JSON, or many as NDJSON: a receipt or a problem for each, in their order.",
+        verb="arena submit",
+        result=Receipt,
+        body=Submission,
+        many=True,
+        scope="submit",
+        makes=True,
+        respond=_submissions,
+    ),
+    Route(
+        path="/runs",
+        method="POST",
+        sentence="Submit run records, one as JSON or many as NDJSON; a run's task is the arena's of that name.",
+        verb="arena submit --from-runs",
+        result=Receipt,
+        query=RunsBody,
+        body=Run,
+        many=True,
+        scope="submit",
+        makes=True,
+        respond=_runs,
+    ),
+    Route(
+        path="/tasks",
+        method="POST",
+        sentence="Add a task that names no folders.",
+        verb="arena task add",
+        result=AddedTasks,
+        body=Task,
+        scope="admin",
+        makes=True,
+        respond=_tasks,
+    ),
+    Route(
+        path="/submissions/{submission}/review",
+        method="POST",
+        sentence="Accept a submission, exclude it with a reason, or take an exclusion back.",
+        verb="arena review {submission}",
+        result=Reviewed,
+        body=ReviewBody,
+        scope="review",
+        respond=_review,
+    ),
+    Route(
+        path="/submissions/{submission}/withdraw",
+        method="POST",
+        sentence="Withdraw a submission whose submitter the token is named for.",
+        verb="arena withdraw {submission}",
+        result=Reviewed,
+        body=WithdrawBody,
+        scope="submit",
+        respond=_withdraw,
+    ),
+)
