@@ -60,6 +60,7 @@ VERBS = {
     "Evaluation": "`arena show`",
     "ScoreHistory": "`arena history`",
     "ToolBias": "`arena bias`",
+    "ReviewDesk": "`review_desk` (Python)",
     "ProfileComparison": "`arena compare-profiles`",
 }
 """What gives each kind of result."""

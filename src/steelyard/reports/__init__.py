@@ -117,6 +117,7 @@ if TYPE_CHECKING:
         add_row as add_row,
     )
     from steelyard.reports.pages import (
+        Page as Page,
         page_of as page_of,
     )
 else:

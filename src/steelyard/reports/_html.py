@@ -157,8 +157,9 @@ def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> st
         "missing": value is None or value == DASH,
     }
     classes = " ".join(look for look, holds in looks.items() if holds)
-    is_told = has_values and column.is_number
-    known = f' data-v="{_number(value)}"' if is_told and isinstance(value, (int, float)) else ""
+    known = ""
+    if has_values and column.is_number and isinstance(value, (int, float)):
+        known = f' data-v="{_number(value)}"'
     inside = text(shown) if column.dots is None else _small_dots(column.dots[row])
     if base is not None and column.links is not None and (link := column.links[row]) is not None:
         inside = f'<a href="{text(base + link, longest=LONGEST_LINK)}">{inside}</a>'

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from steelyard.results._arena_evaluations import Evaluation, ProfileComparison
     from steelyard.results._arena_history import ScoreHistory, ScoreMoment
     from steelyard.results._arena_standings import AllStandings, Leaderboard, ScoreInterval, Standings, ToolBias
+    from steelyard.results._review_desk import ReviewDesk
 
 
 def _score(title: str = "Overall score") -> Axis:
@@ -156,7 +157,7 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-def bias_dots(result: ToolBias, width: int) -> Figure:
+def bias_dots(result: ToolBias | ReviewDesk, width: int) -> Figure:
     """How much better each tool does than the others on the tasks that both took part in."""
     rows = [
         Estimate(

@@ -38,6 +38,7 @@ from steelyard.results._matrix import Matrix
 from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability
+from steelyard.results._review_desk import ReviewDesk
 from steelyard.results._speedup import SpeedupResult
 from steelyard.results._trial_figures import (
     judge_reliability,
@@ -71,6 +72,7 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Evaluation: {"scores": score_dots},
     ScoreHistory: {"trend": history_trend},
     ToolBias: {"forest": bias_dots},
+    ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
 }
 

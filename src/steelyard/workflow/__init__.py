@@ -59,6 +59,9 @@ if TYPE_CHECKING:
         tool_bias as tool_bias,
         watch_arena as watch_arena,
     )
+    from steelyard.workflow._commands import (
+        command_text as command_text,
+    )
     from steelyard.workflow._opening_runs import (
         Progress as Progress,
         Runs as Runs,

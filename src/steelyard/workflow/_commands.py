@@ -10,12 +10,16 @@ from typing import Any
 
 def command_of(verb: str, inputs: Sequence[str], options: Any) -> str:  # Any: the options of any verb
     """The command line of a verb with these options; those that stand at their defaults are left out."""
-    words = ["steelyard", verb, *(quote(name) for name in inputs)]
-    for option in fields(options):
-        value = getattr(options, option.name)
-        if option.default is not MISSING and value == option.default:
-            continue
-        name = option.name.replace("_", "-")
+    every = [(option, getattr(options, option.name)) for option in fields(options)]
+    asked = {option.name: value for option, value in every if option.default is MISSING or value != option.default}
+    return command_text([verb], inputs, asked)
+
+
+def command_text(verb: Sequence[str], inputs: Sequence[str], options: Mapping[str, Any]) -> str:  # Any: their values
+    """The command line of a verb, its inputs and its options by name."""
+    words = ["steelyard", *map(quote, verb), *map(quote, inputs)]
+    for option, value in options.items():
+        name = option.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{name}" if value else f"--no-{name}")
         else:

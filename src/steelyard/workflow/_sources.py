@@ -39,6 +39,11 @@ class ArenaSource:
         file = self.arena.store.file
         return _short_names([file]) if file is not None else {self.arena.store.address: "postgresql"}
 
+    def named_inputs(self) -> list[str]:
+        """How a command names the arena, without the folder or the password."""
+        file = self.arena.store.file
+        return ["--store", f"sqlite:///{file.name}" if file is not None else "postgresql://..."]
+
     def signal(self) -> object | None:
         """What changes when the source may have changed, asked for in microseconds; None where that takes a query."""
         return self.arena.store.signal()
@@ -79,6 +84,10 @@ class RunsSource:
     def hidden(self) -> dict[str, str]:
         """Paths that nobody outside needs to know, and what is said instead."""
         return _short_names(self.paths)
+
+    def named_inputs(self) -> list[str]:
+        """How a command names the files, without their folders."""
+        return [path.name or str(path) for path in self.paths]
 
     def signal(self) -> object | None:
         """None: the files must be asked."""

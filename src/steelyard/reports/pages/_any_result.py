@@ -9,6 +9,7 @@ from steelyard.metrics import catalog
 from steelyard.reports._measurement_tables import cell_text, overview_of
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._board import board_page
+from steelyard.reports.pages._catalog import api_page, metrics_page
 from steelyard.reports.pages._cells import (
     count_column,
     counting_facts,
@@ -24,23 +25,28 @@ from steelyard.reports.pages._leaders import leaders_page
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
-from steelyard.reports.pages._review import bias_page, outliers_page
+from steelyard.reports.pages._review import bias_page, outliers_page, review_page
+from steelyard.reports.pages._runs import run_list_page
 from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
 from steelyard.results import (
     AllStandings,
+    ApiRoutes,
     Comparison,
     Evaluation,
     GroupValue,
     Judges,
     Leaderboard,
     Measurement,
+    MetricList,
     Outliers,
     ProfileComparison,
     Ranking,
     Repeatability,
     Result,
+    ReviewDesk,
+    RunList,
     ScoreHistory,
     SpeedupResult,
     StandingChanges,
@@ -114,15 +120,19 @@ def _rows_page(result: Result) -> Page:
 
 PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's own type
     AllStandings: all_tasks_page,
+    ApiRoutes: api_page,
     Comparison: compare_page,
     Evaluation: submission_page,
     Judges: judges_page,
     Leaderboard: leaders_page,
     Measurement: measure_page,
+    MetricList: metrics_page,
     Outliers: outliers_page,
     ProfileComparison: profiles_page,
     Ranking: board_page,
     Repeatability: repeat_page,
+    ReviewDesk: review_page,
+    RunList: run_list_page,
     ScoreHistory: history_page,
     SpeedupResult: speedup_page,
     StandingChanges: changes_page,

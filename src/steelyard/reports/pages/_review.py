@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from steelyard.reports._plain_text import counted
-from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, with_figures
+from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, time_column, with_figures
 from steelyard.reports.pages._page import DASH, Column, Page, PageTable
-from steelyard.results import Advantage, Outliers, ToolBias
+from steelyard.results import Advantage, Outliers, Review, ReviewDesk, ToolBias
 
 
 def outliers_page(result: Outliers) -> Page:
@@ -42,9 +44,53 @@ def outliers_page(result: Outliers) -> Page:
     )
 
 
+def review_page(result: ReviewDesk) -> Page:
+    """What waits for a review, which tools have an advantage, and the log of decisions."""
+    page = outliers_page(Outliers(outliers=result.outliers))
+    bias = bias_table(result.advantages)
+    shown = [row for row in result.advantages if row.systematic]
+    notes = (*page.notes, _answer(shown, len(result.advantages))) if result.advantages else page.notes
+    tables = (bias, decisions_table(result.decisions))
+    page = replace(page, notes=notes, also=tuple(table for table in tables if table.rows))
+    return with_figures(page, result, ("forest",)) if result.advantages else page
+
+
+def decisions_table(decisions: Sequence[Review]) -> PageTable:
+    """Every decision with who made it, when and why."""
+    return PageTable(
+        name="decisions",
+        caption="Decisions, the last first",
+        columns=(
+            time_column("decided_at", "decided", [review.decided_at for review in decisions]),
+            text_column(
+                "submission_id",
+                "submission",
+                [review.submission_id for review in decisions],
+                links=[id_path("submissions", review.submission_id) for review in decisions],
+            ),
+            text_column("task_id", "task", [review.task_id for review in decisions]),
+            text_column("decision", "decision", [review.decision for review in decisions]),
+            text_column("by", "by", [review.by for review in decisions]),
+            text_column("reason", "reason", [review.reason for review in decisions]),
+        ),
+    )
+
+
 def bias_page(result: ToolBias) -> Page:
     """One row a tool: how far it is ahead of the others on the tasks that both took part in."""
     rows = result.advantages
+    page = Page(
+        name="bias",
+        title="Does a tool have a systematic advantage?",
+        answer=_answer([row for row in rows if row.systematic], len(rows)),
+        table=bias_table(rows),
+        facts=(("confidence level", f"{100 * rows[0].level:g} %"), ("interval", "over tasks")) if rows else (),
+    )
+    return with_figures(page, result, ("forest",))
+
+
+def bias_table(rows: Sequence[Advantage]) -> PageTable:
+    """How far each tool is ahead."""
     any_reason = any(row.reason for row in rows)
     columns = (
         text_column("agent", "tool", [row.agent for row in rows]),
@@ -60,15 +106,7 @@ def bias_page(result: ToolBias) -> Page:
         text_column("systematic", "systematic", ["yes" if row.systematic else "not shown" for row in rows]),
         *([text_column("reason", "no interval because", [row.reason for row in rows])] if any_reason else []),
     )
-    shown = [row for row in rows if row.systematic]
-    page = Page(
-        name="bias",
-        title="Does a tool have a systematic advantage?",
-        answer=_answer(shown, len(rows)),
-        table=PageTable(caption="Tools against the others on the same tasks", columns=columns),
-        facts=(("confidence level", f"{100 * rows[0].level:g} %"), ("interval", "over tasks")) if rows else (),
-    )
-    return with_figures(page, result, ("forest",))
+    return PageTable(name="bias", caption="Tools against the others on the same tasks", columns=columns)
 
 
 def _ends(row: Advantage) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from steelyard.metrics import catalog
 from steelyard.reports._plain_text import counted
-from steelyard.reports.pages._cells import text_column
+from steelyard.reports.pages._cells import id_path, text_column
 from steelyard.reports.pages._page import Column, Facts, LongText, Page, PageTable
-from steelyard.results import ReportOutput, RunRows
+from steelyard.results import ReportOutput, RunList, RunRows
 
 DECIMALS = {"USD": 4, "s": 1, "tokens": 0, "tool calls": 0, "iterations": 0, "share": 3, "ratio": 3}
 COUNTS = {"attempt": "attempt", "total_tokens": "tokens"}
@@ -27,6 +28,23 @@ def runs_page(rows: RunRows, facts: Facts = ()) -> Page:
         answer=rows.sentence,
         table=PageTable(caption="Runs", columns=tuple(columns), left_out=rows.total - rows.count) if columns else None,
         facts=(*((f"{name.replace('_', ' ')} of all", value) for name, value in same.items()), *facts),
+    )
+
+
+def run_list_page(result: RunList) -> Page:
+    """One row a run, which its id leads to."""
+    columns = []
+    for name in result.runs[0] if result.runs else ():
+        column = _column(name, [run[name] for run in result.runs])
+        if name == "run":
+            column = replace(column, links=[id_path("runs", str(run["run"])) for run in result.runs])
+        columns.append(column)
+    return Page(
+        name="runs",
+        title="What ran, and what did each run cost?",
+        answer=result.sentence,
+        table=PageTable(caption="Runs", columns=tuple(columns)),
+        facts=(("profile", result.profile), ("prices", result.prices)),
     )
 
 

@@ -17,8 +17,8 @@ from steelyard.errors import UnknownName
 from steelyard.reports import csv_text, json_bytes
 from steelyard.results import Result, Row
 from steelyard.surfaces.server._cursors import Cursor, check_list, list_digest
-from steelyard.surfaces.server._pages import Shown, page
-from steelyard.surfaces.server._route import Paged, address
+from steelyard.surfaces.server._pages import MOST_ROWS, Shown, page
+from steelyard.surfaces.server._route import LARGEST_PAGE, Paged, address
 
 if TYPE_CHECKING:
     from steelyard.surfaces.server._site import Call, Site
@@ -73,13 +73,13 @@ def _is_known(asked: str | None, etag: str) -> bool:
 
 
 def _made(call: Call, view: View, form: Form) -> Body:
-    shown = shown_of(call, view)
+    shown = shown_of(call, view, most=MOST_ROWS if form == "html" else LARGEST_PAGE)
     if form == "json":
         content = json_bytes(_json(call, shown))
     elif form == "csv":
         content = _csv(call, view).encode("utf-8", "replace")
     else:
-        content = page(call, shown).encode("utf-8", "replace")
+        content = page(call, shown, view).encode("utf-8", "replace")
     content = _without_paths(call.site, content, form)
     headers = {
         "ETag": f'"{hashlib.sha256(content).hexdigest()[:32]}"',
@@ -95,14 +95,14 @@ def _made(call: Call, view: View, form: Form) -> Body:
     return Body(content, headers)
 
 
-def shown_of(call: Call, view: View) -> Shown:
+def shown_of(call: Call, view: View, *, most: int) -> Shown:
     """What of the view the request asks for."""
     result, query = view.result, call.query
     if call.route.rows is None or not isinstance(query, Paged):
         return Shown(result=result, part=result, total=None, next=None, version=view.version, as_of=view.as_of)
     rows = chosen_rows(view, call.route.rows, query)
     start = 0 if query.after is None else call.site.cursors.read(query.after).offset
-    end = start + query.limit
+    end = start + min(query.limit, most)
     cursor = Cursor(view.version, _digest(call), end)
     return Shown(
         result=result,
@@ -117,17 +117,24 @@ def shown_of(call: Call, view: View) -> Shown:
 def _digest(call: Call) -> str:
     """Which list the request goes through: what is built, and what chooses and orders its rows."""
     query = call.query
-    sliced = tuple(getattr(query, name) for name in (*type(query).filters, "sort"))
+    sliced = tuple(getattr(query, name) for name in (*type(query).filters, "sort", "find"))
     return list_digest((call.route.key(call.values, query), sliced))
 
 
 def chosen_rows(view: View, field: str, query: Paged) -> Sequence[Any]:  # Any: rows of any route
     """The rows that pass the filters, in the order asked for. A missing value comes last in either direction."""
-    asked = (field, *(getattr(query, name) for name in type(query).filters), query.sort)
+    asked = (field, *(getattr(query, name) for name in type(query).filters), query.sort, query.find)
     ready: Sequence[Any] | None = view.ready(asked)
     if ready is not None:
         return ready
     rows: Sequence[Any] = getattr(view.result, field)
+    if query.find is not None:
+        wanted_words = query.find.lower().split()
+        rows = [
+            row
+            for row, text in zip(rows, _texts(view, field), strict=True)
+            if all(word in text for word in wanted_words)
+        ]
     for name in type(query).filters:
         wanted = frozenset(getattr(query, name))
         if wanted:
@@ -136,6 +143,21 @@ def chosen_rows(view: View, field: str, query: Paged) -> Sequence[Any]:  # Any: 
         rows = _ordered(rows, query.sort)
     view.keep(asked, rows, 0)
     return rows
+
+
+def _texts(view: View, field: str) -> Sequence[str]:
+    """What each row holds in words, in lower case."""
+    texts: list[str] | None = view.ready(("texts", field))
+    if texts is None:
+        texts = [_words(row) for row in getattr(view.result, field)]
+        view.keep(("texts", field), texts, 0)
+    return texts
+
+
+def _words(row: Any) -> str:  # Any: as above
+    values = row.values() if isinstance(row, dict) else msgspec.structs.astuple(row)
+    parts = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
+    return "\n".join(part for part in parts if isinstance(part, str)).lower()
 
 
 def _ordered(rows: Sequence[Any], sort: str) -> list[Any]:  # Any: as above

@@ -11,14 +11,14 @@ from steelyard.errors import RequestRefused
 from steelyard.reports import page_asset, page_style
 
 MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-SCRIPTS = ("steel-table.js",)
+PLAIN = ("board.css", "steel-table.js", "board.js")
 FOREVER = "public, max-age=31536000, immutable"
 
 
 @cache
 def _assets() -> dict[str, bytes]:
     """The content by name."""
-    return {"steel.css": page_style().encode(), **{name: page_asset(name).encode() for name in SCRIPTS}}
+    return {"steel.css": page_style().encode(), **{name: page_asset(name).encode() for name in PLAIN}}
 
 
 @cache

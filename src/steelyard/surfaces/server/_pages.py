@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl
 
-from steelyard.reports import page_html, page_of, text
+from msgspec import NODEFAULT
+from msgspec.inspect import Field as QueryField, LiteralType, Metadata, StructType, UnionType, type_info
+
+from steelyard.reports import Field, Frame, Page, RowsShown, board_document, page_of
 from steelyard.surfaces.server._assets import asset_path
+from steelyard.surfaces.server._route import Paged, Query, Route, address, query_fields
+from steelyard.workflow import command_text
 
 if TYPE_CHECKING:
     from steelyard.surfaces.server._site import Call
+    from steelyard.surfaces.server._views import View
+
+MOST_ROWS = 100
+"""Rows of one page; the link to the next ones gives more."""
+IN_SIGHT = ("a", "b", "by", "metrics", "where", "confidence", "policy", "task", "agent", "model", "category", "outcome")
+"""Parts of a view that are not folded away."""
+OF_ROWS = (*Paged.__struct_fields__,)
+LABELS = {"/": "Board", "/api": "API"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +44,148 @@ class Shown:
     as_of: str
 
 
-def page(call: Call, shown: Shown) -> str:
+def page(call: Call, shown: Shown, view: View) -> str:
     """The page of a route: what it shows comes from the result, where it leads from the route and its query."""
-    made = page_of(shown.part)
-    root = call.site.root_path
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<title>{text(made.title)}</title>\n<link rel="icon" href="data:,">\n'
-        f'<link rel="stylesheet" href="{root}{asset_path("steel.css")}">\n'
-        f'<script type="module" src="{root}{asset_path("steel-table.js")}"></script>\n</head>\n<body>\n'
-        f"<main>\n<h1>{text(made.title)}</h1>\n{page_html(made)}</main>\n"
-        f"<footer><p>As of {text(shown.as_of)}.</p></footer>\n</body>\n</html>\n"
+    made: Page = _page_of(view)
+    site, root = call.site, call.site.root_path
+    pairs = tuple(parse_qsl(call.request.scope["query_string"].decode("ascii", "replace"), errors="replace"))
+    rows = None
+    if shown.total is not None and call.route.rows is not None and made.table is not None:
+        made = replace(made, table=made.table.part(_places(view, call.route.rows, shown)))
+        rows = _rows_shown(call.query, shown, getattr(view.result, call.route.rows))
+    frame = Frame(
+        base=root,
+        path=address(call.route, call.values, api=False),
+        query=pairs,
+        navigation=navigation(site.source.kind),
+        styles=tuple(root + asset_path(name) for name in ("steel.css", "board.css")),
+        scripts=tuple(root + asset_path(name) for name in ("steel-table.js", "board.js")),
+        as_of=shown.as_of,
+        version=shown.version,
+        fields=tuple(fields_of(call.route.query, pairs)),
+        rows=rows,
+        compare=_kept_by_compare(site.source.kind, pairs),
+        data=address(call.route, call.values),
     )
+    return board_document(replace(made, facts=(*made.facts, *_command(call))), frame)
+
+
+def _page_of(view: View) -> Page:
+    """The page of the whole result, with its figures: made once for a view."""
+    made: Page | None = view.ready(page_of)
+    if made is None:
+        made = page_of(view.result)
+        view.keep(page_of, made, 0)
+    return made
+
+
+def _places(view: View, field: str, shown: Shown) -> list[int]:
+    """Which rows of the whole list are shown: a page's table has the same rows in the same order."""
+    places: dict[int, int] | None = view.ready(("places", field))
+    if places is None:
+        places = {id(row): place for place, row in enumerate(getattr(view.result, field))}
+        view.keep(("places", field), places, 0)
+    return [places[id(row)] for row in getattr(shown.part, field)]
+
+
+def _rows_shown(query: Any, shown: Shown, rows: Any) -> RowsShown:  # Any: a paged query, rows of any route
+    first = rows[0] if rows else {}
+    names = first if isinstance(first, dict) else {name: getattr(first, name) for name in first.__struct_fields__}
+    return RowsShown(
+        total=shown.total or 0,
+        next=shown.next,
+        is_first=query.after is None,
+        sort=query.sort or "",
+        find=query.find or "",
+        sortable=frozenset(name for name, value in names.items() if not isinstance(value, (dict, list, tuple))),
+    )
+
+
+@cache
+def navigation(kind: str) -> tuple[tuple[str, str], ...]:
+    """The pages that need neither a name nor a query, in the order of their routes."""
+    from steelyard.surfaces.server._routes import ROUTES  # lists all routes, whose pages these are
+
+    return tuple(
+        (LABELS.get(route.page_path, route.page_path.strip("/").capitalize()), route.page_path)
+        for route in ROUTES
+        if route.page_path is not None and route.builder(kind) is not None and not route.parameters
+        if not any(field.required for field in _declared(route.query))
+    )
+
+
+@cache
+def _declared(query: type[Query]) -> tuple[QueryField, ...]:
+    return cast("StructType", type_info(query)).fields
+
+
+def fields_of(query: type[Query], pairs: tuple[tuple[str, str], ...]) -> Iterator[Field]:
+    """The form of a view: what the query may hold, with what it holds now. A name that may be repeated has room."""
+    counts = query_fields(query)
+    for declared in _declared(query):
+        name = declared.name
+        if name in OF_ROWS:
+            continue
+        values = [value for asked, value in pairs if asked == name and value]
+        if counts[name] != "many":
+            values = [",".join(values)]
+        kind: Any = declared.type  # Any: msgspec has no common class of types with a note
+        note = (kind.extra_json_schema or {}).get("description", "") if isinstance(kind, Metadata) else ""
+        for value in values or [""]:
+            yield Field(
+                name=name,
+                value=value,
+                default=_default(declared),
+                help=note,
+                choices=_choices(kind.type if isinstance(kind, Metadata) else kind),
+                is_first=name in IN_SIGHT,
+            )
+
+
+def _default(declared: QueryField) -> str:
+    value = declared.default
+    if value is NODEFAULT or value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _choices(kind: Any) -> tuple[str, ...]:  # Any: a type as msgspec describes it
+    if isinstance(kind, LiteralType):
+        return tuple(map(str, kind.values))
+    if isinstance(kind, UnionType):
+        return tuple(choice for each in kind.types for choice in _choices(each))
+    return ()
+
+
+@cache
+def _compared() -> Route | None:
+    from steelyard.surfaces.server._routes import ROUTES  # as above
+
+    return next((route for route in ROUTES if route.path == "/compare" and route.method == "GET"), None)
+
+
+def _kept_by_compare(kind: str, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...] | None:
+    """What a comparison of two rows keeps of a view; None where the source has none."""
+    route = _compared()
+    if route is None or route.builder(kind) is None:
+        return None
+    known = {*query_fields(route.query)} - {"a", "b", "metrics"}
+    return tuple((name, value) for name, value in pairs if name in known and value)
+
+
+def _command(call: Call) -> tuple[tuple[str, str], ...]:
+    """The command that gives the numbers of the page."""
+    route, source = call.route, call.site.source
+    verb = (source.kind == "arena" and route.arena_verb) or route.verb
+    if not verb:
+        return ()
+    chosen = {*OF_ROWS, *type(call.query).filters}
+    asked = {
+        field.name: value
+        for field in _declared(route.query)
+        if field.name not in chosen and (value := getattr(call.query, field.name)) != field.default
+    }
+    words = [part.format_map(call.values) for part in verb.split()]
+    return (("command", f"{command_text(words, source.named_inputs(), asked)} --json"),)

@@ -65,6 +65,7 @@ class Paged(Query, frozen=True, kw_only=True):
     sort: Annotated[
         str | None, msgspec.Meta(description="The field of a row to order by; a minus before it reverses.")
     ] = None
+    find: Annotated[str | None, msgspec.Meta(description="Only rows that hold each of these words.")] = None
 
 
 Builder = Callable[[Any, Mapping[str, str], Any], Any]
@@ -89,6 +90,8 @@ class Route:
     """Builds the result from an arena; None where an arena has nothing to answer with."""
     over_runs: Callable[[RunsSource, Mapping[str, str], Any], Any] | None = None
     """Builds the result from files of runs; None where they have nothing to answer with."""
+    arena_verb: str = ""
+    """The command that gives the same of an arena, where it is another one."""
     rows: str | None = None
     """The field of the result that is told page by page; `items` in the answer."""
     page: str | None = None
@@ -202,6 +205,8 @@ def read_query(query: type[Query], text: str) -> Query:
     for name, value in pairs:
         if name not in counts:
             raise _unknown(name, counts)
+        if not value:  # a form without JavaScript sends what was left empty
+            continue
         if counts[name] == "one":
             if name in values:
                 raise UsageError(f"{name} stands twice in the query", hint="give it once")
@@ -223,8 +228,11 @@ def _unknown(name: str, known: Mapping[str, object]) -> UnknownName:
     return error
 
 
-def query_of(options: type[Any], *, without: frozenset[str] = frozenset()) -> type[Query]:
-    """A verb's options as a query: the same names, defaults and sentences (Any: the options of any verb)."""
+def query_of(options: type[Any], *, without: frozenset[str] = frozenset(), **also: Any) -> type[Query]:
+    """A verb's options as a query: the same names, defaults and sentences (Any: the options of any verb).
+
+    `also`: what an option without a default has here.
+    """
     hints, sentences = get_type_hints(options, include_extras=True), field_sentences(options)
     declared = []
     for option in fields(options):
@@ -232,7 +240,7 @@ def query_of(options: type[Any], *, without: frozenset[str] = frozenset()) -> ty
             continue
         kind: Any = OVER_HTTP.get(hints[option.name], hints[option.name])  # Any: a type as it is written
         meaning: Any = Annotated[kind, msgspec.Meta(description=sentences[option.name])]
-        default = msgspec.NODEFAULT if option.default is MISSING else option.default
+        default = also.get(option.name, msgspec.NODEFAULT) if option.default is MISSING else option.default
         declared.append((option.name, meaning, default))
     name = options.__name__.replace("Options", "Query")
     made = msgspec.defstruct(name, declared, bases=(Query,), frozen=True, kw_only=True, forbid_unknown_fields=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta
 
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownName, UsageError
 from steelyard.profiles import DEFAULT
 from steelyard.records import Redaction, Run
 from steelyard.results import Comparison, Judges, Leaderboard, Ranking, Repeatability, Result, RunList, SpeedupResult
@@ -36,7 +36,7 @@ Values = Mapping[str, str]
 Answer = TypeVar("Answer", bound=Result)
 
 BoardQuery = query_of(RankOptions)
-CompareQuery = query_of(CompareOptions)
+CompareQuery = query_of(CompareOptions, a="", b=())
 JudgesQuery = query_of(JudgesOptions)
 RepeatQuery = query_of(RepeatOptions)
 SpeedupQuery = query_of(SpeedupOptions)
@@ -66,8 +66,22 @@ def _board_of_runs(source: RunsSource, _values: Values, query: Query) -> Ranking
     return _shown(rank(source.table(), options=options_of(RankOptions, query)))
 
 
-def _compare(source: RunsSource, _values: Values, query: Query) -> Comparison:
-    return _shown(compare(source.table(), options=options_of(CompareOptions, query)))
+def _compare(source: RunsSource, _values: Values, query: Any) -> Comparison:  # Any: as above
+    named = {} if query.a or query.b else _leaders(source, query)
+    return _shown(compare(source.table(), options=options_of(CompareOptions, query, **named)))
+
+
+def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: options
+    """The second of the board as A and the first as B."""
+    shared = {option.name for option in fields(CompareOptions)} & {option.name for option in fields(RankOptions)}
+    asked = {name: getattr(query, name) for name in shared & {*query.__struct_fields__} - {"metrics"}}
+    ranking = rank(source.table(), options=RankOptions(**asked))
+    if len(ranking.places) < 2:
+        raise UsageError("there are no two that the board ranks", hint="name both: ?a=agent=ant&b=agent=bee")
+    second, first = (
+        {name: str(value) for name, value in place.key.items() if value is not None} for place in ranking.places[1::-1]
+    )
+    return {"a": second, "b": [first]}
 
 
 def _runs(source: RunsSource, _values: Values, query: RunsQuery) -> RunList:
@@ -107,6 +121,7 @@ RUN_ROUTES = (
         path="/board",
         sentence="Who is best, how surely and at what price: agents ranked, with bands where places overlap.",
         verb="rank",
+        arena_verb="arena standings",
         result=Ranking | Leaderboard,
         query=BoardQuery,
         page="/",
@@ -115,7 +130,7 @@ RUN_ROUTES = (
     ),
     Route(
         path="/compare",
-        sentence="Whether b does better than a, task by task, with what changed.",
+        sentence="Whether b does better than a, task by task; of the two leaders where nobody is named.",
         verb="compare",
         result=Comparison,
         query=CompareQuery,

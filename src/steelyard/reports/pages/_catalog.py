@@ -1,0 +1,59 @@
+"""What a server tells of itself: its addresses, and the metrics that it speaks of."""
+
+from __future__ import annotations
+
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import text_column
+from steelyard.reports.pages._page import Page, PageTable
+from steelyard.results import ApiRoutes, MetricList
+
+
+def api_page(result: ApiRoutes) -> Page:
+    """One row an address, with what may be asked of it."""
+    routes = result.routes
+    writing = sum(route.scope is not None for route in routes)
+    columns = (
+        text_column("method", "method", [route.method for route in routes]),
+        text_column("path", "path", [route.path for route in routes]),
+        text_column("sentence", "answers", [route.sentence for route in routes]),
+        text_column("query", "query", [", ".join(route.query) or None for route in routes]),
+        text_column(
+            "page",
+            "page",
+            [route.page for route in routes],
+            links=[route.page if route.page is not None and "{" not in route.page else None for route in routes],
+        ),
+        text_column("command", "command", [route.command for route in routes]),
+        text_column("scope", "token", [route.scope for route in routes]),
+    )
+    return Page(
+        name="api",
+        title="How do I script this?",
+        answer=f"{len(routes):,} addresses, {writing:,} of them with a token.",
+        notes=(
+            "Every answer is what the command prints with --json; `.csv` after a path gives its table.",
+            "Lists come page by page: `next` in the answer goes into `after` of the next request.",
+            "Errors are application/problem+json (RFC 9457).",
+        ),
+        table=PageTable(caption="Addresses", columns=columns),
+    )
+
+
+def metrics_page(result: MetricList) -> Page:
+    """One row a metric, with its formula."""
+    metrics = result.metrics
+    columns = (
+        text_column("name", "name", [metric.name for metric in metrics]),
+        text_column("title", "title", [metric.title for metric in metrics]),
+        text_column("spec", "specification", [metric.spec for metric in metrics]),
+        text_column("level", "of a", [metric.level for metric in metrics]),
+        text_column("unit", "unit", [metric.unit for metric in metrics]),
+        text_column("better", "better", [metric.better for metric in metrics]),
+        text_column("formula", "formula", [metric.formula for metric in metrics]),
+    )
+    return Page(
+        name="metrics",
+        title="What does each metric mean?",
+        answer=f"{counted(len(metrics), 'metric')} of {len({metric.spec for metric in metrics}):,} specifications.",
+        table=PageTable(caption="Metrics", columns=columns),
+    )
