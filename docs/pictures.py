@@ -49,6 +49,8 @@ VERBS = {
     "Measurement": "`measure`",
     "Matrix": "`matrix`",
     "Ranking": "`rank`",
+    "UsageSummary": "`usage`",
+    "CoverageSummary": "`coverage`",
     "Comparison": "`compare`",
     "Gate": "`gate`",
     "Judges": "`judges`",
@@ -159,14 +161,17 @@ def _histogram() -> Figure:
 
 
 def _days() -> Figure:
-    """What was spent when. Days of unknown cost are hatched."""
+    """What was spent when, and on what. Days of unknown cost are hatched."""
     draw = random.Random(5)
+    models = ("model-large", "model-small")
     amounts = [
-        DayAmount(date(2026, 9, 1) + timedelta(days=day), None if day in (16, 37) else 10 + 30 * draw.random())
+        DayAmount(date(2026, 9, 1) + timedelta(days=day), None if day in (16, 37) else most * draw.random(), kind=model)
         for day in range(60)
+        for model, most in zip(models, (30, 10), strict=True)
         if day % 7 < 5
     ]
-    return days(amounts, title="Cost by day", axis=Axis(title="Cost, USD", unit="USD"), width=WIDTH)
+    axis = Axis(title="Cost, USD", unit="USD")
+    return days(amounts, title="Cost by day and model", axis=axis, kinds=models, width=WIDTH)
 
 
 def _reliability() -> Figure:

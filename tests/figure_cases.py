@@ -153,11 +153,13 @@ def _histogram(values: Numbers, names: Names, width: int) -> Figure:
 
 
 def _days(values: Numbers, names: Names, width: int) -> Figure:
+    kinds_ = named(names, 3) if len(values) % 2 == 0 else []  # stacked, or bars of one piece
     amounts = [
-        DayAmount(date(2026, 1, 1) + timedelta(days=3 * index), value, name)
+        DayAmount(date(2026, 1, 1) + timedelta(days=index), value, name, kinds_[index % 3] if kinds_ else "")
         for index, (name, value) in enumerate(zip(named(names, len(values)), values, strict=True))
     ]
-    return figures.days(amounts, title=names[0], axis=Axis(title=names[0], unit="USD"), width=width)
+    axis = Axis(title=names[0], unit="USD")
+    return figures.days(amounts, title=names[0], axis=axis, kinds=kinds_, zone=names[-1], width=width)
 
 
 def _reliability(values: Numbers, names: Names, width: int) -> Figure:

@@ -22,6 +22,8 @@ from steelyard.workflow.read import RunReading
 VERBS: dict[str, type[Any]] = {
     "read": sy.ReadOptions,
     "measure": sy.MeasureOptions,
+    "usage": sy.UsageOptions,
+    "coverage": sy.CoverageOptions,
     "compare": sy.CompareOptions,
     "rank": sy.RankOptions,
     "gate": sy.GateOptions,

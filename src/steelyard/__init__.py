@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from steelyard.workflow import (
         CompareOptions as CompareOptions,
+        CoverageOptions as CoverageOptions,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
@@ -49,12 +50,16 @@ if TYPE_CHECKING:
         ReportOptions as ReportOptions,
         SpeedupOptions as SpeedupOptions,
         TaskFiles as TaskFiles,
+        UsageOptions as UsageOptions,
         init_arena as init_arena,
         open_arena as open_arena,
         task_standings as task_standings,
     )
     from steelyard.workflow.compare import (
         compare as compare,
+    )
+    from steelyard.workflow.coverage import (
+        coverage as coverage,
     )
     from steelyard.workflow.explain import (
         explain as explain,
@@ -90,6 +95,9 @@ if TYPE_CHECKING:
         create_token as create_token,
         list_tokens as list_tokens,
         revoke_token as revoke_token,
+    )
+    from steelyard.workflow.usage import (
+        usage as usage,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -1,33 +1,41 @@
-"""Amounts over days: what was spent when."""
+"""Amounts over days: what was spent when, and on what."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
 from steelyard.figures._figure import Figure
 from steelyard.figures._layout import WIDTH, checked_width, heading, nothing
-from steelyard.figures._markup import HATCHED, Mark, box, px
+from steelyard.figures._markup import HATCHED, Mark, box, brief, px
 from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, is_drawn, value_text
+from steelyard.figures._stacked import key_of_kinds, piece
 
 
 class DayAmount(NamedTuple):
-    """What a day adds."""
+    """What a day adds, or one kind of it."""
 
     day: date
     amount: float | None
     """None where it is unknown."""
     note: str = ""
+    kind: str = ""
+    """What it was spent on, where bars are stacked."""
 
 
 class _Span(NamedTuple):
     first: int
-    amount: float
+    amounts: Mapping[str, float]
+    """By kind."""
     unknown: int
     note: str
+
+    @property
+    def total(self) -> float:
+        return math.fsum(self.amounts.values())
 
 
 def days(
@@ -35,13 +43,18 @@ def days(
     *,
     title: str,
     axis: Axis,
+    kinds: Sequence[str] = (),
+    zone: str = "UTC",
     note: str = "",
     description: str = "",
     width: int = WIDTH,
 ) -> Figure:
-    """A bar for each day, or for so many days as have room; a day of unknown amount is hatched below the axis."""
+    """A bar for each day, or for so many days as have room; a day of unknown amount is hatched below the axis.
+
+    With `kinds` a bar is stacked of them, in their order, each paler than the last.
+    """
     width = checked_width(width)
-    ordered = sorted(amounts)
+    ordered = sorted(amounts, key=lambda each: each.day)
     step = 1
     if ordered:
         length = ordered[-1].day.toordinal() - ordered[0].day.toordinal() + 1
@@ -52,19 +65,22 @@ def days(
     bottom = top + 42
     spans = _spans(ordered, step)
     if spans:
-        across = Axis(title="Day (UTC)", unit="day")
+        key, top = key_of_kinds(kinds, "", top, width)
+        across = Axis(title=f"Day ({zone})", unit="day")
         ends: list[float | None] = [float(spans[0].first), float(spans[-1].first + step)]
         up = Axis(title=axis.title, unit=axis.unit, low=0)
-        plot = plot_of((across, ends), (up, [span.amount for span in spans]), top=top, width=width, share=0.36)
-        body = (plot_frame(plot, width), *(mark for span in spans for mark in _bar(plot, span, step)))
+        plot = plot_of((across, ends), (up, [span.total for span in spans]), top=top, width=width, share=0.36)
+        bars = (mark for span in spans for mark in _bar(plot, span, step, kinds))
+        body = (*key, plot_frame(plot, width), *bars)
         bottom = plot.bottom
     total = math.fsum(_known(each.amount) for each in ordered)
-    unknown = sum(not is_drawn(each.amount) for each in ordered)
+    unknown = len({each.day for each in ordered if not is_drawn(each.amount)})
+    count = len({each.day for each in ordered})
     return Figure(
         name="days",
         title=title,
         description=description
-        or f"{axis.title} over {len(ordered):,} days: {value_text(total, axis.unit)} in all, {unknown:,} days unknown.",
+        or f"{axis.title} over {count:,} days: {value_text(total, axis.unit)} in all, {unknown:,} days unknown.",
         width=width,
         height=int(bottom),
         marks=(*head, *body),
@@ -80,25 +96,35 @@ def _spans(ordered: Sequence[DayAmount], step: int) -> list[_Span]:
     for each in ordered:
         offset = each.day.toordinal() - ordered[0].day.toordinal()
         spans.setdefault(ordered[0].day.toordinal() + offset // step * step, []).append(each)
-    return [
-        _Span(
-            first,
-            math.fsum(_known(each.amount) for each in members),
-            sum(not is_drawn(each.amount) for each in members),
-            members[0].note if len(members) == 1 else "",
-        )
-        for first, members in spans.items()
-    ]
+    made = []
+    for first, members in spans.items():
+        by_kind: dict[str, list[float]] = {}
+        for each in members:
+            by_kind.setdefault(each.kind, []).append(_known(each.amount))
+        sums = {kind: math.fsum(parts) for kind, parts in by_kind.items()}
+        unknown = sum(not is_drawn(each.amount) for each in members)
+        made.append(_Span(first, sums, unknown, members[0].note if len(members) == 1 else ""))
+    return made
 
 
-def _bar(plot: Plot, span: _Span, step: int) -> list[Mark]:
+def _bar(plot: Plot, span: _Span, step: int, kinds: Sequence[str]) -> list[Mark]:
     x, end = plot.across.at(span.first), plot.across.at(span.first + step)
     wide = max(end - x - (1 if end - x > 3 else 0), 0.8)
-    unit, y = plot.up.axis.unit, plot.up.at(span.amount)
+    unit = plot.up.axis.unit
     period = value_text(span.first, "day") + (f" and the {step - 1} days after" if step > 1 else "")
     unknown = f"{span.unknown} unknown" if span.unknown else ""
-    title = "; ".join(part for part in (f"{period}: {value_text(span.amount, unit)}", unknown, span.note) if part)
-    marks = [box(x, y, wide, plot.up.start - y, look="mark", title=title)] if span.amount else []
+    title = "; ".join(part for part in (f"{period}: {value_text(span.total, unit)}", unknown, span.note) if part)
+    marks: list[Mark] = []
+    if not kinds and span.total:
+        y = plot.up.at(span.total)
+        marks.append(box(x, y, wide, plot.up.start - y, look="mark", title=title))
+    below = 0.0
+    for number, kind in enumerate(kinds):
+        if size := span.amounts.get(kind, 0.0):
+            y, base = plot.up.at(below + size), plot.up.at(below)
+            said = f"{period}: {brief(kind)} {value_text(size, unit)} of {value_text(span.total, unit)}"
+            marks.append(piece(x, y, wide, max(base - y, 0.5), number, kinds, "", said))
+            below += size
     if span.unknown:
         place = f'{HATCHED} x="{px(x)}" y="{px(plot.up.start - 10)}" width="{px(wide)}" height="10"'
         marks.append(Mark("rect", "", place, title))

@@ -53,7 +53,7 @@ def stacked(
     width = checked_width(width)
     shown = rows[:MOST_ROWS]
     head, top = heading(title, note, width)
-    key, top = _key(kinds, hatched, top, width)
+    key, top = key_of_kinds(kinds, hatched, top, width)
     totals = [math.fsum(_size(row.parts.get(kind)) for kind in kinds) for row in shown]
     texts = [_total_text(row, kinds, total, axis) for row, total in zip(shown, totals, strict=True)]
     places = rows_of([row.label for row in shown], texts, top=top + 42, width=width, step=26)
@@ -98,7 +98,7 @@ def _shade(index: int, count: int) -> float:
     return 1.0 - 0.82 * index / max(count - 1, 1)
 
 
-def _key(kinds: Sequence[str], hatched: str, top: float, width: int) -> tuple[tuple[Mark, ...], float]:
+def key_of_kinds(kinds: Sequence[str], hatched: str, top: float, width: int) -> tuple[tuple[Mark, ...], float]:
     """The kinds with their shades, on as many lines as they need."""
     marks: list[Mark] = []
     x, y = float(EDGE), top
@@ -106,15 +106,16 @@ def _key(kinds: Sequence[str], hatched: str, top: float, width: int) -> tuple[tu
         room = min(text_width(kind, size=11), width - 2 * EDGE - 18)
         if x + 16 + room > width - EDGE:
             x, y = float(EDGE), y + 18
-        marks.append(_piece(x, y + 2, 11, 11, index, kinds, hatched, kind or "unnamed"))
+        marks.append(piece(x, y + 2, 11, 11, index, kinds, hatched, kind or "unnamed"))
         marks.append(words(x + 16, y + 11, kind, room=room + 1, look="tick"))
         x += room + 32
     return tuple(marks), y + (24 if kinds else 0)
 
 
-def _piece(
+def piece(
     x: float, y: float, wide: float, high: float, index: int, kinds: Sequence[str], hatched: str, title: str
 ) -> Mark:
+    """A part of a bar, in the shade of its kind."""
     if kinds[index] == hatched:
         place = f'{HATCHED} x="{px(x)}" y="{px(y)}" width="{px(wide)}" height="{px(high)}"'
         return Mark("rect", "", place, title)
@@ -132,6 +133,6 @@ def _bar(row: StackedRow, kinds: Sequence[str], hatched: str, places: Rows, inde
         title = f"{brief(row.label)}: {kind} {value_text(row.parts[kind], scale.axis.unit)}"
         title += f"; {row.note}" if row.note else ""
         gap = 1.0 if end - start > 2 else 0.0
-        marks.append(_piece(start, y, max(end - start - gap, 0.5), 14, which, kinds, hatched, title))
+        marks.append(piece(start, y, max(end - start - gap, 0.5), 14, which, kinds, hatched, title))
         begin += size
     return marks

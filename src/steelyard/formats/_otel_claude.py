@@ -52,6 +52,7 @@ def _session_part(session: str, events: list[tuple[LogRecord, Attributes]], form
             model=label(facts.get("model")),
             at=time_of(record.time_unix_nano),
             usage=_usage(facts),
+            cost_usd=amount(facts.get("cost_usd")),
         )
         for record, facts in requests
     )

@@ -129,6 +129,7 @@ def _launch(events: list[Event], path: Path, line: int) -> Iterator[ReadItem]:
             model=_model(sent.main_model),
             at=moment(event.time),
             usage=Usage(input_tokens=sent.prompt_tokens, output_tokens=sent.completion_tokens),
+            cost_usd=sent.cost or None,
         )
         for event, sent in sends
     )

@@ -313,7 +313,7 @@ def _task(said: list[Said], path: Path) -> RunPart:
             except JSON_ERRORS:
                 continue  # a request without its counts
     calls = tuple(
-        Call(model=_model(message, request), at=moment(message.ts), usage=usage)
+        Call(model=_model(message, request), at=moment(message.ts), usage=usage, cost_usd=request.cost or None)
         for message, request in requests
         if (usage := _of_request(message, request)) is not None
     )

@@ -258,7 +258,13 @@ def _session(
         outcome="errored" if trouble else "not_scored",
         failure=_failure(trouble),
         calls=tuple(
-            Call(id=label(name), model=label(stored.model), at=moment(stored.when.created), usage=tokens.disjoint())
+            Call(
+                id=label(name),
+                model=label(stored.model),
+                at=moment(stored.when.created),
+                usage=tokens.disjoint(),
+                cost_usd=stored.cost or None,
+            )
             for name, stored, tokens in answers
         ),
         cost_usd=cost,
@@ -278,7 +284,12 @@ def _part(session: str, events: list[Event], path: Path) -> RunPart:
         if event.type == "step_finish" and event.part is not None
     }
     calls = tuple(
-        Call(id=label(part.message), at=moment(event.timestamp), usage=part.tokens.disjoint() if part.tokens else None)
+        Call(
+            id=label(part.message),
+            at=moment(event.timestamp),
+            usage=part.tokens.disjoint() if part.tokens else None,
+            cost_usd=part.cost or None,
+        )
         for event, part in steps.values()
     )
     tools = dict.fromkeys(e.part.call for e in events if e.type == "tool_use" and e.part is not None and e.part.call)

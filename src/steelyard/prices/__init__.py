@@ -8,6 +8,7 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.prices._book import (
+        PICO_PER_USD as PICO_PER_USD,
         ModelPrices as ModelPrices,
         Period as Period,
         PriceBook as PriceBook,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
         price_run_columns as price_run_columns,
     )
     from steelyard.prices._run_costs import (
+        Charge as Charge,
+        charges as charges,
         cost_of as cost_of,
         price_component as price_component,
         price_run as price_run,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from operator import add
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from msgspec.structs import astuple
 
 from steelyard.prices._book import Pico, PriceBook, Priced, Span, add_pico, in_usd
-from steelyard.records import TOKEN_KINDS, Component, Missing, Run, Usage, add_usage, kinds_of
-
-_Part: TypeAlias = tuple[Usage, str | None, datetime | None, Span]
-"""Tokens of a run that are priced together: under which model, at what moment, and whether they are one call."""
+from steelyard.records import TOKEN_KINDS, Call, Component, Missing, Run, Usage, add_usage, kinds_of
 
 NO_USAGE = "the record has no usage"
 
@@ -54,92 +51,131 @@ def token_cost(run: Run, book: PriceBook) -> RunCost:
     Where the price depends on how tokens fall into calls, and that is not known, they are priced as if all calls were
     small. A run that reports its cost needs no lower bound of it.
     """
-    together = _together(run, book) if run.calls else None
-    if together is not None:
-        return RunCost(in_usd(together), "priced")
-    parts = _parts(run)
-    if isinstance(parts, Missing):
-        return RunCost(None, "unknown", parts.reason)
-    cost = _sum(parts, book)
-    if not isinstance(cost, Missing):
-        return RunCost(in_usd(cost), "priced")
-    if run.cost_usd is not None:
-        return RunCost(None, "unknown", cost.reason)
-    least = _sum([(usage, model, at, _AT_LEAST[span]) for usage, model, at, span in parts], book)
-    if isinstance(least, Missing):
-        return RunCost(None, "unknown", cost.reason)
-    return RunCost(in_usd(least), "lower_bound", cost.reason)
+    silent = 0 if run.usage is not None else sum(1 for call in run.calls or () if call.usage is None)
+    if silent:
+        return RunCost(None, "unknown", f"{silent} of {len(run.calls or ())} calls state no tokens")
+    parts = charges(run, book)
+    if not parts:
+        return RunCost(None, "unknown", NO_USAGE)
+    reason = next((part.reason for part in parts if part.reason is not None), None)
+    if any(part.unpriced for part in parts) or (reason is not None and run.cost_usd is not None):
+        return RunCost(None, "unknown", reason)
+    usd = in_usd(add_pico([part.pico for part in parts if part.pico is not None]))
+    return RunCost(usd, "priced" if reason is None else "lower_bound", reason)
 
 
-_AT_LEAST: dict[Span, Span] = {"call": "call", "run": "least"}
+class Charge(NamedTuple):
+    """Tokens of a run under one model at one place in time, and what they cost."""
+
+    place: Hashable
+    """What the caller makes of their moment: a day, for example."""
+    model: str | None
+    calls: Sequence[Call]
+    """The calls; none where tokens stand outside of calls."""
+    rest: Usage | None = None
+    """The tokens outside of calls."""
+    pico: Pico | None = None
+    """What is known of the cost; None where nothing is."""
+    unpriced: int = 0
+    """How many of the calls have no price; 1 for tokens outside of calls that have none."""
+    reason: str | None = None
+    """Why some have no price, or only a lower bound of one."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens; None when the calls do not state them."""
+        return self.rest or add_usage(call.usage for call in self.calls)
 
 
-def _sum(parts: Sequence[_Part], book: PriceBook) -> Pico | Missing:
-    amounts = []
-    for usage, model, at, span in parts:
-        amount = book.pico(usage, model=model, at=at, span=span)
-        if isinstance(amount, Missing):
-            return amount
-        amounts.append(amount)
-    return add_pico(amounts)
+def _nowhere(_moment: datetime | None) -> None:
+    """The one place of those who do not ask when."""
 
 
-def _together(run: Run, book: PriceBook) -> int | None:
-    """Pico-dollars of a run whose calls, added up by model, cost what they cost one by one; None for any other run.
+def charges(run: Run, book: PriceBook, place_of: Callable[[datetime | None], Hashable] = _nowhere) -> list[Charge]:
+    """The run's calls by model and by what `place_of` makes of their moments, then its tokens outside of calls.
 
-    Most logs are of such runs, and have thousands of calls.
+    A call that does not name its model or moment takes the run's. One that took no tokens costs nothing whoever
+    answered it (tools log their own messages as such calls), unless the run has nothing else.
     """
-    by_model: dict[str | None, list[tuple[int | None, ...]]] = {}
+    start, started = place_of(run.started_at), run.started_at
+    grouped: dict[tuple[Hashable, str | None], list[Call]] = {}
     for call in run.calls or ():
-        if call.usage is None:
-            return None
-        by_model.setdefault(call.model or run.model, []).append(kinds_of(call.usage))
-    pico = 0
-    tokens = [0] * len(TOKEN_KINDS)
-    for model, rows in by_model.items():
-        total = book.pico_together(rows, model=model)
-        if total is None:
-            return None
-        pico += total[0]
-        tokens = list(map(add, tokens, total[1]))
-    stated = kinds_of(run.usage) if run.usage is not None else ()
-    outside = any((count or 0) > known for count, known in zip(stated, tokens, strict=False))
-    return None if outside or not by_model else pico
-
-
-def _parts(run: Run) -> list[_Part] | Missing:
-    """The run's calls, then what they leave of its usage; at least one part, or why there is none.
-
-    A call that took no tokens costs nothing whoever answered it (tools log their own messages as such calls), so it is
-    left out beside other parts.
-    """
-    parts: list[_Part] = []
-    idle: list[_Part] = []
-    for call in run.calls or ():
-        usage = call.usage
-        if usage is not None:
-            took_nothing = usage.input_tokens == 0 and usage.output_tokens == 0 and not any(astuple(usage))
-            at = run.started_at if call.at is None else call.at
-            part: _Part = (usage, call.model or run.model, at, "run" if call.summed else "call")
-            (idle if took_nothing else parts).append(part)
-        elif run.usage is None:
-            silent = sum(1 for call in run.calls or () if call.usage is None)
-            return Missing(f"{silent} of {len(run.calls or ())} calls state no tokens")
+        key = (start if call.at is None else place_of(call.at), call.model or run.model)
+        group = grouped.get(key)
+        if group is None:
+            grouped[key] = [call]
+        else:
+            group.append(call)
+    pricing = _Pricing(run, book)
+    made = [pricing.of_calls(place, model, calls) for (place, model), calls in grouped.items()]
     rest = run.usage
-    if rest is not None and (parts or idle):
-        rest = _outside(rest, [part[0] for part in parts])
+    if rest is not None and pricing.counted:
+        rest = _outside(rest, pricing.tokens)
     if rest is not None:
-        parts.append((rest, run.model, run.started_at, "run"))
-    return parts or idle[:1] or Missing(NO_USAGE)
+        amount, reason = pricing.of(rest, run.model, started, "run")
+        made.append(Charge(start, run.model, (), rest, amount, int(amount is None), reason))
+    return made
 
 
-def _outside(usage: Usage, calls: Sequence[Usage]) -> Usage | None:
+class _Pricing:
+    """Prices one run's groups of calls, and adds up their tokens."""
+
+    def __init__(self, run: Run, book: PriceBook) -> None:
+        self._run, self._book = run, book
+        self._alone: bool | None = None
+        self.tokens = [0] * len(TOKEN_KINDS)
+        self.counted = 0
+        """How many calls state their tokens."""
+
+    def of_calls(self, place: Hashable, model: str | None, calls: Sequence[Call]) -> Charge:
+        """The calls of one model together where one price holds for all, else one by one."""
+        rows = [kinds_of(call.usage) for call in calls if call.usage is not None]
+        self.counted += len(rows)
+        silent = len(calls) - len(rows) if self._run.usage is None else 0
+        together = self._book.pico_together(rows, model=model) if rows else None
+        if together is not None:
+            self.tokens = list(map(add, self.tokens, together[1]))
+            return Charge(place, model, calls, None, together[0], silent)
+        self.tokens = [known + sum(row[at] or 0 for row in rows) for at, known in enumerate(self.tokens)]
+        amounts, reasons = [], []
+        for call in calls:
+            if call.usage is None or self._took_nothing(call.usage):
+                continue
+            at = self._run.started_at if call.at is None else call.at
+            amount, reason = self.of(call.usage, model, at, "run" if call.summed else "call")
+            amounts.append(amount)
+            reasons += [reason] if reason is not None else []
+        priced = [amount for amount in amounts if amount is not None]
+        unpriced = silent + len(amounts) - len(priced)
+        known = add_pico(priced) if priced or not unpriced else None
+        return Charge(place, model, calls, None, known, unpriced, reasons[0] if reasons else None)
+
+    def of(self, usage: Usage, model: str | None, at: datetime | None, span: Span) -> tuple[Pico | None, str | None]:
+        """The price; else the least that they cost where no call can tell better, and why."""
+        amount = self._book.pico(usage, model=model, at=at, span=span)
+        if not isinstance(amount, Missing):
+            return amount, None
+        least = self._book.pico(usage, model=model, at=at, span="least") if span == "run" else amount
+        return None if isinstance(least, Missing) else least, amount.reason
+
+    def _took_nothing(self, usage: Usage) -> bool:
+        """Whether the call may be passed over: it took no tokens, and is not all that the run has to be priced by."""
+        if usage.input_tokens != 0 or usage.output_tokens != 0 or any(astuple(usage)):
+            return False
+        if self._alone is None:
+            run = self._run
+            used = (run.usage, *(call.usage for call in run.calls or ()))
+            self._alone = not any(usage is not None and any(astuple(usage)) for usage in used)
+            return not self._alone
+        return True
+
+
+def _outside(usage: Usage, in_calls: Sequence[int]) -> Usage | None:
     """Tokens of the run that no call accounts for; None when there are none."""
-    in_calls = add_usage(calls)
-    if in_calls == usage:
-        return None
-    known = in_calls or Usage()
-    left = {kind: max(0, (getattr(usage, kind) or 0) - (getattr(known, kind) or 0)) for kind in TOKEN_KINDS}
+    left = {
+        kind: max(0, (count or 0) - known)
+        for kind, count, known in zip(TOKEN_KINDS, kinds_of(usage), in_calls, strict=True)
+    }
     return Usage(**left) if any(left.values()) else None
 
 

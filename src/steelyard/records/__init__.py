@@ -195,5 +195,11 @@ if TYPE_CHECKING:
         add_usage as add_usage,
         kinds_of as kinds_of,
     )
+    from steelyard.records._zones import (
+        LOCAL as LOCAL,
+        DayFinder as DayFinder,
+        Zone as Zone,
+        zone_of as zone_of,
+    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from time import time_ns
 from typing import Any
 
@@ -89,25 +90,38 @@ def first_and_last(values: Iterable[Any]) -> tuple[datetime | None, datetime | N
     return min(moments, default=None), max(moments, default=None)
 
 
-def moment_of(given: str | date, *, option: str) -> datetime:
-    """The time that an option names: a day, or a day and time; without a zone it is UTC.
+def moment_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> datetime:
+    """The time that an option names: a day, a day and time, or the first of the last days (`30d`, `4w`).
+
+    What names no zone is in `zone`; None is that of the computer.
 
     >>> moment_of("2026-01-31", option="--since").isoformat()
     '2026-01-31T00:00:00+00:00'
     """
-    if isinstance(given, datetime):
-        return as_utc(given).astimezone(UTC)
-    if isinstance(given, date):
-        return datetime.combine(given, time(), UTC)
     try:
-        return _in_utc(given)
-    except (ValueError, OverflowError) as error:
+        if isinstance(given, str):
+            ago = _AGO.fullmatch(given.strip())
+            given = _days_back(ago, zone) if ago else datetime.fromisoformat(given)
+        named = given if isinstance(given, datetime) else datetime.combine(given, time())
+        # a time without a zone is the computer's to `astimezone`, as None is here
+        placed = named if named.tzinfo is not None or zone is None else named.replace(tzinfo=zone)
+        return placed.astimezone(UTC)
+    except (ValueError, OverflowError, OSError) as error:
         raise UsageError(
-            f"{option} {given!r} is not a date", hint="write 2026-01-31 or 2026-01-31T12:00:00Z"
+            f"{option} {str(given)!r} is not a date", hint="write 2026-01-31, 2026-01-31T12:00:00Z or 30d"
         ) from error
 
 
-def end_of(given: str | date, *, option: str) -> datetime:
+_AGO = re.compile(r"(\d{1,6})([dw])")
+
+
+def _days_back(ago: re.Match[str], zone: tzinfo | None) -> date:
+    """The first of the last days or weeks, today included."""
+    days = int(ago[1]) * (7 if ago[2] == "w" else 1)
+    return datetime.now(zone).date() - timedelta(days=max(days - 1, 0))
+
+
+def end_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> datetime:
     """The first moment after what an option names: a day is included whole, a time is not.
 
     >>> end_of("2026-01-31", option="--until").isoformat()
@@ -115,11 +129,14 @@ def end_of(given: str | date, *, option: str) -> datetime:
     >>> end_of("2026-01-31T12:00", option="--until").isoformat()
     '2026-01-31T12:00:00+00:00'
     """
-    moment = moment_of(given, option=option)
+    moment = moment_of(given, option=option, zone=zone)
     if not _is_day(given):
         return moment
-    last_day = moment.date() == date.max
-    return datetime.max.replace(tzinfo=UTC) if last_day else moment + timedelta(days=1)
+    try:
+        day = moment.astimezone(zone).date() + timedelta(days=1)
+    except OverflowError:  # the last day that can be written
+        return datetime.max.replace(tzinfo=UTC)
+    return moment_of(day, option=option, zone=zone)
 
 
 def _is_day(given: str | date) -> bool:
@@ -128,5 +145,5 @@ def _is_day(given: str | date) -> bool:
     try:
         date.fromisoformat(given)
     except ValueError:
-        return False
+        return _AGO.fullmatch(given.strip()) is not None
     return True

@@ -54,6 +54,8 @@ class Call(Record, frozen=True, kw_only=True):
     """When the call was made; a time without a zone is read as UTC."""
     usage: Usage | None = None
     """Tokens of this call."""
+    cost_usd: Amount | None = None
+    """What the call cost, as the tool states it; the run's `cost_usd` holds it too."""
     summed: bool = False
     """True when this sums up all calls of the model, so that no context size can be told from it."""
 

@@ -120,5 +120,9 @@ if TYPE_CHECKING:
         Page as Page,
         page_of as page_of,
     )
+    from steelyard.reports._usage_tables import (
+        coverage_tables as coverage_tables,
+        usage_table as usage_table,
+    )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

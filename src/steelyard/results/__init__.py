@@ -88,6 +88,11 @@ if TYPE_CHECKING:
         TasksNeeded as TasksNeeded,
         Verdict as Verdict,
     )
+    from steelyard.results._coverage import (
+        CoverageGroup as CoverageGroup,
+        CoverageSummary as CoverageSummary,
+        FieldCoverage as FieldCoverage,
+    )
     from steelyard.results._doctor import (
         DoctorCheck as DoctorCheck,
         DoctorReport as DoctorReport,
@@ -188,6 +193,15 @@ if TYPE_CHECKING:
     from steelyard.results._tokens import (
         NewToken as NewToken,
         Tokens as Tokens,
+    )
+    from steelyard.results._usage import (
+        Budget as Budget,
+        DayCost as DayCost,
+        LogPlace as LogPlace,
+        UsageCount as UsageCount,
+        UsageGroup as UsageGroup,
+        UsageSummary as UsageSummary,
+        dollars as dollars,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

@@ -31,6 +31,7 @@ from steelyard.results._board_figures import (
 )
 from steelyard.results._comparison import Comparison
 from steelyard.results._comparison_figures import difference_dots, flip_square, rule_dots, task_dumbbells
+from steelyard.results._coverage import CoverageSummary
 from steelyard.results._gate import Gate
 from steelyard.results._judges import Judges
 from steelyard.results._manners import Result
@@ -49,6 +50,8 @@ from steelyard.results._trial_figures import (
     speedup_dots,
     speedup_waterfall,
 )
+from steelyard.results._usage import UsageSummary
+from steelyard.results._usage_figures import coverage_fields, usage_days, usage_run_costs, usage_tokens
 
 Drawing: TypeAlias = Callable[[Any, int], Figure]  # Any: each takes its own kind of result
 
@@ -74,6 +77,8 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     ToolBias: {"forest": bias_dots},
     ReviewDesk: {"forest": bias_dots},
     ProfileComparison: {"ranks": moved_ranks},
+    UsageSummary: {"days": usage_days, "costs": usage_run_costs, "tokens": usage_tokens},
+    CoverageSummary: {"fields": coverage_fields},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import BadRecord, NothingUsable, UsageError
 from steelyard.files import SeenFiles, file_repeated
-from steelyard.formats import LogFormat, PlacedRun, head_of, log_format_named, recognized
+from steelyard.formats import LogFormat, PlacedRun, head_of, log_format_named, log_formats, recognized
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records import (
     NO_LABELS,
@@ -26,6 +27,7 @@ from steelyard.records import (
     checked_run,
     set_aside_findings,
 )
+from steelyard.results import LogPlace
 from steelyard.settings import GIVEN_RECORDS, named_path
 from steelyard.tables import NamedRun, each_once, gather
 
@@ -177,6 +179,27 @@ def _own_source(path: Path) -> LogFormat | None:
     except OSError:
         return None
     return source if source is not None and source.priority == "last" else None
+
+
+def log_places() -> tuple[LogPlace, ...]:
+    """Where installed agents would keep their logs; at least one place exists."""
+    places = tuple(
+        LogPlace(tool=declared.kept_by.tool, path=str(path), exists=path.exists())
+        for declared in log_formats().values()
+        if declared.kept_by is not None
+        for path in declared.kept_by.paths(Path.home(), os.environ)
+    )
+    if not any(place.exists for place in places):
+        raise UsageError(
+            f"no agent's logs were found in their usual places: {places_text(places)}",
+            hint="name a file or a folder to read",
+        )
+    return places
+
+
+def places_text(places: Iterable[LogPlace]) -> str:
+    """Places in one line, by tool."""
+    return ", ".join(f"{place.tool} {place.path}" for place in places)
 
 
 class RecordReader:

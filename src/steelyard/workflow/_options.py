@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
-from steelyard.records import Chosen, Labels, RunChoice, conditions_of, end_of, labels_of, moment_of, sum_in_order
+from steelyard.records import (
+    LOCAL,
+    Chosen,
+    Labels,
+    RunChoice,
+    Zone,
+    conditions_of,
+    end_of,
+    labels_of,
+    moment_of,
+    sum_in_order,
+)
 from steelyard.statistics import WeightBy
 from steelyard.workflow._opening_runs import Progress, Reading, Runs, open_mapping
 
@@ -88,14 +99,14 @@ class RunOptions(MapOptions):
     where: ManyChosen = ()
     """Only runs with KEY=VALUE, or without it: KEY!=VALUE; may be repeated, or several separated by commas."""
     since: Moment = None
-    """Only runs that started on this day (or at this time) or later."""
+    """Only runs that started on this day (or at this time) or later; 30d: in the last 30 days."""
     until: Moment = None
     """Only runs that started on this day or earlier, or before this time."""
 
-    def choice(self) -> RunChoice:
-        """What these options say, checked."""
-        since = None if self.since is None else moment_of(self.since, option="--since")
-        until = None if self.until is None else end_of(self.until, option="--until")
+    def choice(self, zone: Zone = UTC) -> RunChoice:
+        """What these options say, checked; a day is one of the zone's."""
+        since = None if self.since is None else moment_of(self.since, option="--since", zone=zone)
+        until = None if self.until is None else end_of(self.until, option="--until", zone=zone)
         if since and until and since >= until:
             raise UsageError("--until lies before --since, so no run can count", hint="--since names the earlier")
         return RunChoice(conditions_of(self.where, option="--where"), since, until)
@@ -222,6 +233,30 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, PricedRunOptions):
     """The tier that uplift is measured against; T0 by default."""
     weight_by: WeightBy = "runs"
     """What counts once in means and shares: runs, or tasks however often each was tried."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class UsageOptions(PricedRunOptions):
+    """What `usage` sums up."""
+
+    by: Names = ("day", "model")
+    """What to sum by, separated by commas: day, week, month, model, agent, project, session, ..."""
+    since: Moment = None
+    """Only calls made on this day (or at this time) or later; 30d: in the last 30 days."""
+    until: Moment = None
+    """Only calls made on this day or earlier, or before this time."""
+    tz: str = LOCAL
+    """The time zone of days: local, UTC, +02:00, or a place such as Europe/Berlin."""
+    budget: float | None = None
+    """Exit with status 3 where the cost exceeds so many dollars, and 4 where that cannot be determined."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CoverageOptions(PricedRunOptions):
+    """What `coverage` counts."""
+
+    by: Names = ()
+    """What to group by, separated by commas: agent, model, tier, experiment, ..."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -51,8 +51,32 @@ class Verb(Protocol[Input_contra, P, Options_contra, Result_co]):
     ) -> Result_co: ...
 
 
-def verb(
+class LogVerb(Protocol[Input_contra, P, Options_contra, Result_co]):
+    """A verb that needs no input: without one it reads the logs of installed agents."""
+
+    @overload
+    def __call__(self, runs: Input_contra, /, *args: P.args, **kwargs: P.kwargs) -> Result_co: ...
+
+    @overload
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Result_co: ...
+
+    @overload
+    def __call__(
+        self, runs: Input_contra | None = None, /, *, options: Options_contra, progress: Progress | None = None
+    ) -> Result_co: ...
+
+
+def log_verb(
     options: Callable[P, Options],
+) -> Callable[[Callable[[Input | None, Options, Progress | None], Result]], LogVerb[Input, P, Options, Result]]:
+    """Makes a verb of a function that is given None where the call names no input."""
+    # Any: `verb` knows one kind of verb
+    made: Any = verb(options, needs_input=False)
+    return cast("Callable[[Callable[..., Result]], LogVerb[Input, P, Options, Result]]", made)
+
+
+def verb(
+    options: Callable[P, Options], *, needs_input: bool = True
 ) -> Callable[[Callable[[Input, Options, Progress | None], Result]], Verb[Input, P, Options, Result]]:
     """Makes a verb of a function that takes an options object: its fields become keywords of the call."""
 
@@ -65,7 +89,7 @@ def verb(
             progress = keywords.pop("progress", None)
             chosen = keywords.pop("options", None)
             runs = (keywords.pop(first),) if first in keywords else given[:1]
-            if not runs:
+            if not runs and needs_input:
                 raise UsageError(f"{name} needs {first}")
             if chosen is not None and (keywords or given[1:]):
                 raise UsageError(f"{name} takes options= or single options, not both")
@@ -75,9 +99,9 @@ def verb(
                 if (word := getattr(chosen, option)) not in choices:
                     hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
                     raise UsageError(f"{option} of {name} cannot be {word!r}", hint=hint)
-            return work(runs[0], chosen, progress)
+            return work(runs[0] if runs else cast("Input", None), chosen, progress)
 
-        call.__signature__ = _signature(first, kind)  # type: ignore[attr-defined] # inspect reads it from there
+        call.__signature__ = _signature(first, kind, needs_input=needs_input)  # type: ignore[attr-defined] # inspect reads it from there
         call.__doc__ = f"{inspect.cleandoc(work.__doc__ or '')}\n\n{_listed(kind)}"
         return cast("Verb[Input, P, Options, Result]", call)
 
@@ -110,8 +134,9 @@ def _closed_choices(kind: type[Any]) -> dict[str, tuple[object, ...]]:
     return closed
 
 
-def _signature(first: str, kind: type[Any]) -> inspect.Signature:
-    runs = inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+def _signature(first: str, kind: type[Any], *, needs_input: bool) -> inspect.Signature:
+    default = inspect.Parameter.empty if needs_input else None
+    runs = inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
     whole = inspect.Parameter("options", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{kind.__name__}")
     return inspect.Signature([runs, *inspect.signature(kind).parameters.values(), whole])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.errors import UnreadableFile, UsageError
-from steelyard.formats import PlacedRun, log_formats
+from steelyard.formats import PlacedRun
 from steelyard.prices import cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Finding, Rejected, Run, RunChooser, SetAside, Usage, kinds_of
 from steelyard.results import FormatCount, ReadSummary
@@ -23,7 +22,7 @@ from steelyard.tables import (
     gather,
     without_collection,
 )
-from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, refuse_labels, table_of
+from steelyard.workflow._opening_runs import PathInput, Progress, Runs, each_input, log_places, refuse_labels, table_of
 from steelyard.workflow._options import ReadOptions
 from steelyard.workflow._verb import verb
 
@@ -56,17 +55,6 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     return choose(table_of(paths_or_records, reading, format=options.format), reading.choice)
 
 
-def default_places() -> list[tuple[str, Path]]:
-    """Where the installed agents keep their logs, of those that are there."""
-    return [
-        (declared.kept_by.tool, path)
-        for declared in log_formats().values()
-        if declared.kept_by is not None
-        for path in declared.kept_by.paths(Path.home(), os.environ)
-        if path.exists()
-    ]
-
-
 class RunReading:
     """Runs as they are read; when the iteration is over, `summary` tells what was found."""
 
@@ -81,13 +69,9 @@ class RunReading:
         looked_in: list[str] = []
         given = [named_path(path) for path in paths]
         if not given:
-            places = default_places()
-            if not places:
-                raise UsageError(
-                    "no agent's logs were found in their usual places", hint="name a file or a folder to read"
-                )
-            given = [path for _, path in places]
-            looked_in = [f"{name}: {path}" for name, path in places]
+            places = [place for place in log_places() if place.exists]
+            given = [Path(place.path) for place in places]
+            looked_in = [f"{place.tool}: {place.path}" for place in places]
         self._tally = GatheringCount()
         self._labels = options.labels()
         self._book = open_book(options.prices)

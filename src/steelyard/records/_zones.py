@@ -1,0 +1,77 @@
+"""Days in a reader's time zone."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from typing import TypeAlias
+
+from steelyard.errors import UsageError
+from steelyard.records._moments import as_utc
+
+LOCAL = "local"
+_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
+Zone: TypeAlias = tzinfo | None
+"""A time zone; None is that of the computer, whose rules only the system knows."""
+
+
+def zone_of(name: str) -> Zone:
+    """The time zone that an option names: `local`, `UTC`, `+02:00` or a place such as `Europe/Berlin`.
+
+    >>> zone_of("+02:00").utcoffset(None)
+    datetime.timedelta(seconds=7200)
+    """
+    if name == LOCAL:
+        return None
+    if name.upper() in ("UTC", "Z"):
+        return UTC
+    if offset := _OFFSET.fullmatch(name):
+        ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        if ahead < timedelta(days=1):
+            return timezone(ahead if offset[1] == "+" else -ahead)
+    from zoneinfo import ZoneInfo, available_timezones  # 10 ms that only a named place needs
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError) as error:  # a path, a folder, or no such place
+        known = available_timezones()
+        hint = "local, UTC, +02:00 or a place such as Europe/Berlin" if known else "pip install tzdata, or +02:00"
+        raise UsageError(f"--tz {name!r} is not a known time zone", hint=hint) from error
+
+
+def in_zone(moment: datetime, zone: Zone) -> datetime:
+    """The moment as clocks in the zone show it."""
+    try:
+        return as_utc(moment).astimezone(zone)
+    except (OverflowError, OSError):  # within hours of the first or last day that can be written
+        return as_utc(moment)
+
+
+def day_start(day: date, zone: Zone) -> datetime:
+    """The first moment of a day in the zone."""
+    try:
+        return datetime.combine(day, time(), zone).astimezone(UTC)
+    except (OverflowError, OSError):
+        return datetime.combine(day, time(), UTC)
+
+
+class DayFinder:
+    """The day of each of many moments. Moments come in runs of the same day, so the ends of the last one are kept."""
+
+    def __init__(self, zone: Zone) -> None:
+        self._zone = zone
+        self._day = date.min
+        self._start = self._end = datetime.min.replace(tzinfo=UTC)
+
+    def day_of(self, moment: datetime) -> date:
+        """The day on which the moment lies in the zone."""
+        at = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        if self._start <= at < self._end:
+            return self._day
+        local = in_zone(at, self._zone)
+        self._day = local.date()
+        if date.min < self._day < date.max:
+            start, end = (day_start(self._day + timedelta(days=later), self._zone) for later in (0, 1))
+            # a day on which clocks change may be left and entered again: such days are asked each time
+            self._start, self._end = (start, end) if end - start == timedelta(days=1) else (start, start)
+        return self._day

@@ -1,0 +1,80 @@
+"""What runs used, and what is known of them, as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from steelyard.records import key_label, key_text
+from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.results import CoverageSummary, UsageCount, UsageSummary, dollars
+
+DASH = "-"
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "input": ("input_tokens",),
+    "output": ("output_tokens", "reasoning_tokens"),
+    "cache write": ("cache_write_5m_tokens", "cache_write_1h_tokens"),
+    "cache read": ("cache_read_tokens",),
+}
+"""Kinds of tokens as a table has room for them; `--json` and `--csv` have each of its own."""
+WAYS = ("reported", "counted", "priced", "lower_bound", "unknown")
+
+
+def usage_table(result: UsageSummary) -> Table:
+    """A row for each group, and one for all."""
+    table = plain_table(f"Usage by {', '.join(result.by) or 'nothing'}, prices {result.prices}")
+    for key in result.by:
+        table.add_column(key)
+    for heading in ("cost", "tokens", *COLUMNS, "calls", "runs"):
+        table.add_column(heading, justify="right")
+    for group in result.groups:
+        add_row(table, *(key_text(value) for value in group.key.values()), *_cells(group.used))
+    if len(result.groups) > 1:
+        add_row(table, *("all", *[""] * (len(result.by) - 1))[: len(result.by)], *_cells(result.total))
+    return table
+
+
+def cost_text(used: UsageCount) -> str:
+    """The cost with what is to be known of it: a lower bound, or unknown.
+
+    >>> cost_text(UsageCount(cost_usd=2.5, lower_bound=True))
+    '≥ $2.50'
+    """
+    if used.cost_usd is None:
+        return DASH
+    return f"{'≥ ' if used.lower_bound else ''}{dollars(used.cost_usd)}"
+
+
+def _cells(used: UsageCount) -> list[str]:
+    return [
+        cost_text(used),
+        _count(used.total_tokens),
+        *(_count(kind_sum(used, kinds)) for kinds in COLUMNS.values()),
+        _count(used.calls),
+        f"{used.runs:,}",
+    ]
+
+
+def kind_sum(used: UsageCount, kinds: tuple[str, ...]) -> int | None:
+    """The tokens of several kinds; None where none of them is stated."""
+    known = [count for kind in kinds if (count := used.tokens[kind]) is not None]
+    return sum(known) if known else None
+
+
+def _count(value: int | None) -> str:
+    return DASH if value is None else f"{value:,}"
+
+
+def coverage_tables(result: CoverageSummary) -> Iterator[Table]:
+    """For each group a row a field that some run has."""
+    for group in result.groups:
+        name = key_label(group.key, group.key.values())
+        table = plain_table(f"What is known of {group.n:,} runs{f', {name}' if name else ''}")
+        table.add_column("field")
+        for way in WAYS:
+            table.add_column(way.replace("_", " "), justify="right")
+        for field in result.stated:
+            counts = group.fields[field]
+            add_row(table, field, *(f"{count:,}" if (count := getattr(counts, way)) else DASH for way in WAYS))
+        yield table

@@ -1,0 +1,201 @@
+"""What `usage` gives: tokens and dollars by day, model, agent, project or session, and how sure the total is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Literal
+
+from steelyard.records import TOKEN_KINDS, Finding, finding_dict
+from steelyard.results._manners import Result
+
+BudgetStatus = Literal["holds", "fails", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageCount:
+    """What a group used. A sum to which no call has anything to say is None, never 0."""
+
+    runs: int = 0
+    """Runs with a call in the group; one that worked on two days is counted on both."""
+    calls: int | None = 0
+    """Model calls; None where no run lists its calls."""
+    tokens: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(TOKEN_KINDS))
+    """Tokens by kind; None for a kind that nothing states."""
+    total_tokens: int | None = None
+    """All tokens together, totals that state no kinds included."""
+    cost_usd: float | None = None
+    """What is known of the cost; None where nothing is."""
+    lower_bound: bool = False
+    """Whether the true cost may be higher: a part of it is unknown, or known to be too low."""
+    lower_bound_runs: int = 0
+    """Runs whose own cost is known to be too low."""
+    unpriced_calls: int = 0
+    """Calls with tokens that have no price, in runs that state no cost."""
+    unpriced_runs: int = 0
+    """Runs with tokens that have no price, and that state no cost."""
+    unstated_runs: int = 0
+    """Runs that state neither tokens nor a cost."""
+
+    def to_dict(self) -> dict[str, Any]:  # Any: JSON values
+        """The counts for `--json`; a cost that is not known has its reason beside it."""
+        counts = {name: getattr(self, name) for name in self.__slots__} | {"tokens": dict(self.tokens)}
+        if self.cost_usd is None:
+            counts["reason"] = "no price is known for the tokens" if self.unpriced_runs else "no tokens are stated"
+        return counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageGroup:
+    """What one group used."""
+
+    key: Mapping[str, str | None]
+    """The group's values by key; None where a run or call does not say."""
+    used: UsageCount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCost:
+    """What one series, such as a model, cost on one day."""
+
+    day: date
+    series: str | None
+    cost_usd: float | None
+    """None where something was used and nothing is known of its cost."""
+    lower_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPlace:
+    """A place where an installed agent would keep its logs."""
+
+    tool: str
+    path: str
+    exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A limit on the total, and whether it holds."""
+
+    usd: float
+    status: BudgetStatus
+    """`inconclusive`: what is known stays within the budget, and the rest is unknown."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class UsageSummary(Result):
+    """Tokens and dollars of runs, summed by when and by what."""
+
+    by: tuple[str, ...]
+    groups: tuple[UsageGroup, ...]
+    """Ordered by key; where no time is among the keys, the most expensive first."""
+    total: UsageCount
+    unpriced_models: tuple[str, ...]
+    """Models whose tokens have no price."""
+    first_day: date | None
+    """The day of the first call that counts."""
+    last_day: date | None
+    series_by: str
+    """What costs over days are told apart by."""
+    days: tuple[DayCost, ...]
+    run_costs: tuple[float | None, ...]
+    """The known cost of each run within the asked-for time, in rising order; None where nothing is known."""
+    tz: str
+    """The time zone of days."""
+    since: str | None
+    until: str | None
+    prices: str
+    """The price book."""
+    budget: Budget | None = None
+    looked_in: tuple[LogPlace, ...] = ()
+    """Where logs were looked for, when no path was given."""
+    rejected_count: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The total and how sure it is, in one sentence."""
+        head = ", ".join([self._amount, f"{_many(self.total.runs, 'run')}", *self._calls, *self._period])
+        doubts = list(self._doubts())
+        return f"{head}: {'; '.join(doubts)}." if doubts else f"{head}."
+
+    @property
+    def _amount(self) -> str:
+        used = self.total
+        if used.cost_usd is None:
+            return "Cost unknown"
+        return f"{'At least ' if used.lower_bound else ''}{dollars(used.cost_usd)}"
+
+    @property
+    def _calls(self) -> list[str]:
+        calls = self.total.calls
+        return [] if calls is None else [_many(calls, "call")]
+
+    @property
+    def _period(self) -> list[str]:
+        if self.first_day is None or self.last_day is None:
+            return []
+        return [f"{self.first_day}" if self.first_day == self.last_day else f"{self.first_day} to {self.last_day}"]
+
+    def _doubts(self) -> Sequence[str]:
+        used, doubts = self.total, []
+        if used.lower_bound_runs:
+            are = "is a lower bound" if used.lower_bound_runs == 1 else "are lower bounds"
+            doubts.append(f"{used.lower_bound_runs:,} of {_many(used.runs, 'run')} {are}")
+        if self.unpriced_models:
+            models = _many(len(self.unpriced_models), "model")
+            doubts.append(f"{models} without a price ({', '.join(self.unpriced_models)})")
+        elif used.unpriced_runs:
+            doubts.append(f"{_many(used.unpriced_runs, 'run')} without a price")
+        if used.unstated_runs:
+            doubts.append(f"{_many(used.unstated_runs, 'run')} without tokens or cost")
+        return doubts
+
+    def _about(self) -> str:
+        return self.sentence.removesuffix(".")
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a group."""
+        return [
+            {**group.key, **{name: getattr(group.used, name) for name in _PLAIN}, **group.used.tokens}
+            for group in self.groups
+        ]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        budget = None if self.budget is None else {"usd": self.budget.usd, "status": self.budget.status}
+        return {
+            "by": list(self.by),
+            "tz": self.tz,
+            "since": self.since,
+            "until": self.until,
+            "prices": self.prices,
+            "groups": [{"key": dict(group.key), **group.used.to_dict()} for group in self.groups],
+            "total": self.total.to_dict(),
+            "unpriced_models": list(self.unpriced_models),
+            "first_day": None if self.first_day is None else self.first_day.isoformat(),
+            "last_day": None if self.last_day is None else self.last_day.isoformat(),
+            "summary": self.sentence,
+            "budget": budget,
+            "looked_in": [{"tool": each.tool, "path": each.path, "exists": each.exists} for each in self.looked_in],
+            "set_aside_count": self.rejected_count,
+            "findings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+_PLAIN = tuple(name for name in UsageCount.__slots__ if name != "tokens")
+"""The counts that are one number."""
+
+
+def dollars(value: float) -> str:
+    """Dollars as people write them: cents, or more places where there would be none.
+
+    >>> dollars(1202.8), dollars(0.0123)
+    ('$1,202.80', '$0.0123')
+    """
+    return f"${value:,.2f}" if value == 0 or abs(value) >= 1 else f"${value:,.4f}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,87 @@
+"""Figures of usage and coverage: cost over days, cost a run, tokens by kind, and what is known of each field."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from steelyard.figures import Axis, DayAmount, Figure, StackedRow, days, histogram, stacked
+from steelyard.records import TOKEN_KINDS, key_text
+
+if TYPE_CHECKING:
+    from steelyard.results._coverage import CoverageSummary
+    from steelyard.results._usage import UsageSummary
+
+MOST_SERIES = 5
+"""Models, agents or projects that are told apart; the rest are one."""
+REST = "others"
+WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
+
+
+def usage_days(result: UsageSummary, width: int) -> Figure:
+    """What each day cost, stacked by the first key that is no time."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for each in result.days:
+        sums[key_text(each.series)] += each.cost_usd or 0.0
+    ranked = sorted(sums, key=lambda name: (-sums[name], name))
+    shown = ranked if len(ranked) <= MOST_SERIES + 1 else ranked[:MOST_SERIES]
+    kinds = [*shown, *([REST] if len(shown) < len(ranked) else [])]
+    amounts = [
+        DayAmount(each.day, each.cost_usd, kind=series if (series := key_text(each.series)) in shown else REST)
+        for each in result.days
+    ]
+    return days(
+        amounts,
+        title=f"Cost by day and {result.series_by}",
+        axis=Axis(title="Cost, USD", unit="USD"),
+        kinds=kinds,
+        zone=result.tz,
+        note=result.sentence.removesuffix("."),
+        width=width,
+    )
+
+
+def usage_run_costs(result: UsageSummary, width: int) -> Figure:
+    """How the costs of runs spread."""
+    note = "lower bounds included" if result.total.lower_bound else ""
+    axis = Axis(title="Cost of a run, USD", unit="USD", low=0)
+    return histogram(result.run_costs, title="Cost of each run", axis=axis, note=note, width=width)
+
+
+def usage_tokens(result: UsageSummary, width: int) -> Figure:
+    """Tokens by kind of each group."""
+    names = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
+    rows = [
+        StackedRow(
+            " / ".join(key_text(value) for value in group.key.values()) or "all runs",
+            {name: group.used.tokens[kind] or 0 for kind, name in names.items()},
+            f"{group.used.runs:,} runs",
+            "" if group.used.total_tokens is not None else "unknown",
+        )
+        for group in result.groups
+    ]
+    title = f"Tokens by {', '.join(result.by) or 'kind'}"
+    axis = Axis(title="Tokens", unit="tokens")
+    return stacked(rows, kinds=tuple(names.values()), title=title, axis=axis, width=width)
+
+
+def coverage_fields(result: CoverageSummary, width: int) -> Figure:
+    """Of each field that some run has, how it came; unknown is hatched."""
+    rows = [
+        StackedRow(
+            name,
+            {way: getattr(counts, way.replace(" ", "_")) for way in WAYS},
+            text=f"{counts.known:,} of {result.total.n:,}",
+        )
+        for name, counts in result.total.fields.items()
+        if counts.known
+    ]
+    return stacked(
+        rows,
+        kinds=WAYS,
+        hatched="unknown",
+        title="What is known of the runs",
+        axis=Axis(title="Runs", unit="count", high=result.total.n),
+        note=result.sentence,
+        width=width,
+    )

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from steelyard.results import UsageSummary
+from steelyard.surfaces.cli._options import Paths
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
+from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.surfaces.cli._typed import Typed, typed
+from steelyard.workflow import UsageOptions
+from steelyard.workflow.usage import usage as add_up
+
+if TYPE_CHECKING:
+    from steelyard.results import Budget
+
+DEFAULTS = typed(UsageOptions)()
+STATUS = {"holds": 0, "fails": 3, "inconclusive": 4}
+
+
+def usage(
+    paths: Annotated[Paths | None, Parameter(help="Logs or run records: files, folders, archives; - is stdin.")] = None,
+    /,
+    *,
+    options: Typed[UsageOptions] = DEFAULTS,
+    output: DrawnOutput = DRAWN_OUTPUT,
+) -> int:
+    """Sum up what agents used: tokens by kind and dollars, by day, model, agent, project or session.
+
+    Without a path, reads the logs of the agents that are installed. A day is that of the call in your time zone.
+
+    Example: steelyard usage --since 30d
+    Example: steelyard usage logs/ --by month,model --tz Europe/Berlin --budget 50
+    """
+    output.check_drawn(UsageSummary)
+    with reading_progress(shown=not output.quiet) as progress:
+        result = add_up(paths or None, options=options, progress=progress)
+    if not output.quiet:
+        for place in result.looked_in:
+            sys.stderr.write(f"looked in {place.tool}: {place.path}{'' if place.exists else ' (not there)'}\n")
+    output.give(result, lambda: _show(result))
+    if not output.quiet:
+        print_findings(result.findings)
+    status = 0 if result.budget is None else STATUS[result.budget.status]
+    return status or output.status(result.rejected_count)
+
+
+def _show(result: UsageSummary) -> None:
+    from steelyard.reports import usage_table  # brings rich
+
+    terminal = console()
+    terminal.print(result.sentence, soft_wrap=True)
+    if result.budget is not None:
+        terminal.print(_budget_line(result.budget), soft_wrap=True)
+    terminal.print(usage_table(result))
+
+
+def _budget_line(budget: Budget) -> str:
+    said = {
+        "holds": "within the budget",
+        "fails": "over the budget",
+        "inconclusive": "inconclusive: what is known is within the budget, and the rest is unknown",
+    }
+    return f"Budget ${budget.usd:,.2f}: {said[budget.status]}."

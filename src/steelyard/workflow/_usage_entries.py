@@ -1,0 +1,99 @@
+"""What one run used, by the day and the model of its calls: tokens, and what is known of their cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
+from fractions import Fraction
+from math import isclose
+from typing import NamedTuple, TypeAlias
+
+from steelyard.prices import PICO_PER_USD, Charge, PriceBook, charges
+from steelyard.records import Call, Run, Usage
+
+Place: TypeAlias = Callable[[datetime | None], Hashable]
+
+SHARED, UNSHARED = "shared_cost", "unshared_cost"
+"""A cost that a run states for all its calls: divided by their prices, or left where the run began."""
+
+
+class UsageEntry(NamedTuple):
+    """What a run used of one model at one place in time."""
+
+    place: Hashable
+    model: str | None
+    usage: Usage | None
+    """None where the record does not say."""
+    calls: int | None
+    """None where the calls are not listed."""
+    pico: int | Fraction | None
+    """What is known of the cost in pico-dollars; None where nothing is."""
+    is_low: bool
+    """Whether the cost is known to be too low."""
+    unpriced_calls: int
+    unpriced: str | None
+    """Why tokens have no price; None where they have one, or the run states its cost."""
+    elsewhere: bool
+    """Whether the run states one cost for all its entries that stands in another of them."""
+    of: int
+    """How many entries the run has."""
+
+    @property
+    def is_unstated(self) -> bool:
+        """Whether neither tokens nor a cost are stated."""
+        return self.usage is None and self.pico is None and not self.elsewhere
+
+
+def entries_of(run: Run, book: PriceBook, place_of: Place) -> tuple[list[UsageEntry], str | None]:
+    """The run's entries, and whether a stated cost was divided among them."""
+    parts = charges(run, book, place_of)
+    if not parts:
+        parts = [Charge(place_of(run.started_at or run.ended_at), run.model, ())]
+    stated = run.cost_usd is not None
+    costs, note = _shares(run.cost_usd, parts) if run.cost_usd is not None else ([_exact(part) for part in parts], None)
+    is_low = bool(run.cost_is_lower_bound)
+    return [
+        UsageEntry(
+            place=part.place,
+            model=part.model,
+            usage=part.usage,
+            calls=_calls_in(part.calls) if part.calls or run.calls else None,
+            pico=cost,
+            is_low=is_low or (not stated and part.reason is not None and not part.unpriced),
+            unpriced_calls=0 if stated or not part.calls else part.unpriced,
+            unpriced=None if stated or not part.unpriced else part.reason or "a call states no tokens",
+            elsewhere=stated and cost is None,
+            of=len(parts),
+        )
+        for part, cost in zip(parts, costs, strict=True)
+    ], note
+
+
+def _calls_in(calls: Sequence[Call]) -> int | None:
+    """How many calls there are; a sum does not say of how many."""
+    return None if any(call.summed for call in calls) else len(calls)
+
+
+def _exact(part: Charge) -> int | Fraction | None:
+    return part.pico if part.pico is None or isinstance(part.pico, int) else Fraction(part.pico)
+
+
+def _shares(usd: float, parts: Sequence[Charge]) -> tuple[list[int | Fraction | None], str | None]:
+    """The stated cost divided as the calls state theirs, else by their prices; else all of it in the first part."""
+    stated = Fraction(usd) * PICO_PER_USD
+    if len(parts) == 1:
+        return [stated], None
+    by_calls = [_stated_by(part.calls) for part in parts]
+    if isclose(sum(cost or 0 for cost in by_calls), usd):
+        return [None if cost is None else cost * PICO_PER_USD for cost in by_calls], None
+    prices = [Fraction(part.pico or 0) for part in parts]
+    if any(part.reason or part.unpriced for part in parts) or not any(prices):
+        return [stated, *[None] * (len(parts) - 1)], UNSHARED
+    whole = sum(prices, Fraction(0))
+    return [stated * price / whole for price in prices], SHARED
+
+
+def _stated_by(calls: Sequence[Call]) -> Fraction | None:
+    """What the calls cost by their own account; None where none of them gives one."""
+    known = [Fraction(call.cost_usd) for call in calls if call.cost_usd is not None]
+    return sum(known, Fraction(0)) if known else None

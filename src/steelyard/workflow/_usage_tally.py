@@ -1,0 +1,271 @@
+"""Adds up what runs used: by group, by day, and all together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+
+from steelyard.prices import PICO_PER_USD, PriceBook
+from steelyard.records import (
+    TOKEN_KINDS,
+    DayFinder,
+    Finding,
+    KeyCondition,
+    Run,
+    Severity,
+    Zone,
+    as_utc,
+    key_of,
+    kinds_of,
+    model_group,
+    unmet,
+)
+from steelyard.results import DayCost, UsageCount, UsageGroup
+from steelyard.workflow._usage_entries import SHARED, UNSHARED, UsageEntry, entries_of
+
+TIMES: dict[str, Callable[[date], str]] = {
+    "day": date.isoformat,
+    "week": lambda day: "{}-W{:02}".format(*day.isocalendar()),
+    "month": lambda day: f"{day:%Y-%m}",
+}
+RUN_KEYS = {"project": "experiment", "session": "id"}
+"""What a key of agents' logs is called in a run record: the folder that was worked in, and the session."""
+
+_OUTSIDE = object()
+"""The place of a call outside the asked-for time."""
+_UNDATED = "undated"
+
+
+@dataclass(slots=True)
+class _Cell:
+    """What was added up for one group."""
+
+    runs: int = 0
+    calls: int | None = None
+    tokens: list[int | None] = field(default_factory=lambda: [None] * len(TOKEN_KINDS))
+    total_tokens: int | None = None
+    pico: int | Fraction | None = None
+    doubtful: bool = False
+    lower_bound_runs: int = 0
+    unpriced_calls: int = 0
+    unpriced_runs: int = 0
+    unstated_runs: int = 0
+
+    def add(self, entries: Sequence[UsageEntry]) -> None:
+        """What one run used in this group."""
+        self.runs += 1
+        for entry in entries:
+            self._add_amounts(entry)
+        self.lower_bound_runs += any(entry.is_low and entry.pico is not None for entry in entries)
+        self.unpriced_calls += sum(entry.unpriced_calls for entry in entries)
+        self.unpriced_runs += any(entry.unpriced for entry in entries)
+        self.unstated_runs += all(entry.is_unstated for entry in entries)
+        self.doubtful |= len(entries) < entries[0].of and any(entry.elsewhere for entry in entries)
+
+    def _add_amounts(self, entry: UsageEntry) -> None:
+        if entry.calls is not None:
+            self.calls = (self.calls or 0) + entry.calls
+        if entry.pico is not None:
+            self.pico = entry.pico + (self.pico or 0)
+        if entry.usage is None:
+            return
+        for kind, count in enumerate(kinds_of(entry.usage)):
+            if count is not None:
+                self.tokens[kind] = (self.tokens[kind] or 0) + count
+        if (total := entry.usage.total) is not None:
+            self.total_tokens = (self.total_tokens or 0) + total
+
+    @property
+    def usd(self) -> float | None:
+        """The cost, rounded once."""
+        return None if self.pico is None else float(Fraction(self.pico) / PICO_PER_USD)
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether the true cost may be higher than what is known of it."""
+        doubts = (self.doubtful, self.lower_bound_runs, self.unpriced_runs, self.unstated_runs)
+        return self.pico is not None and any(doubts)
+
+    def count(self) -> UsageCount:
+        """What was added up; nothing at all used and cost nothing."""
+        if not self.runs:
+            nothing = dict.fromkeys(TOKEN_KINDS, 0)
+            return UsageCount(calls=0, tokens=nothing, total_tokens=0, cost_usd=0.0, lower_bound=self.doubtful)
+        return UsageCount(
+            runs=self.runs,
+            calls=self.calls,
+            tokens=dict(zip(TOKEN_KINDS, self.tokens, strict=True)),
+            total_tokens=self.total_tokens,
+            cost_usd=self.usd,
+            lower_bound=self.is_lower_bound,
+            lower_bound_runs=self.lower_bound_runs,
+            unpriced_calls=self.unpriced_calls,
+            unpriced_runs=self.unpriced_runs,
+            unstated_runs=self.unstated_runs,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageQuestion:
+    """What is added up: by which keys, in which time, of which models."""
+
+    by: tuple[str, ...]
+    zone: Zone
+    since: datetime | None
+    until: datetime | None
+    models: tuple[KeyCondition, ...]
+    """Conditions on the model of a call."""
+
+    @property
+    def timed(self) -> bool:
+        """Whether the time of a call matters."""
+        return self.since is not None or self.until is not None
+
+    @property
+    def series_by(self) -> str:
+        """What costs over days are told apart by."""
+        return next((key for key in self.by if key not in TIMES), "model")
+
+
+class UsageTally:
+    """Takes runs one after another."""
+
+    def __init__(self, question: UsageQuestion, book: PriceBook) -> None:
+        self._question, self._book = question, book
+        self._days = DayFinder(question.zone)
+        self._total = _Cell()
+        self._cells: dict[tuple[str | None, ...], _Cell] = {}
+        self._by_day: dict[tuple[date, str | None], _Cell] = {}
+        self._run_costs: list[float | None] = []
+        self._matched = [False] * len(question.models)
+        self._seen_models: set[str] = set()
+        self._unpriced: Counter[tuple[str | None, str]] = Counter()
+        self._notes: Counter[str] = Counter()
+
+    def add(self, run: Run, id_: str) -> None:
+        """One more run."""
+        entries, note = entries_of(run, self._book, self._place)
+        chosen = [entry for entry in entries if entry.place is not _OUTSIDE and self._has_model(entry.model)]
+        if self._question.timed and any(entry.place is None for entry in chosen):
+            self._notes[_UNDATED] += 1
+            self._total.doubtful = True
+            chosen = [entry for entry in chosen if entry.place is not None]
+        if not chosen:
+            return
+        self._notes.update([note] if note else ())
+        self._total.add(chosen)
+        self._run_costs.append(_cost_of(chosen))
+        groups: dict[tuple[str | None, ...], list[UsageEntry]] = {}
+        days: dict[tuple[date, str | None], list[UsageEntry]] = {}
+        for entry in chosen:
+            groups.setdefault(tuple(self._value(key, run, id_, entry) for key in self._question.by), []).append(entry)
+            if isinstance(entry.place, date):
+                series = self._value(self._question.series_by, run, id_, entry)
+                days.setdefault((entry.place, series), []).append(entry)
+            if entry.unpriced:
+                self._unpriced[model_group(entry.model), entry.unpriced] += 1
+        for key, members in groups.items():
+            self._cells.setdefault(key, _Cell()).add(members)
+        for day, members in days.items():
+            self._by_day.setdefault(day, _Cell()).add(members)
+
+    def _place(self, moment: datetime | None) -> object:
+        """The day of a call; None where its time is not known."""
+        if moment is None:
+            return None
+        question = self._question
+        if question.timed:
+            at = as_utc(moment)
+            if (question.since and at < question.since) or (question.until and at >= question.until):
+                return _OUTSIDE
+        return self._days.day_of(moment)
+
+    def _has_model(self, model: str | None) -> bool:
+        if not self._question.models:
+            return True
+        name, meets = model_group(model), True
+        self._seen_models |= {name} if name is not None else set()
+        for number, condition in enumerate(self._question.models):
+            same = name == condition.value
+            self._matched[number] |= same
+            meets &= same is condition.equal
+        return meets
+
+    def _value(self, key: str, run: Run, id_: str, entry: UsageEntry) -> str | None:
+        if key in TIMES:
+            return TIMES[key](entry.place) if isinstance(entry.place, date) else None
+        if key == "model":
+            return model_group(entry.model)
+        return id_ if key == "session" else key_of(run, RUN_KEYS.get(key, key))
+
+    @property
+    def total(self) -> UsageCount:
+        """All runs together."""
+        return self._total.count()
+
+    @property
+    def unpriced_models(self) -> tuple[str, ...]:
+        """Models whose tokens have no price."""
+        return tuple(sorted({name for name, _ in self._unpriced if name is not None}))
+
+    @property
+    def run_costs(self) -> tuple[float | None, ...]:
+        """What is known of each run's cost, in rising order; those of which nothing is known last."""
+        return tuple(sorted(self._run_costs, key=lambda cost: (cost is None, cost or 0.0)))
+
+    def groups(self) -> tuple[UsageGroup, ...]:
+        """By key where a time is among the keys, else the most expensive first."""
+        by = self._question.by
+        groups = [
+            UsageGroup(key=dict(zip(by, key, strict=True)), used=cell.count())
+            for key, cell in sorted(self._cells.items(), key=lambda item: _key_order(item[0]))
+        ]
+        if any(key in TIMES for key in by):
+            return tuple(groups)
+        return tuple(sorted(groups, key=lambda group: -(group.used.cost_usd or 0.0)))
+
+    def days(self) -> tuple[DayCost, ...]:
+        """The cost of each day and series."""
+        ordered = sorted(self._by_day.items(), key=lambda item: (item[0][0], *_key_order(item[0][1:])))
+        return tuple(
+            DayCost(day=day, series=series, cost_usd=cell.usd, lower_bound=cell.is_lower_bound)
+            for (day, series), cell in ordered
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        """What a reader of the sums should know; a model that no call has is refused with the nearest."""
+        for condition, matched in zip(self._question.models, self._matched, strict=True):
+            if not matched:
+                yield unmet(condition, sorted(self._seen_models), where="--where")
+        for (_, reason), count in sorted(self._unpriced.items(), key=lambda item: item[0][1]):
+            runs = "1 run has" if count == 1 else f"{count:,} runs have"
+            yield Finding(
+                code="unpriced",
+                message=f"{runs} tokens without a price: {reason}",
+                where=f"price book {self._book.name}",
+                count=count,
+            )
+        for code, said in _NOTES.items():
+            if count := self._notes[code]:
+                runs = "1 run" if count == 1 else f"{count:,} runs"
+                severity: Severity = "info" if code == SHARED else "warning"
+                yield Finding(code=code, severity=severity, message=said.format(runs=runs), count=count)
+
+
+_NOTES = {
+    SHARED: "{runs} reported one cost for calls on several days or models; it is divided in proportion to their prices",
+    UNSHARED: "{runs} reported one cost for calls on several days or models without a price; it stands with the first",
+    _UNDATED: "{runs} have calls without a time, which were left out",
+}
+
+
+def _cost_of(entries: Iterable[UsageEntry]) -> float | None:
+    known = [entry.pico for entry in entries if entry.pico is not None]
+    return float(Fraction(sum(known, Fraction(0))) / PICO_PER_USD) if known else None
+
+
+def _key_order(key: Sequence[str | None]) -> tuple[tuple[bool, str], ...]:
+    return tuple((value is None, value or "") for value in key)

@@ -1,0 +1,124 @@
+"""Coverage: of each field of a run, in how many runs it is known and how it came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import get_args
+
+from steelyard.prices import PriceBook, cost_of, open_book
+from steelyard.records import TOKEN_KINDS, Provenance, Run, key_of
+from steelyard.results import CoverageGroup, CoverageSummary, FieldCoverage
+from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
+from steelyard.workflow._options import CoverageOptions
+from steelyard.workflow._verb import verb
+from steelyard.workflow.measure import checked_keys
+
+BOOKKEEPING = frozenset({"id", "task", "tier_scheme", "provenance", "source", "extra", "passed", "outcome"})
+"""Fields that every record has, that say how others came, or that are part of the verdict."""
+FIELDS = ("verdict", *(name for name in Run.__struct_fields__ if name not in BOOKKEEPING), *TOKEN_KINDS)
+"""The fields that are counted."""
+
+
+@verb(CoverageOptions)
+def coverage(runs: RunsInput, options: CoverageOptions, progress: Progress | None) -> CoverageSummary:
+    """What is known of the runs: each field by how it came, or unknown."""
+    by, book = checked_keys(options.by), open_book(options.prices)
+    reader = RecordReader(options.choice(), labels=options.labels(), mapping=options.mapping(), progress=progress)
+    groups: dict[tuple[str | None, ...], _GroupCount] = {}
+    total = _GroupCount()
+    for _, entry in reader.read(runs):
+        origins = origins_of(entry.run, book)
+        key = tuple(key_of(entry.run, name) for name in by)
+        for group in (groups.setdefault(key, _GroupCount()), total):
+            group.add(origins)
+    findings = reader.finish()
+    ordered = sorted(groups.items(), key=lambda item: [(value is None, value or "") for value in item[0]])
+    return CoverageSummary(
+        by=tuple(by),
+        groups=tuple(group.result(dict(zip(by, key, strict=True))) for key, group in ordered),
+        total=total.result({}),
+        prices=book.label,
+        rejected_count=len(reader.set_aside),
+        findings=tuple(findings),
+    )
+
+
+class _GroupCount:
+    """Counts runs one after another."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._counts: Counter[tuple[str, Provenance]] = Counter()
+
+    def add(self, origins: Sequence[tuple[str, Provenance]]) -> None:
+        self._n += 1
+        self._counts.update(origins)
+
+    def result(self, key: Mapping[str, str | None]) -> CoverageGroup:
+        fields = {
+            name: FieldCoverage(**{way: self._counts[name, way] for way in get_args(Provenance)}) for name in FIELDS
+        }
+        return CoverageGroup(key=key, n=self._n, fields=fields)
+
+
+def origins_of(run: Run, book: PriceBook) -> list[tuple[str, Provenance]]:
+    """How each field of the run came."""
+    return [(name, _SPECIAL[name](run, book) if name in _SPECIAL else _origin(run, name)) for name in FIELDS]
+
+
+def _origin(run: Run, name: str) -> Provenance:
+    """What the record says of a field that it states; an empty list states that there was nothing."""
+    if getattr(run, name) is None:
+        return "unknown"
+    return (run.provenance or {}).get(name, "reported")
+
+
+def _usage(run: Run, _book: PriceBook) -> Provenance:
+    if run.total_usage is None:
+        return "unknown"
+    return (run.provenance or {}).get("usage", "reported" if run.usage is not None else "counted")
+
+
+def _kind(kind: str) -> Callable[[Run, PriceBook], Provenance]:
+    def origin(run: Run, book: PriceBook) -> Provenance:
+        usage = run.total_usage
+        if usage is None or getattr(usage, kind) is None:
+            return "unknown"
+        told = run.provenance or {}
+        some = any(name.startswith("usage.") for name in told)  # then the others are not what the whole is
+        return told.get(f"usage.{kind}", "counted" if some else _usage(run, book))
+
+    return origin
+
+
+def _verdict(run: Run, _book: PriceBook) -> Provenance:
+    if run.verdict is None:
+        return "unknown"
+    return "reported" if run.stated_pass is not None and run.tests is None else "counted"
+
+
+def _duration(run: Run, _book: PriceBook) -> Provenance:
+    return (
+        _origin(run, "duration_seconds")
+        if run.elapsed_seconds is None
+        else ("reported" if run.duration_seconds is not None else "counted")
+    )
+
+
+def _impl_rate(run: Run, _book: PriceBook) -> Provenance:
+    return "counted" if run.impl_rate is None and run.judgments else _origin(run, "impl_rate")
+
+
+_SPECIAL: Mapping[str, Callable[[Run, PriceBook], Provenance]] = MappingProxyType(
+    {
+        "verdict": _verdict,
+        "usage": _usage,
+        "cost_usd": lambda run, book: cost_of(run, book).how,
+        "duration_seconds": _duration,
+        "impl_rate": _impl_rate,
+        **{kind: _kind(kind) for kind in TOKEN_KINDS},
+    }
+)
+"""Fields that come from several parts of a record."""

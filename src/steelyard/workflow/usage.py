@@ -1,0 +1,92 @@
+"""Usage: what agents' calls came to, in tokens and dollars, by day, model, agent, project or session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+
+from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.prices import open_book
+from steelyard.records import GROUP_KEYS, Finding, RunChoice, zone_of
+from steelyard.results import Budget, LogPlace, UsageCount, UsageSummary
+from steelyard.workflow._opening_runs import Progress, RecordReader, Runs, log_places, places_text
+from steelyard.workflow._options import UsageOptions
+from steelyard.workflow._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
+from steelyard.workflow._verb import log_verb
+
+USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
+"""What usage can be summed by."""
+
+
+@log_verb(UsageOptions)
+def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -> UsageSummary:
+    """Tokens by kind and dollars, summed by the day of each call, its model, and the run's keys.
+
+    Without runs, the logs of installed agents are read. The total says how sure it is.
+    """
+    zone, by = zone_of(options.tz), _keys(options.by)
+    choice, book = options.choice(zone), open_book(options.prices)
+    places: tuple[LogPlace, ...] = ()
+    if runs is None:
+        places = log_places()
+        runs = [Path(place.path) for place in places if place.exists]
+    of_calls = tuple(condition for condition in choice.conditions if condition.key == "model")
+    of_runs = RunChoice(tuple(condition for condition in choice.conditions if condition.key != "model"))
+    question = UsageQuestion(by=by, zone=zone, since=choice.since, until=choice.until, models=of_calls)
+    tally = UsageTally(question, book)
+    reader = RecordReader(of_runs, labels=options.labels(), mapping=options.mapping(), progress=progress)
+    for id_, entry in reader.read(runs):
+        tally.add(entry.run, id_)
+    findings = (*_read(reader, places), *tally.findings())
+    days, total = tally.days(), tally.total
+    return UsageSummary(
+        by=by,
+        groups=tally.groups(),
+        total=total,
+        unpriced_models=tally.unpriced_models,
+        first_day=days[0].day if days else None,
+        last_day=days[-1].day if days else None,
+        series_by=question.series_by,
+        days=days,
+        run_costs=tally.run_costs,
+        tz=options.tz,
+        since=None if choice.since is None else choice.since.isoformat(),
+        until=None if choice.until is None else choice.until.isoformat(),
+        prices=book.label,
+        budget=_budget(options.budget, total),
+        looked_in=places,
+        rejected_count=len(reader.set_aside),
+        findings=findings,
+    )
+
+
+def _keys(by: Sequence[str]) -> tuple[str, ...]:
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    for name in keys:
+        if name not in USAGE_KEYS:
+            raise UnknownName("key to sum by", name, USAGE_KEYS)
+    if len(set(keys)) != len(keys):
+        raise UsageError("a key to sum by is named twice")
+    return keys
+
+
+def _read(reader: RecordReader, places: Sequence[LogPlace]) -> list[Finding]:
+    """What was found while reading; where agents left no run, where it was looked for."""
+    try:
+        return reader.finish()
+    except NothingUsable as error:
+        if places:
+            error.message += f"; looked in {places_text(place for place in places if place.exists)}"
+        raise
+
+
+def _budget(usd: float | None, total: UsageCount) -> Budget | None:
+    """What is known may already exceed it; what stays within it holds only where all is known."""
+    if usd is None:
+        return None
+    if not 0 <= usd < inf:
+        raise UsageError(f"--budget {usd} is not an amount of dollars", hint="--budget 50")
+    if total.cost_usd is not None and total.cost_usd > usd:
+        return Budget(usd=usd, status="fails")
+    return Budget(usd=usd, status="inconclusive" if total.cost_usd is None or total.lower_bound else "holds")
