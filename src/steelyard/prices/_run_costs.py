@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
+from functools import cached_property
 from operator import add
 from typing import Literal, NamedTuple
 
@@ -72,8 +73,8 @@ class Charge(NamedTuple):
     model: str | None
     calls: Sequence[Call]
     """The calls; none where tokens stand outside of calls."""
-    rest: Usage | None = None
-    """The tokens outside of calls."""
+    sum: Usage | None = None
+    """The tokens, where somebody has added them up: those outside of calls, or the run's own sum."""
     pico: Pico | None = None
     """What is known of the cost; None where nothing is."""
     unpriced: int = 0
@@ -84,7 +85,7 @@ class Charge(NamedTuple):
     @property
     def usage(self) -> Usage | None:
         """The tokens; None when the calls do not state them."""
-        return self.rest or add_usage(call.usage for call in self.calls)
+        return self.sum or add_usage(call.usage for call in self.calls)
 
 
 def _nowhere(_moment: datetime | None) -> None:
@@ -108,9 +109,11 @@ def charges(run: Run, book: PriceBook, place_of: Callable[[datetime | None], Has
             group.append(call)
     pricing = _Pricing(run, book)
     made = [pricing.of_calls(place, model, calls) for (place, model), calls in grouped.items()]
-    rest = run.usage
-    if rest is not None and pricing.counted:
-        rest = _outside(rest, pricing.tokens)
+    rest = stated = run.usage
+    if stated is not None and pricing.counted:
+        rest = _outside(stated, pricing.tokens)
+        if len(made) == 1 and [count or 0 for count in kinds_of(stated)] == pricing.tokens:
+            made = [made[0]._replace(sum=stated)]
     if rest is not None:
         amount, reason = pricing.of(rest, run.model, started, "run")
         made.append(Charge(start, run.model, (), rest, amount, int(amount is None), reason))
@@ -122,7 +125,6 @@ class _Pricing:
 
     def __init__(self, run: Run, book: PriceBook) -> None:
         self._run, self._book = run, book
-        self._alone: bool | None = None
         self.tokens = [0] * len(TOKEN_KINDS)
         self.counted = 0
         """How many calls state their tokens."""
@@ -139,7 +141,7 @@ class _Pricing:
         self.tokens = [known + sum(row[at] or 0 for row in rows) for at, known in enumerate(self.tokens)]
         amounts, reasons = [], []
         for call in calls:
-            if call.usage is None or self._took_nothing(call.usage):
+            if call.usage is None or self._is_idle(call):
                 continue
             at = self._run.started_at if call.at is None else call.at
             amount, reason = self.of(call.usage, model, at, "run" if call.summed else "call")
@@ -158,16 +160,20 @@ class _Pricing:
         least = self._book.pico(usage, model=model, at=at, span="least") if span == "run" else amount
         return None if isinstance(least, Missing) else least, amount.reason
 
-    def _took_nothing(self, usage: Usage) -> bool:
-        """Whether the call may be passed over: it took no tokens, and is not all that the run has to be priced by."""
-        if usage.input_tokens != 0 or usage.output_tokens != 0 or any(astuple(usage)):
+    @cached_property
+    def _idle_alone(self) -> Call | None:
+        """The first call of a run that took no tokens at all: its model's price decides whether that is free."""
+        run = self._run
+        told = [call for call in run.calls or () if call.usage is not None]
+        used = (run.usage, *(call.usage for call in told))
+        return None if any(usage is not None and any(kinds_of(usage)) for usage in used) else told[0]
+
+    def _is_idle(self, call: Call) -> bool:
+        """Whether the call took no tokens and can be passed over."""
+        usage = call.usage
+        if usage is None or usage.input_tokens != 0 or usage.output_tokens != 0 or any(astuple(usage)):
             return False
-        if self._alone is None:
-            run = self._run
-            used = (run.usage, *(call.usage for call in run.calls or ()))
-            self._alone = not any(usage is not None and any(astuple(usage)) for usage in used)
-            return not self._alone
-        return True
+        return call is not self._idle_alone
 
 
 def _outside(usage: Usage, in_calls: Sequence[int]) -> Usage | None:

@@ -63,8 +63,10 @@ class DayFinder:
         self._day = date.min
         self._start = self._end = datetime.min.replace(tzinfo=UTC)
 
-    def day_of(self, moment: datetime) -> date:
-        """The day on which the moment lies in the zone."""
+    def day_of(self, moment: datetime | None) -> date | None:
+        """The day on which the moment lies in the zone; None for no moment."""
+        if moment is None:
+            return None
         at = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         if self._start <= at < self._end:
             return self._day

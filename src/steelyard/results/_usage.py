@@ -63,7 +63,6 @@ class DayCost:
     series: str | None
     cost_usd: float | None
     """None where something was used and nothing is known of its cost."""
-    lower_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from steelyard.errors import BadRecord, NothingUsable, UsageError
 from steelyard.files import SeenFiles, file_repeated
@@ -66,17 +66,26 @@ class Reading:
 
 def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunTable:
     """The table of the chosen runs in the files, or of the records given; one without a run is refused."""
-    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
+    from steelyard.tables import choose  # brings numpy and Polars
 
-    if isinstance(inputs, RunTable):
+    if is_table(inputs):
         refuse_labels(reading.labels)
         table = inputs
     else:
-        table = table_of(each_input(inputs), reading)
+        table = table_of(each_input(cast("RunsInput", inputs)), reading)
     chosen = choose(table, reading.choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n) if table.n else nothing_read(table.rejected)
     return chosen
+
+
+def is_table(runs: Runs) -> TypeGuard[RunTable]:
+    """Whether it is the table that `read` made; what surely is none is told without numpy and Polars."""
+    if isinstance(runs, (str, PathLike, Run, AbstractMapping, list, tuple)):
+        return False
+    from steelyard.tables import RunTable
+
+    return isinstance(runs, RunTable)
 
 
 def refuse_labels(labels: Labels) -> None:
@@ -215,12 +224,10 @@ class RecordReader:
 
     def read(self, runs: Runs) -> Iterator[NamedRun]:
         """Each chosen run under its id."""
-        from steelyard.tables import RunTable  # tables bring numpy and Polars
-
-        if isinstance(runs, RunTable):
+        if is_table(runs):
             message = "a table of runs holds their figures, not the whole records"
             raise UsageError(message, hint="pass the path or the records themselves")
-        given = list(each_input(runs))
+        given = list(each_input(cast("RunsInput", runs)))
         gathered = gather([path for path in given if isinstance(path, Path)], mapping=self._reading.mapping)
         records = (entry for entry in given if isinstance(entry, PlacedRun))
         for item in each_once(chain(gathered, records), self._reading.labels):

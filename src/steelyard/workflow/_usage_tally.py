@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
@@ -68,8 +68,7 @@ class _Cell:
     def _add_amounts(self, entry: UsageEntry) -> None:
         if entry.calls is not None:
             self.calls = (self.calls or 0) + entry.calls
-        if entry.pico is not None:
-            self.pico = entry.pico + (self.pico or 0)
+        self.pico = _added(self.pico, entry.pico)
         if entry.usage is None:
             return
         for kind, count in enumerate(kinds_of(entry.usage)):
@@ -81,7 +80,7 @@ class _Cell:
     @property
     def usd(self) -> float | None:
         """The cost, rounded once."""
-        return None if self.pico is None else float(Fraction(self.pico) / PICO_PER_USD)
+        return None if self.pico is None else _usd(self.pico)
 
     @property
     def is_lower_bound(self) -> bool:
@@ -138,7 +137,7 @@ class UsageTally:
         self._days = DayFinder(question.zone)
         self._total = _Cell()
         self._cells: dict[tuple[str | None, ...], _Cell] = {}
-        self._by_day: dict[tuple[date, str | None], _Cell] = {}
+        self._by_day: dict[tuple[date, str | None], int | Fraction | None] = {}
         self._run_costs: list[float | None] = []
         self._matched = [False] * len(question.models)
         self._seen_models: set[str] = set()
@@ -147,7 +146,7 @@ class UsageTally:
 
     def add(self, run: Run, id_: str) -> None:
         """One more run."""
-        entries, note = entries_of(run, self._book, self._place)
+        entries, note = entries_of(run, self._book, self._place if self._question.timed else self._days.day_of)
         chosen = [entry for entry in entries if entry.place is not _OUTSIDE and self._has_model(entry.model)]
         if self._question.timed and any(entry.place is None for entry in chosen):
             self._notes[_UNDATED] += 1
@@ -157,27 +156,23 @@ class UsageTally:
             return
         self._notes.update([note] if note else ())
         self._total.add(chosen)
-        self._run_costs.append(_cost_of(chosen))
+        known = [entry.pico for entry in chosen if entry.pico is not None]
+        self._run_costs.append(_usd(sum(known)) if known else None)
         groups: dict[tuple[str | None, ...], list[UsageEntry]] = {}
-        days: dict[tuple[date, str | None], list[UsageEntry]] = {}
         for entry in chosen:
             groups.setdefault(tuple(self._value(key, run, id_, entry) for key in self._question.by), []).append(entry)
             if isinstance(entry.place, date):
-                series = self._value(self._question.series_by, run, id_, entry)
-                days.setdefault((entry.place, series), []).append(entry)
+                day = (entry.place, self._value(self._question.series_by, run, id_, entry))
+                self._by_day[day] = _added(self._by_day.get(day), entry.pico)
             if entry.unpriced:
                 self._unpriced[model_group(entry.model), entry.unpriced] += 1
         for key, members in groups.items():
             self._cells.setdefault(key, _Cell()).add(members)
-        for day, members in days.items():
-            self._by_day.setdefault(day, _Cell()).add(members)
 
     def _place(self, moment: datetime | None) -> object:
         """The day of a call; None where its time is not known."""
-        if moment is None:
-            return None
         question = self._question
-        if question.timed:
+        if moment is not None:
             at = as_utc(moment)
             if (question.since and at < question.since) or (question.until and at >= question.until):
                 return _OUTSIDE
@@ -231,8 +226,8 @@ class UsageTally:
         """The cost of each day and series."""
         ordered = sorted(self._by_day.items(), key=lambda item: (item[0][0], *_key_order(item[0][1:])))
         return tuple(
-            DayCost(day=day, series=series, cost_usd=cell.usd, lower_bound=cell.is_lower_bound)
-            for (day, series), cell in ordered
+            DayCost(day=day, series=series, cost_usd=None if pico is None else _usd(pico))
+            for (day, series), pico in ordered
         )
 
     def findings(self) -> Iterator[Finding]:
@@ -262,9 +257,13 @@ _NOTES = {
 }
 
 
-def _cost_of(entries: Iterable[UsageEntry]) -> float | None:
-    known = [entry.pico for entry in entries if entry.pico is not None]
-    return float(Fraction(sum(known, Fraction(0))) / PICO_PER_USD) if known else None
+def _added(sum_: int | Fraction | None, pico: int | Fraction | None) -> int | Fraction | None:
+    return sum_ if pico is None else pico if sum_ is None else sum_ + pico
+
+
+def _usd(pico: int | Fraction) -> float:
+    """Dollars, rounded once."""
+    return pico / PICO_PER_USD if isinstance(pico, int) else float(pico / PICO_PER_USD)
 
 
 def _key_order(key: Sequence[str | None]) -> tuple[tuple[bool, str], ...]:

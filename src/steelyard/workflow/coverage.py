@@ -25,7 +25,7 @@ FIELDS = ("verdict", *(name for name in Run.__struct_fields__ if name not in BOO
 def coverage(runs: RunsInput, options: CoverageOptions, progress: Progress | None) -> CoverageSummary:
     """What is known of the runs: each field by how it came, or unknown."""
     by, book = checked_keys(options.by), open_book(options.prices)
-    reader = RecordReader(options.choice(), labels=options.labels(), mapping=options.mapping(), progress=progress)
+    reader = RecordReader(options.reading(progress))
     groups: dict[tuple[str | None, ...], _GroupCount] = {}
     total = _GroupCount()
     for _, entry in reader.read(runs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
     of_runs = RunChoice(tuple(condition for condition in choice.conditions if condition.key != "model"))
     question = UsageQuestion(by=by, zone=zone, since=choice.since, until=choice.until, models=of_calls)
     tally = UsageTally(question, book)
-    reader = RecordReader(of_runs, labels=options.labels(), mapping=options.mapping(), progress=progress)
+    reader = RecordReader(replace(options.reading(progress), choice=of_runs))
     for id_, entry in reader.read(runs):
         tally.add(entry.run, id_)
     findings = (*_read(reader, places), *tally.findings())

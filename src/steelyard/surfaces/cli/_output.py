@@ -118,9 +118,9 @@ DRAWN_OUTPUT = DrawnOutput()
 
 def check_drawing(kind: type[Result], figure: str | None, out: Path | None) -> bool:
     """Whether a figure is asked for; refuses one that there is not, or that cannot be written."""
-    from steelyard.results import check_figure  # names every kind of result
-
     if out is not None and out.suffix.lower() in FIGURE_ENDINGS:
+        from steelyard.results import check_figure  # names every kind of result
+
         check_figure(kind, figure)
         check_figure_file(out)
         check_file(out)
