@@ -6,12 +6,10 @@ import argparse
 import math
 import sys
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 
 import msgspec
 from pictures import PICTURES, VERBS
-from rich.console import Console
 
 from steelyard.demo import demo_runs
 from steelyard.formats import all_formats
@@ -117,9 +115,7 @@ def profiles_page() -> str:
 def readme_page() -> str:
     """README.md with the first table of the demonstration as it is printed today."""
     result = measure(list(demo_runs()), by=["tier"])
-    shown = Console(file=StringIO(), width=160)
-    shown.print(next(iter(measurement_tables(result))))
-    lines = [line.rstrip() for line in shown.file.getvalue().rstrip().splitlines()]  # type: ignore[attr-defined]
+    lines = list(next(iter(measurement_tables(result))).lines(None))[:-1]
     text = (HERE.parent / "README.md").read_text(encoding="utf-8")
     before, _, rest = text.partition("```\n1,400 runs")
     _, _, after = rest.partition("\n```\n")

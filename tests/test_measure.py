@@ -258,13 +258,9 @@ def test_a_kind_of_finding_is_listed_once_with_all_its_places(tmp_path: Path) ->
     assert finding["where"] == "run 000"
     stated = "outcome failed, passed True"
     assert finding["places"] == [{"where": f"run {number:03}", "message": stated} for number in range(50)]
-    lines = done.stderr.splitlines()
-    first = lines.index(f"warning: run 000: {finding['message']} ({stated}) [outcome_contradicts_verdict]")
-    assert lines[first + 1 : first + 4] == [
-        f"    run 001: {stated}",
-        f"    run 002: {stated}",
-        "    ... and 47 more; --json lists them",  # 50 - 3
-    ]
+    more = "49 more, --json lists them"  # 50 - 1
+    told = f"warning: run 000: {finding['message']} ({stated}); {more} [outcome_contradicts_verdict]"
+    assert [line for line in done.stderr.splitlines() if "outcome_contradicts_verdict" in line] == [told]
 
 
 def test_process_metrics_match_steps_by_id() -> None:

@@ -70,7 +70,9 @@ def test_tokens_that_no_run_states_are_missing_and_not_zero(tmp_path: Path) -> N
         assert set(count["tokens"].values()) == {None}
         assert (count["calls"], count["cost_known_usd"], count["cost_lower_bound_usd"]) == (None, None, None)
         assert count["reason"] == "none of the 2 runs states its tokens"
-    assert steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()[1].split() == [
+    told, _, _, _, row, *_ = steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()
+    assert told == "2 runs from 1 file in 1 format; no cost is known."
+    assert row.split() == [
         *("runs-jsonl", "1", "2"),
         *("-", "-"),  # calls, tokens
         *("-", "-", "2"),  # cost known, lower bound, unknown
@@ -114,11 +116,11 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
 def test_every_record_set_aside_is_in_the_table_however_many_they_are(tmp_path: Path) -> None:
     bad = ['{"task": "t", "cost_usd": -1}\n'] * 1500 + ['{"task": "t", "usge": {}}\n'] * 20
     (tmp_path / "runs.jsonl").write_text("".join([GOOD, "\n", *bad]), encoding="utf-8")
-    shown = [line.split()[0] for line in steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()]
-    assert shown[-2:] == ["1,500", "20"]
+    shown = [line.split() for line in steelyard("read", "runs.jsonl", cwd=tmp_path).stdout.splitlines()]
+    assert [words[0] for words in shown if words][-2:] == ["1,500", "20"]
     (tmp_path / "good.jsonl").write_text('{"task": "t", "passed": true}\n', encoding="utf-8")
     told = steelyard("measure", "runs.jsonl", "good.jsonl", cwd=tmp_path).stderr
-    assert "    ... and 1,517 more; --json lists them" in told.splitlines()  # 1,500 and 20, of which 3 are shown
+    assert "; 1,519 more, --json lists them" in told  # 1,500 and 20, of which the first is shown
     aside = json.loads(steelyard("read", "runs.jsonl", "--json", cwd=tmp_path).stdout)["set_aside"]
     assert [one["where"] for one in aside] == [f"runs.jsonl:{line}" for line in range(2, 1522)]
 

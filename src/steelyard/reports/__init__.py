@@ -15,25 +15,32 @@ if TYPE_CHECKING:
         clean as clean,
     )
     from steelyard.reports._arena_lines import (
-        bias_lines as bias_lines,
+        added_lines as added_lines,
+        bias_line as bias_line,
         change_lines as change_lines,
         evaluation_lines as evaluation_lines,
         event_line as event_line,
+        history_line as history_line,
         history_lines as history_lines,
-        outlier_lines as outlier_lines,
+        outliers_line as outliers_line,
         profile_lines as profile_lines,
-        receipt_lines as receipt_lines,
         rescored_line as rescored_line,
         review_line as review_line,
         reviewed_lines as reviewed_lines,
+        submitted_line as submitted_line,
         task_heading_lines as task_heading_lines,
-        task_lines as task_lines,
     )
     from steelyard.reports._arena_tables import (
         baselines_table as baselines_table,
+        bias_table as bias_table,
+        history_table as history_table,
+        leaders_line as leaders_line,
         leaders_tables as leaders_tables,
+        outliers_table as outliers_table,
+        receipts_table as receipts_table,
         standings_line as standings_line,
         standings_table as standings_table,
+        tasks_table as tasks_table,
     )
     from steelyard.reports._board_html import (
         Field as Field,
@@ -42,10 +49,15 @@ if TYPE_CHECKING:
         board_document as board_document,
     )
     from steelyard.reports._comparisons import (
+        comparison_answers as comparison_answers,
         comparison_lines as comparison_lines,
         comparison_tables as comparison_tables,
         ranking_lines as ranking_lines,
         ranking_tables as ranking_tables,
+    )
+    from steelyard.reports._doctor import (
+        doctor_sentence as doctor_sentence,
+        doctor_table as doctor_table,
     )
     from steelyard.reports._explanations import (
         explanation_lines as explanation_lines,
@@ -53,6 +65,7 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._gates import (
         gate_markdown as gate_markdown,
+        gate_sentence as gate_sentence,
         gate_table as gate_table,
     )
     from steelyard.reports._html import (
@@ -71,6 +84,7 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._measurement_tables import (
         DASH as DASH,
+        measurement_sentence as measurement_sentence,
         measurement_tables as measurement_tables,
     )
     from steelyard.reports._output_places import (
@@ -84,6 +98,7 @@ if TYPE_CHECKING:
         json_text as json_text,
     )
     from steelyard.reports._reading import (
+        reading_sentence as reading_sentence,
         reading_tables as reading_tables,
     )
     from steelyard.reports._repeatability_files import (
@@ -92,6 +107,7 @@ if TYPE_CHECKING:
     from steelyard.reports._repeatability_tables import (
         MOST_BARS as MOST_BARS,
         distance_bars as distance_bars,
+        repeatability_sentence as repeatability_sentence,
         repeatability_table as repeatability_table,
     )
     from steelyard.reports._report_files import (
@@ -111,10 +127,20 @@ if TYPE_CHECKING:
     )
     from steelyard.reports._speedups import (
         benchmark_tree as benchmark_tree,
+        speedup_sentence as speedup_sentence,
         speedup_table as speedup_table,
     )
     from steelyard.reports._terminal_tables import (
+        Painted as Painted,
+        Style as Style,
+        TextTable as TextTable,
         add_row as add_row,
+        paint as paint,
+        plain_table as plain_table,
+        wrapped as wrapped,
+    )
+    from steelyard.reports._terminal_trees import (
+        TextTree as TextTree,
     )
     from steelyard.reports.pages import (
         Page as Page,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from steelyard.reports._plain_text import counted
 from steelyard.results import (
+    AddedTasks,
     ArenaEvent,
     Evaluation,
     Outliers,
     ProfileComparison,
-    Receipt,
     Rescored,
     Review,
     Reviewed,
@@ -18,46 +18,39 @@ from steelyard.results import (
     StandingChanges,
     Submitted,
     TaskDetails,
-    TaskList,
     ToolBias,
 )
 
 DASH = "-"
-RECEIPTS_SHOWN = 20
+NO_CRITERIA = "no criteria: 100 by the specification"
+"""What a task without criteria says, which would pass for one that every submission meets."""
 
 
-def task_lines(tasks: TaskList) -> Iterator[str]:
-    """One line a task."""
-    for task in tasks.tasks:
-        criteria = f"{len(task.success_criteria)} criteria"
-        parts = [task.id, task.category or DASH, task.difficulty or DASH, criteria, task.title or ""]
-        yield "  ".join(parts).rstrip()
+def criteria_text(count: int) -> str:
+    """How many criteria decide over correctness, or what it is without any."""
+    return counted(count, "criterion", "criteria") if count else NO_CRITERIA
+
+
+def added_lines(added: AddedTasks) -> Iterator[str]:
+    """How many tasks are new, then a line for each."""
+    new = sum(is_new for _, is_new in added.tasks)
+    yield f"{counted(new, 'task')} added, {len(added.tasks) - new:,} known before, {len(added.rejected):,} refused."
+    for task, is_new in added.tasks:
+        yield f"{task.id}  {'added' if is_new else 'is there already'}; {criteria_text(len(task.success_criteria))}"
 
 
 def task_heading_lines(details: TaskDetails) -> Iterator[str]:
-    """What stands above a task's baselines: its title, and what is kept of its own files."""
+    """What stands above a task's baselines: its title, its criteria, and what is kept of its own files."""
     yield f"{details.task.id}  {details.task.title or ''}".rstrip()
+    yield criteria_text(len(details.task.success_criteria))
     if details.files is not None:
         yield f"{details.files.n} files of its own, SHA-256 {details.files.sha256}"
 
 
-def receipt_lines(submitted: Submitted) -> Iterator[str]:
-    """The first receipts, and how many there are of each kind."""
-    for receipt in submitted.receipts[:RECEIPTS_SHOWN]:
-        score = f"{receipt.overall_score:.2f}{_place(receipt)}"
-        yield f"{receipt.submission_id}  {receipt.task_id}  {score}  [{receipt.status}]"
-    rest = len(submitted.receipts) - RECEIPTS_SHOWN
-    if rest > 0:
-        yield f"... and {rest:,} more"
+def submitted_line(submitted: Submitted) -> str:
+    """How many submissions there are of each kind."""
     before = len(submitted.receipts) - submitted.accepted
-    yield f"{submitted.accepted:,} accepted, {before:,} known before, {len(submitted.rejected):,} refused"
-
-
-def _place(receipt: Receipt) -> str:
-    """Where it stands; nothing for one that does not count."""
-    if receipt.overall_ranking is None:
-        return ""
-    return f"  rank {receipt.overall_ranking}  percentile {receipt.percentile}"
+    return f"{submitted.accepted:,} accepted, {before:,} known before, {len(submitted.rejected):,} refused."
 
 
 def review_line(review: Review) -> str:
@@ -90,22 +83,19 @@ def rescored_line(rescored: Rescored) -> str:
     )
 
 
-def outlier_lines(flagged: Outliers) -> Iterator[str]:
-    """One line a submission that wants a person's eye."""
-    for outlier in flagged.outliers:
-        flags = ", ".join(outlier.flags)
-        yield f"{outlier.task_id}  {outlier.submission_id}  {flags}: {outlier.recommended_action}"
+def outliers_line(flagged: Outliers) -> str:
+    """How many submissions want a person's eye."""
+    if not flagged.outliers:
+        return "No submission waits for a review."
+    wait = "1 submission waits" if len(flagged.outliers) == 1 else f"{len(flagged.outliers):,} submissions wait"
+    return f"{wait} for a review: steelyard arena review ID --accept, or --exclude --reason TEXT."
 
 
-def bias_lines(bias: ToolBias) -> Iterator[str]:
-    """One line a tool: its mean difference from the others, the interval, and whether it is systematic."""
-    for tool in bias.advantages:
-        if tool.low is None or tool.high is None or tool.mean_difference is None:
-            yield f"{tool.agent}  no interval: {tool.reason}"
-        else:
-            verdict = "systematic" if tool.systematic else "not shown"
-            interval = f"{tool.low:+.2f} to {tool.high:+.2f}, {counted(tool.tasks, 'task')}"
-            yield f"{tool.agent}  {tool.mean_difference:+.2f} points ({interval}): {verdict}"
+def bias_line(bias: ToolBias) -> str:
+    """How many tools do systematically better or worse than the others."""
+    shown = sum(bool(tool.systematic) for tool in bias.advantages)
+    tools = counted(len(bias.advantages), "tool")
+    return f"{shown:,} of {tools} {'does' if shown == 1 else 'do'} systematically better or worse than the others."
 
 
 def event_line(event: ArenaEvent) -> str:
@@ -135,6 +125,8 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
             yield f"    {name} = {'unknown' if value is None else value}{source}"
         for name, value in score.constants.items():
             yield f"    {name} = {value} ({evaluation.sources[name]})"
+    if not evaluation.criteria and any(score.name == "correctness_score" for score in evaluation.scores):
+        yield NO_CRITERIA
     for criterion in evaluation.criteria:
         yield (
             f"{'met' if criterion.met else 'not met'}{' (claimed)' if criterion.claimed else ''}:"
@@ -152,21 +144,18 @@ def evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
         yield review_line(review)
 
 
-def history_lines(history: ScoreHistory) -> Iterator[str]:
-    """Scores of the day, their trend, and the versions of the baseline."""
-    is_by_several = len({moment.profile for moment in history.moments}) > 1
-    for moment in history.moments:
-        yield (
-            f"{moment.submitted_at}  {moment.task_id}  {moment.submission_id}  {moment.overall_score:.2f}"
-            f"  best {moment.best_so_far:.2f}  baseline {moment.baseline_version}"
-            f"{f'  {moment.profile}' if is_by_several else ''}"
-        )
+def history_line(history: ScoreHistory) -> str:
+    """How many scores there are, and where they go."""
     trend = (
         f"no trend: {history.reason}"
         if history.trend_per_day is None
         else f"trend {history.trend_per_day:+.4g} points a day"
     )
-    yield f"{counted(history.n, 'submission')}; {trend}"
+    return f"{counted(history.n, 'submission')}; {trend}"
+
+
+def history_lines(history: ScoreHistory) -> Iterator[str]:
+    """The versions of the baseline, and what reviewers decided."""
     for version in history.baselines:
         since = counted(int(version["from_n"]), "submission")
         yield f"baseline {version['version']} from {since} ({version['created_at']})"

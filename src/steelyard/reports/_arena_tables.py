@@ -5,40 +5,52 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from rich import box
-from rich.table import Table
-
-from steelyard.plain_text import clean
-from steelyard.reports._arena_lines import DASH
+from steelyard.reports._arena_lines import DASH, NO_CRITERIA, criteria_text
 from steelyard.reports._plain_text import counted
-from steelyard.reports._terminal_tables import add_row
-from steelyard.results import Leader, Leaderboard, Standing, Standings, TaskDetails
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
+from steelyard.results import (
+    Leader,
+    Leaderboard,
+    Outliers,
+    ScoreHistory,
+    Standing,
+    Standings,
+    Submitted,
+    TaskDetails,
+    TaskList,
+    ToolBias,
+)
+
+RECEIPTS_SHOWN = 20
+UNSTATED = {
+    "estimated_cost": "cost not stated: 50 *",
+    "execution_time": "time not stated: 50 *",
+    "iterations": "iterations not stated: 1",
+    "success": "success not stated: true",
+}
+"""What a row says of each number that a submission leaves out; a star marks the score that is none of its own."""
 
 
-def _table(title: str, columns: Sequence[tuple[str, bool]]) -> Table:
-    table = Table(title=clean(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for name, is_number in columns:
-        table.add_column(clean(name), justify="right" if is_number else "left", overflow="fold")
+def _table(title: str, columns: Sequence[tuple[str, int]], *, texts: Sequence[str] = ()) -> TextTable:
+    """A table of numbers, save in the columns of `texts`; each column with how far it can be spared."""
+    table = plain_table(title)
+    for name, spare in columns:
+        table.add_column(name, justify="left" if name in texts else "right", spare=spare)
     return table
 
 
-def standings_table(standings: Standings) -> Table:
+def standings_table(standings: Standings) -> TextTable:
     """The standings of a task with the ranks by the score that they are ordered by, best first."""
     by = standings.sorted_by
-    numbers = ("overall", "efficiency", "speed", "cost", "correctness", "adjusted")
-    columns = [
-        ("rank" if by == "overall" else f"{by} rank", True),
-        ("submission", False),
-        ("agent", False),
-        ("model", False),
-        ("percentile", True),
-    ]
-    columns += [(name, True) for name in numbers]
-    columns += [("profile", False)] if len(standings.scored_by) > 1 else []
-    columns.append(("notes", False))
-    table = _table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns)
+    numbers = {"overall": 0, "efficiency": 1, "speed": 1, "cost": 1, "correctness": 1, "adjusted": 3}
+    columns = [("rank" if by == "overall" else f"{by} rank", 0), ("submission", 0), ("agent", 0), ("model", 0)]
+    columns += [("percentile", 2), *((name, 0 if name == by else spare) for name, spare in numbers.items())]
+    columns += [("profile", 0)] if len(standings.scored_by) > 1 else []
+    columns.append(("notes", 0))
+    texts = ("submission", "agent", "model", "profile", "notes")
+    table = _table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns, texts=texts)
     for standing in standings.standings:
-        scores = [f"{getattr(standing, f'{name}_score'):.2f}" for name in numbers]
+        scores = [_score(standing, name) for name in numbers]
         named = [standing.agent or DASH, standing.model or DASH, f"{standing.percentile:.1f}"]
         profile = [standing.profile] if len(standings.scored_by) > 1 else []
         rank = str(getattr(standing, f"{by}_ranking"))
@@ -46,17 +58,94 @@ def standings_table(standings: Standings) -> Table:
     return table
 
 
+def _score(standing: Standing, name: str) -> str:
+    """The score, with a star where the submission does not state what it is made of."""
+    of = {"cost": "estimated_cost", "speed": "execution_time"}.get(name)
+    return f"{getattr(standing, f'{name}_score'):.2f}{' *' if of in standing.defaulted else ''}"
+
+
+def tasks_table(tasks: TaskList) -> TextTable:
+    """One row a task."""
+    columns = [("task", 0), ("category", 1), ("difficulty", 2), ("criteria", 0), ("title", 3)]
+    table = _table("", columns, texts=[name for name, _ in columns])
+    for task in tasks.tasks:
+        criteria = criteria_text(len(task.success_criteria))
+        add_row(table, task.id, task.category or DASH, task.difficulty or DASH, criteria, task.title or DASH)
+    return table
+
+
+def receipts_table(submitted: Submitted) -> TextTable:
+    """The first receipts."""
+    columns = [
+        ("submission", 0),
+        ("task", 0),
+        ("overall", 0),
+        ("rank", 0),
+        ("percentile", 1),
+        ("status", 0),
+        ("notes", 0),
+    ]
+    table = _table("", columns, texts=("submission", "task", "status", "notes"))
+    for receipt in submitted.receipts[:RECEIPTS_SHOWN]:
+        place = ["excluded", DASH]
+        if receipt.overall_ranking is not None:
+            place = [str(receipt.overall_ranking), str(receipt.percentile)]
+        cells = [receipt.submission_id, receipt.task_id, f"{receipt.overall_score:.2f}", *place, receipt.status]
+        add_row(table, *cells, _unstated(receipt.defaulted))
+    rest = len(submitted.receipts) - RECEIPTS_SHOWN
+    if rest > 0:
+        add_row(table, f"... and {rest:,} more")
+    return table
+
+
+def outliers_table(flagged: Outliers) -> TextTable:
+    """One row a submission that wants a person's eye."""
+    columns = [("task", 0), ("submission", 0), ("flags", 0), ("recommended", 0)]
+    table = _table("", columns, texts=[name for name, _ in columns])
+    for outlier in flagged.outliers:
+        add_row(table, outlier.task_id, outlier.submission_id, ", ".join(outlier.flags), outlier.recommended_action)
+    return table
+
+
+def bias_table(bias: ToolBias) -> TextTable:
+    """One row a tool: its mean difference from the others, the interval, and whether it is systematic."""
+    columns = [("agent", 0), ("mean difference", 0), ("interval", 0), ("tasks", 1), ("systematic", 0)]
+    table = _table("Points above or below the others on the same tasks", columns, texts=("agent", "systematic"))
+    for tool in bias.advantages:
+        if tool.low is None or tool.high is None or tool.mean_difference is None:
+            add_row(table, tool.agent, DASH, DASH, f"{tool.tasks:,}", f"no interval: {tool.reason}")
+        else:
+            interval = f"{tool.low:+.2f} to {tool.high:+.2f}"
+            verdict = "systematic" if tool.systematic else "not shown"
+            add_row(table, tool.agent, f"{tool.mean_difference:+.2f}", interval, f"{tool.tasks:,}", verdict)
+    return table
+
+
+def history_table(history: ScoreHistory) -> TextTable:
+    """Scores of the day, and the best so far."""
+    is_by_several = len({moment.profile for moment in history.moments}) > 1
+    columns = [("submitted", 0), ("task", 1), ("submission", 0), ("overall", 0), ("best", 0), ("baseline", 2)]
+    columns += [("profile", 1)] if is_by_several else []
+    table = _table("", columns, texts=("submitted", "task", "submission", "profile"))
+    for moment in history.moments:
+        scores = [f"{moment.overall_score:.2f}", f"{moment.best_so_far:.2f}", str(moment.baseline_version)]
+        profile = [moment.profile] if is_by_several else []
+        add_row(table, moment.submitted_at, moment.task_id, moment.submission_id, *scores, *profile)
+    return table
+
+
 def standings_line(standings: Standings) -> str:
-    """What stands under the table: the interval, and what made the standings."""
+    """What stands above the table: the interval, and what made the standings."""
     interval = standings.confidence_interval
     enough = counted(standings.reliable_from, "submission")
     trust = "" if standings.reliable else f"; ranks are not reliable below {enough}"
     left_out = f" ({len(standings.excluded)} excluded)" if standings.excluded else ""
     mean = DASH if interval.estimate is None else f"{interval.estimate:.2f}"
+    criteria = f"; {NO_CRITERIA}" if standings.criteria == 0 else ""
     return (
         f"{counted(standings.n, 'submission')}{left_out}, mean score {mean}, {interval.low:.2f} to {interval.high:.2f}"
         f" ({_percent(interval.level)}, {interval.method}); {settings_named(standings)},"
-        f" baseline version {standings.baseline_version}{trust}"
+        f" baseline version {standings.baseline_version}{trust}{criteria}."
     )
 
 
@@ -79,38 +168,48 @@ def _percent(share: float) -> str:
     """The share in percent, with the digits that it was given with.
 
     >>> _percent(0.95), _percent(0.999), _percent(0.975)
-    ('95%', '99.9%', '97.5%')
+    ('95 %', '99.9 %', '97.5 %')
     """
     shown = f"{Decimal(repr(share)).scaleb(2):f}"
-    return f"{_trimmed(shown)}%"
+    return f"{_trimmed(shown)} %"
+
+
+def _unstated(fields: Sequence[str]) -> str:
+    """What was not stated, and what the specification puts in its place."""
+    return "; ".join(text for field, text in UNSTATED.items() if field in fields)
 
 
 def _notes(standing: Standing) -> str:
-    notes = [f"defaulted {', '.join(standing.defaulted)}"] if standing.defaulted else []
+    notes = [_unstated(standing.defaulted)] if standing.defaulted else []
     notes += [f"claimed {', '.join(standing.claimed)}"] if standing.claimed else []
     notes += [f"lower bound of {', '.join(standing.lower_bounds)}"] if standing.lower_bounds else []
     notes += [*standing.flags, *standing.warnings]
     return "; ".join([*notes, *([standing.recommended_action] if standing.recommended_action else [])])
 
 
-def leaders_tables(leaderboard: Leaderboard) -> Iterator[Table]:
+def leaders_line(leaderboard: Leaderboard) -> str:
+    """Who leads over all tasks."""
+    if not leaderboard.overall:
+        return "The arena has no submissions yet: steelyard arena submit FILE."
+    first = [leader for leader in leaderboard.overall if leader.rank == 1]
+    names = [" ".join(name for name in leader.key.values() if name) or DASH for leader in first]
+    lead = "leads" if len(names) == 1 else "share the lead"
+    doubt = "" if all(leader.reliable for leader in first) else "; there are too few submissions to rely on it"
+    return f"{' and '.join(names)} {lead} with a mean score of {first[0].mean_score:.2f}{doubt}."
+
+
+def leaders_tables(leaderboard: Leaderboard) -> Iterator[TextTable]:
     """Tools, models or submitters across all tasks, then within each category."""
     yield _leaders_table(leaderboard.overall, title=f"All tasks, {settings_named(leaderboard)}")
     for category, leaders in leaderboard.categories.items():
         yield _leaders_table(leaders, title=category)
 
 
-def _leaders_table(leaders: Sequence[Leader], *, title: str) -> Table:
+def _leaders_table(leaders: Sequence[Leader], *, title: str) -> TextTable:
     keys = list(leaders[0].key) if leaders else []
-    columns = [("rank", True), *((key, False) for key in keys)]
-    columns += [
-        ("mean score", True),
-        ("interval", False),
-        ("tasks", True),
-        ("submissions", True),
-        ("", False),
-    ]
-    table = _table(title, columns)
+    columns = [("rank", 0), *((key, 0) for key in keys)]
+    columns += [("mean score", 0), ("interval", 0), ("tasks", 2), ("submissions", 3), ("note", 1)]
+    table = _table(title, columns, texts=(*keys, "note"))
     for leader in leaders:
         interval = f"{leader.confidence_interval.low:.2f} to {leader.confidence_interval.high:.2f}"
         named = [leader.key[key] or DASH for key in keys]
@@ -120,11 +219,11 @@ def _leaders_table(leaders: Sequence[Leader], *, title: str) -> Table:
     return table
 
 
-def baselines_table(details: TaskDetails) -> Table:
+def baselines_table(details: TaskDetails) -> TextTable:
     """A task's baseline beside those of each tool and model."""
     title = f"baseline version {details.baseline_version}, {counted(details.submissions, 'submission')}"
     heads = [f"{combination.agent or DASH} {combination.model or DASH}" for combination in details.combinations]
-    table = _table(title, [("", False), ("all", True), *((head, True) for head in heads)])
+    table = _table(title, [("", 0), ("all", 0), *((head, 0) for head in heads)], texts=("",))
     for name, value in details.baseline.items():
         own = [_number((combination.baseline or {}).get(name)) for combination in details.combinations]
         add_row(table, name, _number(value), *own)

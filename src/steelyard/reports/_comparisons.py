@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
-
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import ARROWS, DASH, key_cell, weighting
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.reports._terminal_tables import Cell, Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import (
     Comparison,
     Flip,
@@ -23,14 +21,20 @@ from steelyard.results import (
 )
 
 FLIPS_SHOWN = 8
+VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
+
+
+def comparison_answers(result: Comparison) -> Iterator[str]:
+    """What each pair's first metric says, and which tasks it stands on."""
+    for pair in result.pairs:
+        yield clean(next((judged.sentence for judged in pair.metrics), ""))
+        yield clean(f"{coverage_text(result.a.label, pair)}.")
 
 
 def comparison_lines(result: Comparison) -> Iterator[str]:
-    """The sentences, and before them what each pair has in common."""
+    """What the other metrics of each pair say."""
     for pair in result.pairs:
-        yield clean(coverage_text(result.a.label, pair))
-        for judged in pair.metrics:
-            yield f"  {clean(judged.sentence)}"
+        yield from (clean(judged.sentence) for judged in pair.metrics[1:])
 
 
 def coverage_text(a: str, pair: Pair) -> str:
@@ -42,15 +46,23 @@ def coverage_text(a: str, pair: Pair) -> str:
     return f"{pair.b.label} against {a}: {tasks_text(cover.common)} in common{rest}"
 
 
-def comparison_tables(result: Comparison) -> Iterator[Table]:
+def comparison_tables(result: Comparison) -> Iterator[TextTable]:
     """One table a pair: both figures, the difference with its interval, p, effect size and verdict."""
     for pair in result.pairs:
         title = f"{_lettered(pair.b.label, 'B')} against {_lettered(result.a.label, 'A')}, {weighting(result)}"
         table = plain_table(title)
         table.add_column("metric")
-        p_title = "p" if result.correction == "none" else f"p, {result.correction}"
-        for title in ("A", "B", "B - A", "interval", p_title, "Cliff's δ", "tasks"):
-            table.add_column(title, justify="right")
+        p_title = "p" if result.correction == "none" else f"p ({result.correction})"
+        for title, spare in (
+            ("A", 1),
+            ("B", 1),
+            ("B - A", 0),
+            ("interval", 0),
+            (p_title, 2),
+            ("Cliff's δ", 4),
+            ("tasks", 3),
+        ):
+            table.add_column(title, justify="right", spare=spare)
         table.add_column("B is")
         for judged in pair.metrics:
             add_row(table, *_cells(judged))
@@ -63,7 +75,7 @@ def _lettered(label: str, letter: str) -> str:
     return label if label.endswith(f"({letter})") else f"{label} ({letter})"
 
 
-def _cells(judged: Judged) -> list[str]:
+def _cells(judged: Judged) -> list[Cell]:
     difference = judged.difference
     declared = catalog()[difference.metric]
     p_value = DASH if judged.adjusted_p is None else f"{judged.adjusted_p:.3g}"
@@ -76,7 +88,7 @@ def _cells(judged: Judged) -> list[str]:
         p_value,
         DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
         f"{difference.tasks:,}",
-        judged.verdict,
+        Painted(judged.verdict, VERDICT_STYLES[judged.verdict]) if judged.verdict in VERDICT_STYLES else judged.verdict,
     ]
 
 
@@ -87,7 +99,7 @@ def range_text(low: float | None, high: float | None, unit: str, label: str = ""
     return f"{amount(low, unit, bare=True)} to {amount(high, unit, bare=True)}" + (f"\n{label}" if label else "")
 
 
-def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
+def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
     judged = next((candidate for candidate in pair.metrics if candidate.difference.metric == "pass_rate"), None)
     if judged is None or not (judged.difference.gained or judged.difference.lost):
         return
@@ -102,7 +114,7 @@ def _flip_table(pair: Pair, *, a: str) -> Iterator[Table]:
         for flip in flips[:FLIPS_SHOWN]:
             add_row(table, clean(flip.task), level_of(flip.a, "share"), level_of(flip.b, "share"))
         if len(flips) > FLIPS_SHOWN:
-            add_row(table, _more(flips), "", "")
+            add_row(table, _more(flips))
     yield table
 
 
@@ -111,7 +123,7 @@ def _more(flips: Sequence[Flip]) -> str:
     return f"... {len(flips) - FLIPS_SHOWN:,} more {word}"
 
 
-def ranking_tables(result: Ranking) -> Iterator[Table]:
+def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     """The places with bands, the score with its interval, cost beside it; then pass@k where tasks were tried again."""
     declared = catalog()[result.on]
     arrow = ARROWS[declared.better]
@@ -124,9 +136,8 @@ def ranking_tables(result: Ranking) -> Iterator[Table]:
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
     table.add_column(f"{result.level * 100:g} % interval", justify="right")
-    for title in ("mean cost", "cost of pass", "Pareto"):
-        table.add_column(title, justify="right")
-    table.add_column("runs", justify="right")
+    for title, spare in (("mean cost", 1), ("cost of pass", 2), ("Pareto", 3), ("runs", 4)):
+        table.add_column(title, justify="right", spare=spare)
     for place in result.places:
         add_row(
             table,
@@ -159,18 +170,18 @@ def _cost_text(place: RankPlace) -> str:
 def _front_text(place: RankPlace) -> str:
     if place.on_front is None or place.front_share is None:
         return DASH
-    return f"{'*' if place.on_front else ' '} {place.front_share:.0%}"
+    return f"{'*' if place.on_front else ' '} {level_of(place.front_share, 'share')}"
 
 
-def _passes_table(result: Ranking) -> Iterator[Table]:
+def _passes_table(result: Ranking) -> Iterator[TextTable]:
     tried = [k for k in (1, 2, 3, 4, 5, 10) if any(k in place.passes for place in result.places)]
     if not tried:
         return
-    table = plain_table("At least one of k attempts passes (pass@k) / all of them pass (pass^k), in percent")
+    table = plain_table("At least one of k attempts passes (pass@k) / all of them pass (pass^k)")
     for name in result.by:
         table.add_column(name)
     for k in tried:
-        table.add_column(f"k = {k}", justify="right")
+        table.add_column(f"k = {k}", justify="right", spare=0 if k in (tried[0], tried[-1]) else k)
     for place in result.places:
         add_row(table, *_key_cells(place, result), *(_passes_text(place, k) for k in tried))
     yield table
@@ -183,8 +194,8 @@ def _passes_text(place: RankPlace, k: int) -> str:
     some, every = place.passes[k]
     if some.estimate is None or every.estimate is None:
         return DASH
-    figures = f"{100 * some.estimate:.1f} / {100 * every.estimate:.1f}"
-    return figures if some.n == place.tasks else f"{figures} ({some.n:,} of {place.tasks:,} tasks)"
+    figures = f"{level_of(some.estimate, 'share')} / {level_of(every.estimate, 'share')}"
+    return figures if some.n == place.tasks else f"{figures}\n({some.n:,} of {place.tasks:,} tasks)"
 
 
 def ranking_lines(result: Ranking) -> Iterator[str]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.records import tier_text
 from steelyard.reports._measurement_tables import DASH, cell_text, heading, key_cell, number_text, weighting
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import FIGURES, Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
 
 _OF_COMPONENT = {
@@ -35,14 +33,14 @@ def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
     yield f"  profile {result.profile}, prices {result.prices}, {weighting(result)}"
 
 
-def explanation_tables(explanation: GroupsExplanation) -> Iterator[Table]:
+def explanation_tables(explanation: GroupsExplanation) -> Iterator[TextTable]:
     """The metric and what was put in, one line a group; below, what is told across tiers."""
     yield _components(explanation) if explanation.declared.level == "component" else _groups(explanation)
     if explanation.declared.level == "across":
         yield from (_across(explanation, across) for across in explanation.result.across)
 
 
-def _groups(explanation: GroupsExplanation) -> Table:
+def _groups(explanation: GroupsExplanation) -> TextTable:
     declared, result = explanation.declared, explanation.result
     table = _with_keys(explanation)
     own = {"run": FIGURES, "group": ("value",)}.get(declared.level, ())
@@ -79,7 +77,7 @@ def _figure(group: Group, value: Statistics | GroupValue, name: str, figure: str
     return f"{DASH} {value.reason}" if text == DASH and value.reason else text
 
 
-def _across(explanation: GroupsExplanation, across: Across) -> Table:
+def _across(explanation: GroupsExplanation, across: Across) -> TextTable:
     rest = ", ".join(f"{key} {value}" for key, value in across.key.items())
     table = plain_table(f"{explanation.declared.title}{f', {rest}' if rest else ''}")
     values = explanation.across_values(across)
@@ -96,7 +94,7 @@ def _value_text(value: GroupValue, unit: str) -> str:
     return f"{DASH} {value.reason or ''}".rstrip() if value.value is None else number_text(value.value, unit)
 
 
-def _components(explanation: GroupsExplanation) -> Table:
+def _components(explanation: GroupsExplanation) -> TextTable:
     table = _with_keys(explanation)
     table.add_column("component")
     table.add_column(heading(explanation.declared.name), justify="right")
@@ -113,7 +111,7 @@ def _share_text(explanation: GroupsExplanation, share: ComponentShare) -> str:
     return f"{DASH} {share.reason or ''}".rstrip() if value is None else number_text(value, explanation.declared.unit)
 
 
-def _with_keys(explanation: GroupsExplanation) -> Table:
+def _with_keys(explanation: GroupsExplanation) -> TextTable:
     table = plain_table(f"{explanation.declared.title} by {', '.join(explanation.result.by)}")
     for key in explanation.result.by:
         table.add_column(key)

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from typing import Literal
 
 from steelyard.metrics import catalog
 from steelyard.records import Finding
 from steelyard.reports._comparisons import range_text
 from steelyard.reports._measurement_tables import DASH, weighting
-from steelyard.reports._plain_text import markdown_text
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.reports._plain_text import counted, markdown_text
+from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
 
 MARKS = {"holds": "✅", "fails": "❌", "inconclusive": "❔"}
+GATE_STYLES: dict[str, Style] = {"holds": "green", "fails": "red", "inconclusive": "yellow"}
+SPARED = {"baseline": 1, "candidate": 1, "tasks": 2}
 HEADINGS = ("rule", "baseline", "candidate", "difference", "interval", "tasks", "status")
 
 
-def gate_table(result: Gate) -> Table:
+def gate_sentence(result: Gate) -> Painted:
+    """The verdict, and how many of the rules it rests on."""
+    same = sum(check.status == result.status for check in result.checks)
+    rules = f"{same:,} of {counted(len(result.checks), 'rule')}"
+    told = f"Gate {result.status}: {rules}, over {tasks_text(result.tasks)}."
+    return Painted(told, GATE_STYLES[result.status])
+
+
+def gate_table(result: Gate) -> TextTable:
     """One row a rule, for a log."""
-    table = plain_table(f"Gate over {tasks_text(result.tasks)}, {weighting(result)}: {result.status}")
+    table = plain_table(f"Rules, {weighting(result)}")
     for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("rule", "status") else "right")
+        justify: Literal["left", "right"] = "left" if heading in ("rule", "status") else "right"
+        table.add_column(heading, justify=justify, spare=SPARED.get(heading, 0))
     for check in result.checks:
-        add_row(table, *_cells(check))
+        *cells, told = _cells(check)
+        add_row(table, *cells, Painted(told, GATE_STYLES[check.status]))
     return table
 
 
@@ -56,7 +68,7 @@ def gate_markdown(result: Gate) -> str:
     warnings = [finding for finding in result.findings if finding.severity != "info"]
     if warnings:
         lines += ["", f"<details><summary>{len(warnings)} findings</summary>", ""]
-        lines += [f"- {markdown_text(_counted(finding))}" for finding in warnings[:50]]
+        lines += [f"- {markdown_text(_finding_text(finding))}" for finding in warnings[:50]]
         lines += ["", "</details>"]
     level = f"{result.level * 100:g} %"
     lines += [
@@ -67,5 +79,5 @@ def gate_markdown(result: Gate) -> str:
     return "\n".join(lines)
 
 
-def _counted(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     return finding.message if finding.count == 1 else f"{finding.message}; {finding.count - 1:,} more like it"

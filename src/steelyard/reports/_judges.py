@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from steelyard.plain_text import clean
 from steelyard.reports._measurement_tables import DASH
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import Agreement, JudgeRecord, Judges
 
 TASKS_SHOWN = 30
@@ -97,12 +95,13 @@ def _signed(value: float | None) -> str:
     return DASH if value is None else f"{round(value, 3) + 0.0:+.3f}"  # adding 0 turns -0.0 into 0.0
 
 
-def judge_tables(result: Judges) -> Iterator[Table]:
+def judge_tables(result: Judges) -> Iterator[TextTable]:
     """Judges, pairs of judges, and tasks."""
     table = plain_table(f"{_count(len(result.judges), 'judge')} of {_count(result.runs, 'run')}")
     table.add_column("judge")
+    spared = {"interval": 1, "runs": 2, "differing": 3, "contradictions": 3, "stated - recomputed": 4}
     for title in ("runs", "mean score", "severity", "interval", "stated - recomputed", "differing", "contradictions"):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", spare=spared.get(title, 0))
     for record in result.judges:
         add_row(
             table,
@@ -123,11 +122,17 @@ def judge_tables(result: Judges) -> Iterator[Table]:
     yield _tasks(result)
 
 
-def _pairs(result: Judges) -> Table:
+def _pairs(result: Judges) -> TextTable:
     table = plain_table("Pairs of judges: Cohen's kappa of votes, rank correlation of scores")
     table.add_column("judges")
-    for title in ("kappa", "runs voted on", "Spearman's rho", "Kendall's tau-b", "runs scored"):
-        table.add_column(title, justify="right")
+    for title, spare in (
+        ("kappa", 0),
+        ("runs voted on", 1),
+        ("Spearman's rho", 0),
+        ("Kendall's tau-b", 2),
+        ("runs scored", 1),
+    ):
+        table.add_column(title, justify="right", spare=spare)
     table.add_column("why missing")
     for correlation in result.correlations:
         kappa, voted = result.kappas[correlation.judges]
@@ -144,7 +149,7 @@ def _pairs(result: Judges) -> Table:
     return table
 
 
-def _groups(result: Judges) -> Table:
+def _groups(result: Judges) -> TextTable:
     table = plain_table(f"Do scores differ by {', '.join(result.by)}? Kruskal-Wallis, corrected for ties")
     table.add_column("judge")
     for title in ("groups", "H", "df", "p", "runs"):
@@ -168,16 +173,17 @@ def _of(n: int, of: int) -> str:
     return f"{n:,} of {of:,}"
 
 
-def _tasks(result: Judges) -> Table:
+def _tasks(result: Judges) -> TextTable:
     table = plain_table("Agreement by task")
     table.add_column("task")
+    spared = {"runs": 1, "alpha of votes": 2, "Fleiss' kappa": 3, "split votes": 4}
     for title in ("runs", "alpha of scores", "interval", "alpha of votes", "Fleiss' kappa", "split votes"):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", spare=spared.get(title, 0))
     shown = list(result.tasks.items())[:TASKS_SHOWN]
     for task, agreement in [*shown, ("all", result.overall)]:
         add_row(table, clean(task), *_agreement_cells(agreement))
     if len(result.tasks) > TASKS_SHOWN:
-        add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them", *[""] * 6)
+        add_row(table, f"... {len(result.tasks) - TASKS_SHOWN:,} more tasks; --json lists them")
     return table
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.records import key_text
 from steelyard.reports._measurement_tables import ARROWS, DASH, key_cell, weighting
 from steelyard.reports._plain_text import counted
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import Matrix, MatrixCell, MatrixTask, amount, level_of, tasks_text
 
 TASKS_SHOWN = 40
@@ -36,7 +34,7 @@ def matrix_lines(result: Matrix) -> Iterator[str]:
         yield f"B - A: {b} minus {a}."
 
 
-def matrix_table(result: Matrix) -> Table:
+def matrix_table(result: Matrix) -> TextTable:
     """One row a task, one column a group."""
     metric = catalog()[result.metric]
     title = f"{metric.title} {ARROWS[metric.better]}".rstrip()
@@ -45,8 +43,8 @@ def matrix_table(result: Matrix) -> Table:
     for group in result.groups:
         cells = [key_cell(group.key, name, result.tier_scheme) for name in result.by if name != "tier_scheme"]
         table.add_column("\n".join(cells), justify="right")
-    table.add_column("mean of groups", justify="right")
-    table.add_column("discrimination", justify="right")
+    table.add_column("mean of groups", justify="right", spare=1)
+    table.add_column("discrimination", justify="right", spare=0 if result.sort == "discrimination" else 2)
     if result.a is not None:
         table.add_column("B - A", justify="right")
     for row in result.tasks[:TASKS_SHOWN]:
@@ -55,7 +53,6 @@ def matrix_table(result: Matrix) -> Table:
     if rest > 0:
         add_row(table, f"... {tasks_text(rest, 'more ')}; --csv lists them")
     figures = [DASH if group.value is None else level_of(group.value, metric.unit) for group in result.groups]
-    table.add_section()
     add_row(table, "all tasks", *figures)
     return table
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-
-from rich.table import Table
 
 from steelyard.metrics import Metric, catalog
 from steelyard.plain_text import clean
-from steelyard.records import key_text, sum_in_order, tier_text
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.records import key_text, tier_text
+from steelyard.reports._plain_text import counted
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     FIGURES,
+    UNITS_IN_CELLS,
     Comparison,
     Gate,
     Group,
@@ -21,13 +20,15 @@ from steelyard.results import (
     Measurement,
     Ranking,
     Statistics,
+    amount,
+    level_of,
 )
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 DASH = "-"
 
 
-def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[Table]:
+def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[TextTable]:
     """The overview by group, then tiers and token components where there are any; with `every`, all statistics too."""
     yield _overview(result)
     if result.across:
@@ -39,19 +40,38 @@ def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[
             yield _all_statistics(group)
 
 
+def measurement_sentence(result: Measurement) -> str:
+    """Of a single group what it delivered, of several from where to where the pass rate goes."""
+    runs = counted(result.n, "run")
+    if len(result.groups) == 1:
+        told = []
+        for name, beside in (("pass_rate", "pass rate"), ("cost_usd", "mean cost"), ("cost_of_pass", "cost of pass")):
+            number = _mean(result.groups[0], name)
+            told += [f"{beside} {level_of(number, catalog()[name].unit)}"] if number is not None else []
+        return f"{runs}: {', '.join(told)}." if told else f"{runs}, without a verdict or a cost."
+    groups = f"{runs} in {counted(len(result.groups), 'group')} by {', '.join(result.by)}"
+    known = [(rate, group) for group in result.groups if (rate := _mean(group, "pass_rate")) is not None]
+    if not known:
+        return f"{groups}."
+    (least, last), (most, first) = (pick(known, key=lambda pair: pair[0]) for pick in (min, max))
+    if least == most:
+        return f"{groups}, each with a pass rate of {level_of(most, 'share')}."
+    ends = [f"{level_of(rate, 'share')} ({_named(group, result)})" for rate, group in ((least, last), (most, first))]
+    return f"{groups}: pass rates from {ends[0]} to {ends[1]}."
+
+
+def _mean(group: Group, name: str) -> float | None:
+    value = group.metrics.get(name)
+    return value.value if isinstance(value, GroupValue) else None if value is None else value.mean
+
+
+def _named(group: Group, result: Measurement) -> str:
+    return ", ".join(key_cell(group.key, name, result.tier_scheme) for name in result.by)
+
+
 def number_text(value: float | None, unit: str) -> str:
-    """A number as people read it: dollars to the hundredth of a cent, shares to three places, counts with commas."""
-    if value is None:
-        return DASH
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if unit in ("tokens", "tool calls", "iterations"):
-        return f"{value:,.0f}"
-    if unit == "USD":
-        return f"{value:,.4f}"
-    if unit == "s":
-        return f"{value:,.1f}"
-    return f"{value:.3f}"
+    """A number as every table shows it; a dash where it is missing."""
+    return DASH if value is None else level_of(value, unit, in_table=True)
 
 
 def weighting(result: Measurement | Comparison | Ranking | Gate | Matrix) -> str:
@@ -65,22 +85,24 @@ def heading(name: str, statistic: str | None = None) -> str:
     declared = catalog()[name]
     arrow = ARROWS[declared.better]
     second = "" if statistic in (None, "value") else f"{statistic} "
-    unit = "" if declared.unit in ("share", "ratio") else f"{declared.unit} "
+    unit = "" if declared.unit in UNITS_IN_CELLS else f"{declared.unit} "
     return f"{declared.title}\n{second}{unit}{arrow}".rstrip()
 
 
-def _overview(result: Measurement) -> Table:
-    runs = "1 run" if result.n == 1 else f"{result.n:,} runs"
-    table = plain_table(f"{runs}, profile {result.profile}, prices {result.prices}, {weighting(result)}")
+def _overview(result: Measurement) -> TextTable:
+    table = plain_table(
+        f"{counted(result.n, 'run')}, profile {result.profile}, prices {result.prices}, {weighting(result)}"
+    )
     for name in result.by:
         table.add_column(name)
     if not result.by:
         table.add_column("")
-    table.add_column("runs", justify="right")
+    table.add_column("runs", justify="right", spare=1)
     shown = overview_of(result)
     for declared in shown:
-        table.add_column(heading(declared.name, declared.figure), justify="right")
-    table.add_column("grade")
+        spare = 0 if declared.name in result.asked else LAST_TO_LEAVE.get(declared.name, len(LAST_TO_LEAVE))
+        table.add_column(heading(declared.name, declared.figure), justify="right", spare=spare)
+    table.add_column("grade", spare=1)
     for group in result.groups:
         cells = [key_cell(group.key, name, result.tier_scheme) for name in result.by] or ["all"]
         cells.append(f"{group.n:,}")
@@ -88,6 +110,10 @@ def _overview(result: Measurement) -> Table:
         cells.append(f"{group.grade} {group.grade_meaning}" if group.grade else DASH)
         add_row(table, *cells)
     return table
+
+
+LAST_TO_LEAVE = {"pass_rate": 0, "cost_of_pass": 0, "cost_usd": 2, "composite_score": 3, "duration_seconds": 4}
+"""Which columns stay in a narrow table: first what delivers and what a pass costs."""
 
 
 def overview_of(result: Measurement) -> list[Metric]:
@@ -132,62 +158,42 @@ def _range_text(value: Statistics | GroupValue, statistic: str, unit: str) -> st
     return f"\n{number_text(interval.low, unit)} to {number_text(interval.high, unit)}{label}"
 
 
-def _tiers(result: Measurement) -> Table:
+def _tiers(result: Measurement) -> TextTable:
+    """One row for the uplift of each tier and for each figure over all of them."""
     base = result.across[0].base
     table = plain_table(f"Across tiers: uplift over {clean(tier_text(base, result.tier_scheme))}")
     rest = [name for name in result.by if name != "tier"]
-    tiers = list(dict.fromkeys(tier for across in result.across for tier in across.uplift))
-    for name in rest:
+    for name in (*rest, "figure"):
         table.add_column(name)
-    for tier in tiers:
-        table.add_column(f"{clean(tier_text(tier, result.tier_scheme))}\nuplift ↑", justify="right")
-    names = list(result.across[0].values)
-    for name in names:
-        table.add_column(heading(name), justify="right")
+    table.add_column("value", justify="right")
     for across in result.across:
-        cells = [key_text(across.key[name]) for name in rest]
-        for tier in tiers:
-            uplift = across.uplift[tier].value if tier in across.uplift else None
-            cells.append(DASH if uplift is None else f"{uplift:+.1%}")
-        cells += [_significant(across.values[name].value) for name in names]
-        add_row(table, *cells)
+        keys = [key_text(across.key[name]) for name in rest]
+        for tier, uplift in across.uplift.items():
+            text = DASH if uplift.value is None else f"{amount(uplift.value, 'share', signed=True, bare=True)} %"
+            add_row(table, *keys, f"uplift of {clean(tier_text(tier, result.tier_scheme))} ↑", text)
+        for name, value in across.values.items():
+            label = " ".join(heading(name).split())
+            add_row(table, *keys, label, number_text(value.value, catalog()[name].unit))
     return table
 
 
-def _significant(value: float | None) -> str:
-    return DASH if value is None else f"{value:.4g}"
-
-
-def _components(result: Measurement) -> Table:
-    table = plain_table("Tokens by component: share of tokens / share of cost")
+def _components(result: Measurement) -> TextTable:
+    table = plain_table("Tokens by component")
     for name in result.by:
         table.add_column(name)
-    if not result.by:
-        table.add_column("")
-    types = [
-        name
-        for name in next(group.components for group in result.groups if group.components)
-        if any(group.components and (group.components[name].tokens or 0) > 0 for group in result.groups)
-    ]
-    table.add_column("tokens", justify="right")
-    for name in types:
-        table.add_column(name.replace("_", "\n"), justify="right")
+    table.add_column("component")
+    for title in ("tokens", "share of tokens", "share of cost"):
+        table.add_column(title, justify="right")
     for group in result.groups:
-        cells = [key_cell(group.key, name, result.tier_scheme) for name in result.by] or ["all"]
-        tokens = [part.tokens for part in group.components.values() if part.tokens is not None]
-        cells.append(f"{sum_in_order(tokens):,.0f}" if tokens else DASH)
-        for name in types:
-            part = group.components.get(name)
-            cells.append(f"{_percent(part.token_share)} / {_percent(part.cost_share)}" if part else DASH)
-        add_row(table, *cells)
+        keys = [key_cell(group.key, name, result.tier_scheme) for name in result.by]
+        for component, part in group.components.items():
+            if part.tokens != 0:
+                shares = [number_text(share, "share") for share in (part.token_share, part.cost_share)]
+                add_row(table, *keys, component, number_text(part.tokens, "tokens"), *shares)
     return table
 
 
-def _percent(share: float | None) -> str:
-    return DASH if share is None else f"{share:.0%}"
-
-
-def _all_statistics(group: Group) -> Table:
+def _all_statistics(group: Group) -> TextTable:
     table = plain_table(f"{group.label}: {group.n:,} runs")
     table.add_column("metric")
     for name in ("value", *FIGURES, "n of N"):

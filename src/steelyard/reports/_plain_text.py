@@ -11,13 +11,13 @@ import msgspec
 from steelyard.plain_text import clean
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, several: str | None = None) -> str:
     """The count with its noun.
 
-    >>> counted(1, "submission"), counted(1000, "submission")
-    ('1 submission', '1,000 submissions')
+    >>> counted(1, "submission"), counted(1000, "submission"), counted(2, "criterion", "criteria")
+    ('1 submission', '1,000 submissions', '2 criteria')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
 def markdown_text(text: str) -> str:

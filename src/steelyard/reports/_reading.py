@@ -4,24 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
-from steelyard.reports._terminal_tables import add_row
-from steelyard.results import FormatCount, ReadSummary
+from steelyard.records import sum_in_order
+from steelyard.reports._measurement_tables import DASH, number_text
+from steelyard.reports._plain_text import counted
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
+from steelyard.results import FormatCount, ReadSummary, level_of
 
 REASONS_SHOWN = 12
+SPARED = {"unknown": 1, "calls": 2, "files": 3}
 
 
-def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
+def reading_sentence(summary: ReadSummary) -> str:
+    """How many runs came of how many files, and what is known of their cost."""
+    total = summary.total
+    formats = f" in {counted(len(summary.formats), 'format')}" if summary.formats else ""
+    if not total.runs:
+        return f"No runs were found{formats}."
+    priced = total.cost_known_runs + total.cost_lower_bound_runs
+    spent = sum_in_order([cost for cost in (total.cost_known_usd, total.cost_lower_bound_usd) if cost is not None])
+    least = "at least " if total.cost_lower_bound_runs or total.cost_unknown_runs else ""
+    cost = f"cost {least}{level_of(spent, 'USD')}" if priced else "no cost is known"
+    return f"{counted(total.runs, 'run')} from {counted(total.files, 'file')}{formats}; {cost}."
+
+
+def reading_tables(summary: ReadSummary) -> Iterator[TextTable | str]:
     """Files, runs, calls, tokens and cost by format, then what was set aside and why."""
-    table = Table(box=None, pad_edge=False)
+    table = plain_table()
     table.add_column("format")
     for heading in ("files", "runs", "calls", "tokens", "cost known", "lower bound", "unknown"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", spare=SPARED.get(heading, 0))
     for name, count in summary.formats.items():
-        table.add_row(name, *_cells(count))
+        add_row(table, name, *_cells(count))
     if len(summary.formats) > 1:
-        table.add_row("all", *_cells(summary.total), style="bold")
+        add_row(table, "all", *_cells(summary.total))
     yield table
     if not (summary.formats or summary.unknown or summary.rejected_count):
         yield "no file was found"
@@ -41,11 +56,11 @@ def reading_tables(summary: ReadSummary) -> Iterator[Table | str]:
             yield f"... and {more:,} more for other reasons; --json lists them"
 
 
-def _set_aside(summary: ReadSummary) -> Table:
-    table = Table(box=None, pad_edge=False)
+def _set_aside(summary: ReadSummary) -> TextTable:
+    table = plain_table()
     table.add_column("set aside", justify="right")
     for heading in ("reason", "first seen in", "what to do"):
-        table.add_column(heading, overflow="fold")  # a place that is cut short names no file
+        table.add_column(heading)
     for first, number in summary.reasons[:REASONS_SHOWN]:
         add_row(table, f"{number:,}", first.reason, first.where, first.advice)
     return table
@@ -53,18 +68,23 @@ def _set_aside(summary: ReadSummary) -> Table:
 
 def _cells(count: FormatCount) -> list[str]:
     return [
-        f"{count.files:,}" if count.files else "-",
+        f"{count.files:,}" if count.files else DASH,
         f"{count.runs:,}",
         _covering(count.calls, count.calls_known_runs, count.runs),
         _covering(count.total_tokens, count.tokens_known_runs, count.runs),
-        f"${count.cost_known_usd:,.4f} ({count.cost_known_runs:,})" if count.cost_known_runs else "-",
-        f"${count.cost_lower_bound_usd:,.4f} ({count.cost_lower_bound_runs:,})" if count.cost_lower_bound_runs else "-",
-        f"{count.cost_unknown_runs:,}" if count.cost_unknown_runs else "-",
+        _cost(count.cost_known_usd, count.cost_known_runs),
+        _cost(count.cost_lower_bound_usd, count.cost_lower_bound_runs),
+        f"{count.cost_unknown_runs:,}" if count.cost_unknown_runs else DASH,
     ]
+
+
+def _cost(usd: float | None, runs: int) -> str:
+    """The dollars with the number of runs that they are of."""
+    return f"{number_text(usd, 'USD')} ({runs:,})" if runs else DASH
 
 
 def _covering(value: int | None, known: int, runs: int) -> str:
     """The number, with how many of the runs it covers when not all; a dash when none says anything."""
     if value is None:
-        return "-"
+        return DASH
     return f"{value:,}" if known == runs else f"{value:,} ({known:,} of {runs:,})"

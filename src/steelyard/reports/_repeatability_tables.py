@@ -4,36 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 
-from rich import box
-from rich.table import Table
-
-from steelyard.reports._terminal_tables import add_row
-from steelyard.results import PromptResult
+from steelyard.metrics import catalog
+from steelyard.reports._measurement_tables import number_text
+from steelyard.reports._plain_text import counted
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
+from steelyard.results import PromptResult, Repeatability, level_of
 
 SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre", "mu_post", "p_tau_pre", "p_tau_post")
-_BAR = 30
+SPARED = {"unique": 2, "r_bytes": 5, "mu_pre": 2, "mu_post": 3, "p_tau_pre": 4, "p_tau_post": 4, "rescue_rate": 2}
+_BAR = 20
 MOST_BARS = 8
 """With more prompts than this, the table alone is shown."""
 _EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def repeatability_table(results: Sequence[PromptResult]) -> Table:
-    """One row a prompt; three places, a dash for what is missing."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("prompt", overflow="fold")
-    for title in ("n", "unique", *SHOWN, "canon"):
-        table.add_column(title, justify="right" if title != "canon" else "left")
+def repeatability_sentence(result: Repeatability) -> str:
+    """How many outputs meet the contract, where one was checked, and how often the same output came."""
+    verdicts = [sample.compliant_pre for prompt in result.prompts for sample in prompt.samples]
+    checked = [verdict for verdict in verdicts if verdict is not None]
+    meeting = f"{sum(checked):,} of {len(checked):,} outputs meet the contract; " if checked else ""
+    tried = [prompt for prompt in result.prompts if prompt.n > 1 and prompt.metrics.get("r_raw") is not None]
+    if not tried:
+        return f"{meeting}no prompt was answered twice." if checked else "No prompt was answered twice."
+    shares = sorted(share for prompt in tried if (share := prompt.metrics["r_raw"]) is not None)
+    if len(tried) == 1:
+        told = f"the most frequent output makes up {level_of(shares[0], 'share')} of {tried[0].n:,}."
+        return meeting + (told if meeting else told.capitalize())
+    same, usual = sum(share == 1 for share in shares), level_of(median(shares), "share")
+    always = f"{same:,} of {counted(len(tried), 'prompt')} always got the same output"
+    return f"{meeting}{always}; at the median the most frequent makes up {usual}."
+
+
+def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
+    """One row a prompt; a dash for what is missing."""
+    table = plain_table()
+    table.add_column("prompt")
+    for title in ("n", "unique", *SHOWN):
+        table.add_column(title, justify="right", spare=SPARED.get(title, 0))
+    table.add_column("canon", spare=1)
     for result in results:
-        values = [_shown(result.metrics.get(name)) for name in SHOWN]
+        values = [number_text(result.metrics.get(name), catalog()[name].unit) for name in SHOWN]
         unique = result.metrics.get("unique_signatures")
         canon = "no canon" if result.canon is None else f"{result.canon.signature[:12]} ({result.canon.origin})"
         add_row(table, result.prompt, str(result.n), "-" if unique is None else f"{unique:.0f}", *values, canon)
     return table
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def distance_bars(result: PromptResult) -> Iterator[str]:

@@ -1,29 +1,263 @@
-"""What all tables for a terminal share."""
+"""Tables for a terminal of any width: numbers and words stay whole, and no line is too long."""
 
 from __future__ import annotations
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import zip_longest
+from typing import Literal, NamedTuple
+from unicodedata import combining, east_asian_width
 
 from steelyard.plain_text import clean
 
+Style = Literal["bold", "red", "green", "yellow", "dim"]
+_CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
+GAP = 2
+IN_A_PIPE = 160
+"""How wide a table is where nothing says how wide: long texts go on below, and every column is there."""
+EASY_TO_READ = 16
+"""No text is broken into a column narrower than this."""
+_BREAK = re.compile(r" +(?!%)")  # a number keeps its percent sign
 
-def add_row(table: Table, *cells: str) -> None:
-    """One row of plain text: square brackets in names are no markup; only line ends are kept.
 
-    A cell too narrow for its text goes on below: cut short, two models of one family would be one name.
+class Painted(NamedTuple):
+    """Text with a color that means something."""
+
+    text: str
+    style: Style
+
+
+Cell = str | Painted
+
+
+def paint(text: str, style: Style | None, *, color: bool) -> str:
+    """The text with the codes that a terminal paints by."""
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if color and style and text.strip() else text
+
+
+def cell_len(text: str) -> int:
+    """How many cells of a terminal the text takes: two for a wide character, none for one that combines.
+
+    >>> cell_len("speed"), cell_len("速度"), cell_len("e\u0301")
+    (5, 4, 1)
     """
-    table.add_row(*(Text("\n".join(clean(line) for line in cell.split("\n")), overflow="fold") for cell in cells))
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
 
 
-def plain_table(title: str) -> Table:
+def _cells_of(char: str) -> int:
+    return 0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1
+
+
+def _chopped(word: str, width: int) -> list[str]:
+    """The word in pieces that fit."""
+    pieces = [""]
+    for char in word:
+        if pieces[-1] and cell_len(pieces[-1] + char) > width:
+            pieces.append("")
+        pieces[-1] += char
+    return pieces
+
+
+def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
+    """The text in lines of at most `width` cells, broken between words; only a word wider than a line is cut.
+
+    Each line begins as the first does, those after it with `indent` more.
+
+    >>> wrapped("  the pass rate is 48.3 % of all runs", 22)
+    ['  the pass rate is', '  48.3 % of all runs']
+    """
+    if cell_len(text) <= width:
+        return [text]
+    start = text[: len(text) - len(text.lstrip(" "))][: width // 2]
+    indent = indent[: width // 4]
+    lines: list[str] = []
+    line, has_words = start, False
+    for word in _BREAK.split(text.strip(" ")):
+        if has_words and cell_len(line) + 1 + cell_len(word) > width:
+            lines.append(line)
+            line, has_words = start + indent, False
+        if has_words:
+            line += f" {word}"
+            continue
+        *cut, rest = [word] if cell_len(line + word) <= width else _chopped(word, width - cell_len(start + indent))
+        lines += [line + piece for piece in cut[:1]] + [start + indent + piece for piece in cut[1:]]
+        line, has_words = (start + indent if cut else line) + rest, True
+    return [*lines, line]
+
+
+@dataclass(frozen=True)
+class _Column:
+    heading: str
+    is_number: bool
+    spare: int
+
+    @cached_property
+    def heading_lines(self) -> list[str]:
+        return self.heading.split("\n")
+
+
+@dataclass
+class TextTable:
+    """Columns and rows, laid out when the width is known.
+
+    Where not all columns fit, those that can be spared leave, the highest `spare` first, and are named below; where
+    the others do not fit either, each row becomes a block with a line for each column.
+    """
+
+    title: str = ""
+    columns: list[_Column] = field(default_factory=list)
+    rows: list[tuple[Cell, ...]] = field(default_factory=list)
+
+    def add_column(self, heading: str, *, justify: Literal["left", "right"] = "left", spare: int = 0) -> None:
+        """A column; cells to the right are numbers, which are never broken, and `spare` ones leave a narrow table."""
+        lines = "\n".join(clean(line) for line in heading.split("\n"))
+        self.columns.append(_Column(lines, justify == "right", spare))
+
+    def lines(self, width: int | None, *, color: bool = False) -> Iterator[str]:
+        """The table, at most so wide; None is as wide as numbers and words need."""
+        if self.title:
+            yield from (paint(line, "bold", color=color) for line in wrapped(self.title, width or IN_A_PIPE))
+        shown, widths = self._fitting(width)
+        yield from self._grid(shown, widths, color=color) if shown else self._blocks(width or IN_A_PIPE, color=color)
+        hidden = [column for number, column in enumerate(self.columns) if number not in shown] if shown else []
+        if hidden:
+            names = ", ".join(" ".join(column.heading.split()) for column in hidden)
+            text = f"Not shown at {width} columns: {names}"
+            yield from (paint(line, "dim", color=color) for line in wrapped(text, width or IN_A_PIPE))
+        if shown:
+            yield ""
+
+    def _fitting(self, width: int | None) -> tuple[list[int], list[int]]:
+        """The columns to show and how wide each is; none where the table has to turn."""
+        least, most = self._least, self._most
+        shown = list(range(len(self.columns)))
+        if width is None:
+            return shown, _shared(least, most, IN_A_PIPE - GAP * (len(shown) - 1))
+        while shown:
+            room = width - GAP * (len(shown) - 1)
+            if sum(least[number] for number in shown) <= room:
+                return shown, _shared([least[number] for number in shown], [most[number] for number in shown], room)
+            spare = max(shown, key=lambda number: (self.columns[number].spare, number))
+            if not self.columns[spare].spare:
+                return [], []
+            shown.remove(spare)
+        return [], []
+
+    @cached_property
+    def _most(self) -> list[int]:
+        """How wide each column would like to be."""
+        return [
+            max(map(cell_len, [*column.heading_lines, *self._lines_of(number)]), default=0)
+            for number, column in enumerate(self.columns)
+        ]
+
+    @cached_property
+    def _least(self) -> list[int]:
+        """How wide each column must be: its longest number, or its longest word and what is easy to read."""
+        least = []
+        for number, column in enumerate(self.columns):
+            cells = self._lines_of(number)
+            words = _words(column.heading_lines) + (cells if column.is_number else _words(cells))
+            longest = max(map(cell_len, words), default=0)
+            texts = 0 if column.is_number else max(map(cell_len, cells), default=0)
+            least.append(max(longest, min(texts, EASY_TO_READ)))
+        return least
+
+    def _lines_of(self, number: int) -> list[str]:
+        return [line for row in self.rows for line in _text(row[number]).split("\n")]
+
+    def _grid(self, shown: Sequence[int], widths: Sequence[int], *, color: bool) -> Iterator[str]:
+        columns = [self.columns[number] for number in shown]
+        headings = [
+            [line for given in column.heading_lines for line in wrapped(given, width)]
+            for column, width in zip(columns, widths, strict=True)
+        ]
+        tallest = max(map(len, headings))
+        headings = [[""] * (tallest - len(lines)) + lines for lines in headings]
+        justified = [column.is_number for column in columns]
+        styles: list[Style | None] = ["bold"] * len(columns)
+        yield from _joined(headings, widths, justified, styles, color=color)
+        yield "─" * (sum(widths) + GAP * (len(widths) - 1))
+        for row in self.rows:
+            cells = [row[number] for number in shown]
+            broken = [
+                [part for line in _text(cell).split("\n") for part in wrapped(line, width)]
+                for cell, width in zip(cells, widths, strict=True)
+            ]
+            painted = [cell.style if isinstance(cell, Painted) else None for cell in cells]
+            yield from _joined(broken, widths, justified, painted, color=color)
+
+    def _blocks(self, width: int, *, color: bool) -> Iterator[str]:
+        """A block for each row: what a column is called, and what it holds."""
+        names = [" ".join(column.heading.split()) for column in self.columns]
+        label = min(max(map(cell_len, names), default=0), width // 3)
+        room = width - label - GAP
+        for row in self.rows:
+            for name, cell in zip(names, row, strict=True):
+                text = _text(cell)
+                if not text.strip():
+                    continue
+                beside = [part for line in text.split("\n") for part in wrapped(line, room)]
+                style = cell.style if isinstance(cell, Painted) else None
+                for left, right in zip_longest(wrapped(name, label), beside, fillvalue=""):
+                    yield f"{_padded(left, label)}{' ' * GAP}{paint(right, style, color=color)}".rstrip()
+            yield ""
+
+
+def _text(cell: Cell) -> str:
+    return cell.text if isinstance(cell, Painted) else cell
+
+
+def _words(lines: Sequence[str]) -> list[str]:
+    return [word for line in lines for word in _BREAK.split(line)]
+
+
+def _shared(least: Sequence[int], most: Sequence[int], room: int) -> list[int]:
+    """As wide as each would like to be, or the widest made narrower until all have room."""
+    widths = list(most)
+    excess = sum(widths) - room
+    while excess > 0:
+        loose = [number for number, width in enumerate(widths) if width > least[number]]
+        if not loose:
+            break
+        widths[max(loose, key=lambda number: widths[number])] -= 1
+        excess -= 1
+    return widths
+
+
+def _padded(text: str, width: int, *, right: bool = False) -> str:
+    blank = " " * (width - cell_len(text))
+    return blank + text if right else text + blank
+
+
+def _joined(
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    justified: Sequence[bool],
+    styles: Sequence[Style | None],
+    *,
+    color: bool,
+) -> Iterator[str]:
+    """The lines of a row, side by side."""
+    for line in zip_longest(*cells, fillvalue=""):
+        parts = [
+            paint(_padded(text, width, right=right), style, color=color)
+            for text, width, right, style in zip(line, widths, justified, styles, strict=True)
+        ]
+        yield (" " * GAP).join(parts).rstrip()
+
+
+def add_row(table: TextTable, *cells: Cell) -> None:
+    """One row of plain text, blank where there are fewer cells than columns; only line ends are kept."""
+    cleaned: list[Cell] = []
+    for cell in cells:
+        text = "\n".join(clean(line) for line in _text(cell).split("\n"))
+        cleaned.append(Painted(text, cell.style) if isinstance(cell, Painted) else text)
+    table.rows.append((*cleaned, *[""] * (len(table.columns) - len(cleaned))))
+
+
+def plain_table(title: str = "") -> TextTable:
     """An empty table in the house style."""
-    width = min(len(title), 150)  # a narrow table would break its title
-    return Table(
-        title=Text(clean(title), style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        min_width=width,
-    )
+    return TextTable(clean(title))

@@ -8,6 +8,7 @@ from steelyard.doors import open_door
 
 if TYPE_CHECKING:
     from steelyard.results._amounts import (
+        UNITS_IN_CELLS as UNITS_IN_CELLS,
         amount as amount,
         level_of as level_of,
         tasks_text as tasks_text,

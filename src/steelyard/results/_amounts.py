@@ -6,34 +6,55 @@ import math
 
 
 def amount(value: float, unit: str, *, signed: bool = False, bare: bool = False) -> str:
-    """A difference as people say it: shares as points, the rest in their unit; `bare` leaves the unit out."""
+    """A difference as people say it: shares as points, the rest in their unit; `bare` leaves the unit out.
+
+    >>> amount(-0.0317, "share", signed=True), amount(12.5, "USD", signed=True), amount(0.0624, "USD", bare=True)
+    ('-3.2 points', '+$12.50', '0.0624')
+    """
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if math.isnan(value):  # infinity less infinity
         return "-"
-    sign = "+" if signed else ""
+    number, word = _number_and_word(value, unit)
+    is_zero = not any(digit in number for digit in "123456789")
+    sign = "" if is_zero else "-" if value < 0 else "+" if signed else ""
+    if unit == "USD":
+        return f"{sign}{'' if bare else '$'}{number}"
+    return f"{sign}{number}" if bare or not word else f"{sign}{number} {word}"
+
+
+def _number_and_word(value: float, unit: str) -> tuple[str, str]:
+    """The number without its sign, and the word behind it."""
+    size = abs(value)
     match unit:
         case "share":
-            number, word = f"{100 * value:{sign}.1f}", "points"
+            return f"{100 * size:.1f}", "points"
         case "USD":
-            number, word = f"{value:{sign},.{_places(value)}f}", "USD"
+            return f"{size:,.{2 if size >= 10 else 4}f}", ""
         case "tokens":
-            number, word = f"{value:{sign},.0f}", "tokens"
+            return f"{size:,.0f}", unit
         case "s":
-            number, word = f"{value:{sign},.1f}", "s"
+            return f"{size:,.1f}", unit
+        case "tool calls" | "iterations" | "interactions" | "signatures":
+            return f"{size:,.{0 if size.is_integer() else 1}f}", unit
         case _:
-            number, word = f"{value:{sign}.3g}", unit if unit != "ratio" else ""
-    number = number.replace("-0.0", "0.0") if float(number.replace(",", "")) == 0 else number
-    return number if bare or not word else f"{number} {word}"
+            number = f"{size:,.1f}" if size >= 1000 else f"{size:.3f}" if size >= 0.1 else f"{size:.3g}"
+            return number, unit if unit != "ratio" else ""
 
 
-def _places(value: float) -> int:
-    return 2 if abs(value) >= 10 else 4
+def level_of(value: float, unit: str, *, in_table: bool = False) -> str:
+    """A figure, not a difference: shares in percent. In a table the heading says what is counted.
+
+    >>> level_of(0.483, "share"), level_of(1234, "tokens"), level_of(1234, "tokens", in_table=True)
+    ('48.3 %', '1,234 tokens', '1,234')
+    """
+    if unit == "share" and math.isfinite(value):
+        return f"{amount(value, unit, bare=True)} %"
+    return amount(value, unit, bare=in_table and unit not in UNITS_IN_CELLS)
 
 
-def level_of(value: float, unit: str) -> str:
-    """A figure, not a difference: shares in percent."""
-    return f"{100 * value:.1f} %" if unit == "share" else amount(value, unit)
+UNITS_IN_CELLS = ("share", "ratio", "USD", "s")
+"""Units that stand beside every number, so that no heading has to name them."""
 
 
 def tasks_text(count: int, kind: str = "") -> str:

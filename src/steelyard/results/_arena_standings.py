@@ -111,6 +111,8 @@ class Standings(Result):
     """The score whose ranks the standings are ordered by."""
     reliable_from: int = 0
     """How many submissions make ranks reliable by the profile in force."""
+    criteria: int | None = None
+    """How many success criteria the task has; without any, correctness is 100 by the specification."""
     excluded: tuple[Review, ...] = ()
     """The submissions that do not count, each with the decision that excluded it."""
 

@@ -158,7 +158,7 @@ def dominant(
     """A finding when one item gives too much of a mean; with few items one always does."""
     limit = options.largest_share_limit
     if share is not None and not isinstance(share, Missing) and share > limit and size * limit > 1:
-        message = f"one {what} of {size} gives {share:.0%} of the mean advantage"
+        message = f"one {what} of {size} gives {100 * share:.1f} % of the mean advantage"
         yield Finding(code="dominant_item", message=message, where=where)
 
 

@@ -118,6 +118,7 @@ def standings_of(
         ),
         sorted_by=sort,
         reliable_from=rules.standings.reliable_from,
+        criteria=len(view.stored_task.task.success_criteria),
         excluded=tuple(logged.review for _, logged in sorted(view.decisions.excluded.items())),
     )
 

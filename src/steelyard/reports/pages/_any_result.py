@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from steelyard.metrics import catalog
-from steelyard.reports._measurement_tables import cell_text, overview_of
+from steelyard.reports._measurement_tables import cell_text, measurement_sentence, overview_of
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._board import board_page
 from steelyard.reports.pages._catalog import api_page, metrics_page
@@ -54,7 +53,6 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
-    level_of,
 )
 
 
@@ -86,25 +84,11 @@ def measure_page(result: Measurement) -> Page:
     page = Page(
         name="measure",
         title="What was delivered, and what did it cost?",
-        answer=_answer(result),
+        answer=measurement_sentence(result),
         table=PageTable(caption=f"{runs}, profile {result.profile}, prices {result.prices}", columns=tuple(columns)),
         facts=(*counting_facts(result), ("prices", result.prices)),
     )
     return with_figures(page, result, ("dots", "pareto"))
-
-
-def _answer(result: Measurement) -> str:
-    """Of a single group what it delivered, of several how many there are."""
-    runs = counted(result.n, "run")
-    if len(result.groups) != 1:
-        return f"{runs} in {counted(len(result.groups), 'group')} by {', '.join(result.by)}."
-    (group,) = result.groups
-    told = []
-    for name, beside in (("pass_rate", "pass rate"), ("cost_usd", "mean cost"), ("cost_of_pass", "cost of pass")):
-        value = group.metrics.get(name)
-        number = value.value if isinstance(value, GroupValue) else value.mean if value is not None else None
-        told += [f"{beside} {level_of(number, catalog()[name].unit)}"] if number is not None else []
-    return f"{runs}: {', '.join(told)}." if told else f"{runs}, without a verdict or a cost."
 
 
 def _rows_page(result: Result) -> Page:

@@ -78,7 +78,7 @@ def _cost_text(cost: float | None, known: int, runs: int) -> str:
 
 
 def _front_text(on_front: bool | None, share: float | None) -> str:
-    return DASH if on_front is None or share is None else f"{'* ' if on_front else ''}{share:.0%}"
+    return DASH if on_front is None or share is None else f"{'* ' if on_front else ''}{level_of(share, 'share')}"
 
 
 def _passes(result: Ranking) -> Iterator[Column]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from steelyard.metrics import catalog
-from steelyard.reports._plain_text import counted
-from steelyard.reports._repeatability_tables import SHOWN
+from steelyard.reports._repeatability_tables import SHOWN, repeatability_sentence
 from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import Repeatability
@@ -31,7 +30,7 @@ def repeat_page(result: Repeatability) -> Page:
     page = Page(
         name="repeat",
         title="Does it answer the same way twice?",
-        answer=_answer(result),
+        answer=repeatability_sentence(result),
         legend=tuple(f"{name}: {' '.join(catalog()[name].doc.split())}" for name in shown),
         table=PageTable(caption="Prompts", columns=columns),
         facts=(
@@ -47,18 +46,3 @@ def repeat_page(result: Repeatability) -> Page:
 def _whole(metrics: dict[str, float | None], name: str) -> int | None:
     value = metrics.get(name)
     return None if value is None else int(value)
-
-
-def _answer(result: Repeatability) -> str:
-    tried = [prompt for prompt in result.prompts if prompt.n > 1 and prompt.metrics.get("r_raw") is not None]
-    if not tried:
-        return "No prompt was answered twice."
-    shares = sorted(share for prompt in tried if (share := prompt.metrics["r_raw"]) is not None)
-    same = sum(share == 1 for share in shares)
-    prompts = counted(len(tried), "prompt")
-    if len(tried) == 1:
-        return f"The most frequent output makes up {shares[0]:.0%} of {tried[0].n:,}."
-    middle = (
-        shares[len(shares) // 2] if len(shares) % 2 else (shares[len(shares) // 2 - 1] + shares[len(shares) // 2]) / 2
-    )
-    return f"{same:,} of {prompts} always got the same output; at the median the most frequent makes up {middle:.0%}."

@@ -7,6 +7,7 @@ from typing import Any
 
 from steelyard.metrics import catalog
 from steelyard.reports._plain_text import counted
+from steelyard.reports._speedups import speedup_sentence
 from steelyard.reports.pages._cells import text_column, with_figures
 from steelyard.reports.pages._page import DASH, Column, Page, PageTable
 from steelyard.results import SpeedupResult
@@ -21,7 +22,7 @@ def speedup_page(result: SpeedupResult) -> Page:
     page = Page(
         name="speedup",
         title="What got faster, what got slower?",
-        answer=_answer(result),
+        answer=speedup_sentence(result),
         table=PageTable(caption=made, columns=tuple(_columns(result))),
         facts=(
             ("attempts", made),
@@ -31,26 +32,6 @@ def speedup_page(result: SpeedupResult) -> Page:
         ),
     )
     return with_figures(page, result, ("waterfall", "dots"))
-
-
-def _answer(result: SpeedupResult) -> str:
-    known = {
-        key: speedup
-        for key, summary in result.summaries.items()
-        if (speedup := summary.fields["mean_speedup"]) is not None
-    }
-    if not known:
-        return "No benchmark of any attempt could be compared."
-    best = max(known, key=lambda key: (known[key], key))
-    count = result.summaries[best].counts["mean_speedup"]
-    advantage = result.summaries[best].fields["agent_advantage"]
-    beside = ""
-    if advantage is not None:
-        beside = f", {abs(advantage):.3f} {'more' if advantage >= 0 else 'less'} than the expert's"
-    return (
-        f"{best} has the largest mean speedup: {known[best]:.3f} times as fast over {count['n']:,} of "
-        f"{counted(count['of'], 'task')}{beside}."
-    )
 
 
 def _columns(result: SpeedupResult) -> Iterator[Column]:
@@ -74,7 +55,7 @@ def _title(name: str) -> str:
 
 
 def _ends(interval: Mapping[str, Any]) -> str:  # Any: numbers, text and nulls
-    label = f", approximate (about {interval['reaches']:.0%})".replace("%", " %") if "reaches" in interval else ""
+    label = f", approximate (about {100 * interval['reaches']:.0f} %)" if "reaches" in interval else ""
     return DASH if interval["low"] is None else f"{interval['low']:+.3f} to {interval['high']:+.3f}{label}"
 
 

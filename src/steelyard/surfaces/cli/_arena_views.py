@@ -32,11 +32,13 @@ from steelyard.surfaces.cli._arena_options import (
 )
 from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, Seconds, split_names
 from steelyard.surfaces.cli._output import check_drawing, save_result
-from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines
+from steelyard.surfaces.cli._print import console, print_findings, print_json, show_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from steelyard.reports import TextTable
 
 
 def standings(
@@ -115,14 +117,12 @@ def _check_out(kind: type[Result], figure: str | None, out: Path | None) -> bool
 
 
 def _print_standings(result: Standings | AllStandings | Leaderboard) -> None:
-    from steelyard.reports import leaders_tables, standings_line, standings_table  # brings rich
+    from steelyard.reports import leaders_line, leaders_tables, standings_line, standings_table
 
     if isinstance(result, Leaderboard):
-        for table in leaders_tables(result):
-            console().print(table)
+        show_results([leaders_line(result), *(leaders_tables(result) if result.overall else ())])
     elif isinstance(result, Standings):
-        console().print(standings_table(result))
-        print_lines([standings_line(result)])
+        show_results([standings_line(result), standings_table(result)])
 
 
 def show(
@@ -148,14 +148,14 @@ def show(
 
 
 def _print(
-    result: Result, lines: Iterable[str], *, json: bool, out: Path | None = None, figure: str | None = None
+    result: Result, parts: Iterable[str | TextTable], *, json: bool, out: Path | None = None, figure: str | None = None
 ) -> int:
-    """Write the file, and print what was asked for; lines where nothing else was."""
+    """Write the file, and print what was asked for; sentences and tables where nothing else was."""
     save_result(result, figure, out)
     if json:
         print_json(result.to_dict())
     elif out is None:
-        print_lines(lines)
+        show_results(parts)
     return 0
 
 
@@ -164,11 +164,11 @@ def list_tasks(*, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int
 
     Example: steelyard arena task list
     """
-    from steelyard.reports import task_lines
+    from steelyard.reports import tasks_table
     from steelyard.workflow import list_tasks as every_task  # brings SQLAlchemy
 
     tasks = every_task(store)
-    return _print(tasks, task_lines(tasks), json=json)
+    return _print(tasks, [f"{counted(len(tasks.tasks), 'task')}.", tasks_table(tasks)], json=json)
 
 
 def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Json = False) -> int:
@@ -182,10 +182,9 @@ def show_task(task: TaskName, /, *, store: StoreOption = DEFAULT_STORE, json: Js
     if json:
         print_json(details.to_dict())
         return 0
-    from steelyard.reports import baselines_table, task_heading_lines  # brings rich
+    from steelyard.reports import baselines_table, task_heading_lines
 
-    print_lines(task_heading_lines(details))
-    console().print(baselines_table(details))
+    show_results([*task_heading_lines(details), baselines_table(details)])
     return 0
 
 
@@ -200,11 +199,12 @@ def outliers(
 
     Example: steelyard arena outliers fix-race
     """
-    from steelyard.reports import outlier_lines
+    from steelyard.reports import outliers_line, outliers_table
     from steelyard.workflow import outliers as suspicious  # brings SQLAlchemy
 
     flagged = suspicious(store, task)
-    return _print(flagged, outlier_lines(flagged), json=json)
+    tables = [outliers_table(flagged)] if flagged.outliers else []
+    return _print(flagged, [outliers_line(flagged), *tables], json=json)
 
 
 def reviews(
@@ -240,7 +240,7 @@ def history(
     Example: steelyard arena history --submitter ada
     Example: steelyard arena history --since 2026-11-01 --task fix-race
     """
-    from steelyard.reports import change_lines, history_lines
+    from steelyard.reports import change_lines, history_line, history_lines, history_table
     from steelyard.workflow import score_history, standing_changes  # brings SQLAlchemy
 
     if since is not None and submitter is not None:
@@ -250,7 +250,8 @@ def history(
         changed = standing_changes(store, since=since, task=task)
         return _print(changed, change_lines(changed, since=since), json=json, out=out)
     scores = score_history(store, task=task, submitter=submitter)
-    return _print(scores, history_lines(scores), json=json, out=out, figure=figure)
+    parts: list[str | TextTable] = [history_line(scores), history_table(scores), *history_lines(scores)]
+    return _print(scores, parts, json=json, out=out, figure=figure)
 
 
 def bias(
@@ -266,12 +267,12 @@ def bias(
 
     Example: steelyard arena bias --confidence 0.9
     """
-    from steelyard.reports import bias_lines
+    from steelyard.reports import bias_line, bias_table
     from steelyard.workflow import tool_bias  # brings SQLAlchemy
 
     _check_out(ToolBias, figure, out)
     advantages = tool_bias(store, policy=policy, confidence=confidence)
-    return _print(advantages, bias_lines(advantages), json=json, out=out, figure=figure)
+    return _print(advantages, [bias_line(advantages), bias_table(advantages)], json=json, out=out, figure=figure)
 
 
 def compare_profiles(

@@ -2,47 +2,66 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from steelyard.errors import SteelyardError
-from steelyard.reports import clean, json_text
+from steelyard.reports import clean, json_text, paint, wrapped
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from steelyard.records import Finding, Place
+    from steelyard.records import Finding
+    from steelyard.reports import Style, TextTable, TextTree
     from steelyard.workflow import Progress
 
 FINDINGS_SHOWN = 12
-PLACES_SHOWN = 3
-PLACES_LOOKED_AT = 1_000
+NARROWEST, USUAL = 40, 80
+_STYLES: dict[str, Style] = {"error": "red", "warning": "yellow"}
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A terminal that tables and colors suit; plain text when it is a file or a pipe."""
-    from rich.console import Console  # 60 ms that --json does not pay
+class Terminal:
+    """Where lines and tables go. A terminal has a width and colors; a file or a pipe has the width that COLUMNS names.
 
-    stream = sys.stderr if stderr else sys.stdout
+    Without a width, a sentence is one line: what reads a pipe goes by lines.
+    """
 
-    class Terminal(Console):
-        def print(self, *objects: Any, **options: Any) -> None:  # Any: as rich has them
-            # what reads a file or a pipe goes by lines; only people need them to fit
-            if not stream.isatty() and all(isinstance(value, str) for value in objects):
-                options["soft_wrap"] = True
-            super().print(*objects, **options)
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.width = _width(stream)
+        self.color = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
-        def on_broken_pipe(self) -> None:
-            # rich would end with status 1; a reader that has seen enough (head, less) is no error
-            raise BrokenPipeError
+    def print(self, item: str | TextTable | TextTree = "", *, style: Style | None = None, indent: str = "") -> None:
+        """A table, a tree or text, with `indent` before what does not fit in a line of it."""
+        if isinstance(item, str):
+            for line in item.split("\n"):
+                self._write(wrapped(line, self.width, indent=indent) if self.width else [line], style)
+        else:
+            self._write(item.lines(self.width, color=self.color), None)
 
-    width = None if stream.isatty() else 160
-    # Names come from logs and submissions: brackets and colons in them are neither markup nor emoji.
-    return Terminal(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    def _write(self, lines: Iterable[str], style: Style | None) -> None:
+        for line in lines:
+            self._stream.write(paint(line, style, color=self.color) + "\n")
+
+
+def _width(stream: TextIO) -> int | None:
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isascii() and asked.isdigit() and int(asked):
+        return max(int(asked), NARROWEST)
+    if not stream.isatty():
+        return None
+    try:
+        return max(os.get_terminal_size(stream.fileno()).columns or USUAL, NARROWEST)
+    except (OSError, ValueError):
+        return USUAL
+
+
+def console(*, stderr: bool = False) -> Terminal:
+    """Where people read: stdout, or stderr."""
+    return Terminal(sys.stderr if stderr else sys.stdout)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -50,6 +69,17 @@ def print_lines(lines: Iterable[str]) -> None:
     terminal = console()
     for line in lines:
         terminal.print(clean(line))
+
+
+def show_results(parts: Iterable[str | TextTable]) -> None:
+    """Sentences and tables to stdout, a blank line before each table."""
+    terminal, after_text = console(), False
+    for part in parts:
+        is_text = isinstance(part, str)
+        if after_text and not is_text:
+            terminal.print()
+        terminal.print(clean(part) if isinstance(part, str) else part)
+        after_text = is_text
 
 
 def print_json(value: Any) -> None:  # Any: a JSON value
@@ -63,56 +93,42 @@ def print_error(error: SteelyardError, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": error.as_dict()})
     place = f"{error.where}: " if error.where else ""
-    sys.stderr.write(clean(f"steelyard: {place}{error.message}") + "\n")
+    terminal = console(stderr=True)
+    terminal.print(clean(f"steelyard: {place}{error.message}"), style="red", indent="  ")
     if error.hint:
-        sys.stderr.write(clean(f"  try: {error.hint}") + "\n")
+        terminal.print(clean(f"  try: {error.hint}"), indent="  ")
 
 
 def print_findings(findings: Sequence[Finding], *, whole_off_terminal: bool = False) -> None:
-    """Findings to stderr, the gravest first: the first places of each, then a count of what is not shown.
+    """Findings to stderr, the gravest first: a line for each kind, with where it was seen first and how often.
 
-    With `whole_off_terminal`, all of them where stderr is no terminal: for what is not asked a second time.
+    With `whole_off_terminal`, every place where stderr is no terminal: for what is not asked a second time.
     """
     from steelyard.records import GRAVEST_FIRST  # msgspec, which a command without findings does not need
 
+    terminal = console(stderr=True)
     whole = whole_off_terminal and not sys.stderr.isatty()
     ordered = sorted(findings, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
     shown = len(ordered) if whole else FINDINGS_SHOWN
     for finding in ordered[:shown]:
-        for line in _finding_lines(finding, places=len(finding.places) if whole else PLACES_SHOWN):
-            sys.stderr.write(clean(line) + "\n")
+        style = _STYLES.get(finding.severity)
+        terminal.print(clean(_finding_line(finding, counted=not whole)), style=style, indent="    ")
+        for place in finding.places[1:] if whole else ():
+            terminal.print(clean("    " + ": ".join(text for text in (place.where, place.message) if text)))
     rest = len(ordered) - shown
     if rest > 0:
         kinds = "kind of finding" if rest == 1 else "kinds of findings"
-        sys.stderr.write(f"... and {rest:,} more {kinds}; --json lists them\n")
+        terminal.print(f"... and {rest:,} more {kinds}; --json lists them")
 
 
-def _finding_lines(finding: Finding, *, places: int) -> Iterator[str]:
-    """The finding at its first place, then the next places on lines of their own; an info takes one line."""
+def _finding_line(finding: Finding, *, counted: bool) -> str:
+    """The finding at its first place, and how many more there are."""
     first = finding.places[0]
     place = f"{first.where}: " if first.where else ""
     own = f" ({first.message})" if first.message else ""
     more = finding.count - first.count
-    after = f"; {more:,} more like it" if more and finding.severity == "info" else ""
-    yield f"{finding.severity}: {place}{finding.message}{own}{after} [{finding.code}]"
-    if finding.severity == "info":
-        return
-    for other in _told_apart(finding.places, places)[1:]:
-        yield "    " + ": ".join(text for text in (other.where, other.message) if text)
-        more -= other.count
-    if more:
-        yield f"    ... and {more:,} more; --json lists them"
-
-
-def _told_apart(places: Sequence[Place], most: int) -> list[Place]:
-    """The first places, in their order; of those that say the same one is enough while others say something else."""
-    if len(places) <= most:
-        return list(places)
-    first: dict[str | None, int] = {}
-    for number, place in enumerate(places[:PLACES_LOOKED_AT]):
-        first.setdefault(place.message, number)
-    chosen = list(dict.fromkeys([*first.values(), *range(most)]))[:most]
-    return [places[number] for number in sorted(chosen)]
+    after = f"; {more:,} more, --json lists them" if more and counted else ""
+    return f"{finding.severity}: {place}{finding.message}{own}{after} [{finding.code}]"
 
 
 def reading_progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
@@ -126,7 +142,8 @@ def progress_bar(*, shown: bool, doing: str, noun: str) -> Iterator[Progress | N
     if not shown or not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # only a terminal needs it
+    from rich.console import Console  # only a terminal needs it
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -134,7 +151,7 @@ def progress_bar(*, shown: bool, doing: str, noun: str) -> Iterator[Progress | N
         TextColumn(f"{{task.completed:,}} {noun}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(doing, total=None)
 
         def advance(name: str, count: int) -> None:

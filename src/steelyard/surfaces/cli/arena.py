@@ -15,7 +15,7 @@ from steelyard.surfaces.cli import _arena_reviews as reviews, _arena_views as vi
 from steelyard.surfaces.cli._arena_options import ArenaProfile, PolicyOption, SetOption, StoreOption
 from steelyard.surfaces.cli._arena_upgrade import upgrade
 from steelyard.surfaces.cli._options import Json, OnePath, Paths, PricesOption, Quiet, Seconds, SkipBad
-from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar
+from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, progress_bar, show_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,7 +73,9 @@ def add(
     if json:
         print_json(done.to_dict())
     else:
-        print_lines(f"{definition.id}  {'added' if new else 'is there already'}" for definition, new in done.tasks)
+        from steelyard.reports import added_lines
+
+        print_lines(added_lines(done))
     print_findings(done.findings, whole_off_terminal=True)
     return 1 if not done.tasks or (done.rejected and not skip_bad) else 0
 
@@ -137,9 +139,9 @@ def submit(
     if json:
         print_json(done.to_dict())
     else:
-        from steelyard.reports import receipt_lines
+        from steelyard.reports import receipts_table, submitted_line
 
-        print_lines(receipt_lines(done))
+        show_results([submitted_line(done), *([receipts_table(done)] if done.receipts else ())])
     if not quiet:
         print_findings(done.findings, whole_off_terminal=True)
     return 1 if not done.receipts or (done.rejected and not skip_bad) else 0

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
+from steelyard.reports import counted
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json
@@ -32,8 +33,8 @@ def canon(
         print_json(result.to_dict())
         return 0
     terminal = console()
-    if not result.canons:
-        terminal.print(f"{store} holds no canon in force")
+    count = counted(len(result.canons), "canon")
+    terminal.print(f"{store} holds {count}." if result.canons else f"{store} holds no canon in force.")
     for row in result.to_dicts():
         state = "in force" if row["retired_at"] is None else f"retired {row['retired_at']}"
         terminal.print(f"{row['prompt']}  {row['signature']}  {state}")

@@ -24,11 +24,13 @@ def compare(files: Files, /, *, options: Typed[CompareOptions], output: DrawnOut
 
 
 def _show(result: Comparison) -> None:
-    from steelyard.reports import comparison_lines, comparison_tables  # brings rich
+    from steelyard.reports import comparison_answers, comparison_lines, comparison_tables
 
     terminal = console()
-    for line in comparison_lines(result):
-        terminal.print(line, soft_wrap=True)
+    for line in comparison_answers(result):
+        terminal.print(line)
     terminal.print()
     for table in comparison_tables(result):
         terminal.print(table)
+    for line in comparison_lines(result):
+        terminal.print(line, indent="  ")

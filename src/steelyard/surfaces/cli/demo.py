@@ -46,13 +46,13 @@ def demo(
     if json:
         print_json(result.to_dict())
         return 0
-    from steelyard.reports import measurement_tables  # brings rich
+    from steelyard.reports import measurement_tables
 
     terminal = console()
     terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 20 tasks x 10 runs, made up for this demonstration\n")
     for table in measurement_tables(result):
         terminal.print(table)
-    terminal.print(NEXT, end="")
+    terminal.print(NEXT)
     if report is not None:
         from steelyard.workflow.report import report as make_report  # brings every verb
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from steelyard.reports import doctor_sentence, doctor_table
 from steelyard.surfaces.cli._options import Json
-from steelyard.surfaces.cli._print import console, print_json
+from steelyard.surfaces.cli._print import print_json, show_results
 from steelyard.workflow.doctor import examine
 
 
@@ -14,6 +15,5 @@ def doctor(*, json: Json = False) -> int:
     if json:
         print_json(report.to_dict())
     else:
-        for check in report.checks:
-            console().print(f"{check.status:<7} {check.what:<26} {check.detail}")
+        show_results([doctor_sentence(report), doctor_table(report)])
     return 1 if report.broken else 0

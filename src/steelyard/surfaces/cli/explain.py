@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.records import Missing
-from steelyard.reports import clean
+from steelyard.reports import TextTree
 from steelyard.surfaces.cli._arena_views import show
 from steelyard.surfaces.cli._output import SHOWING, Showing
 from steelyard.surfaces.cli._print import console, print_findings, print_json, print_lines, reading_progress
@@ -15,8 +15,6 @@ from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import ExplainOptions
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
-
     from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 
 DEFAULTS = typed(ExplainOptions)()
@@ -74,7 +72,7 @@ def _show_groups(explanation: GroupsExplanation, *, json: bool) -> None:
 
     terminal = console()
     for line in explanation_lines(explanation):
-        terminal.print(line, soft_wrap=True)
+        terminal.print(line)
     terminal.print()
     for table in explanation_tables(explanation):
         terminal.print(table)
@@ -90,14 +88,8 @@ def _show_run(explanation: RunExplanation, *, json: bool) -> None:
     console().print(_branch(explanation.root))
 
 
-def _branch(part: Explanation) -> Tree:
-    from rich.text import Text  # only a terminal needs it
-    from rich.tree import Tree
-
-    tree = Tree(Text("\n".join(clean(line) for line in _sentence(part).split("\n"))))
-    for inner in part.inputs:
-        tree.add(_branch(inner))
-    return tree
+def _branch(part: Explanation) -> TextTree:
+    return TextTree(_sentence(part), branches=tuple(_branch(inner) for inner in part.inputs))
 
 
 def _sentence(part: Explanation) -> str:

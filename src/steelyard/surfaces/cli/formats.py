@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.formats import Format, all_formats
+from steelyard.reports import add_row, plain_table
 from steelyard.surfaces.cli._options import Json
-from steelyard.surfaces.cli._print import console, print_json
+from steelyard.surfaces.cli._print import print_json, show_results
 
 
 def formats(*, json: Json = False) -> int:
@@ -16,15 +17,19 @@ def formats(*, json: Json = False) -> int:
     if json:
         print_json({"schema_version": 1, "formats": [format_dict(declared) for declared in known]})
         return 0
-    from rich.table import Table  # 60 ms that --json does not pay
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("format", "tells of", "family", "what it is", "what a run gets from it"):
-        table.add_column(heading, overflow="fold")
+    table = plain_table()
+    for heading, spare in (
+        ("format", 0),
+        ("tells of", 1),
+        ("family", 2),
+        ("what it is", 0),
+        ("what a run gets from it", 3),
+    ):
+        table.add_column(heading, spare=spare)
     for declared in known:
         yields = ", ".join(declared.yields)
-        table.add_row(declared.name, declared.tells, declared.family, declared.title, yields)
-    console().print(table)
+        add_row(table, declared.name, declared.tells, declared.family, declared.title, yields)
+    show_results([f"{len(known)} formats can be read.", table])
     return 0
 
 

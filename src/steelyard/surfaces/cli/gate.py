@@ -41,15 +41,18 @@ def gate(
 
 
 def _show(result: Gate) -> None:
-    from steelyard.reports import gate_table  # brings rich
+    from steelyard.reports import gate_sentence, gate_table
 
     terminal = console()
+    told = gate_sentence(result)
+    terminal.print(told.text, style=told.style)
+    terminal.print()
     terminal.print(gate_table(result))
     for check in result.checks:
-        terminal.print(clean(check.sentence), soft_wrap=True)
+        terminal.print(clean(check.sentence))
 
 
 def _markdown(result: Gate) -> str:
-    from steelyard.reports import gate_markdown  # brings rich
+    from steelyard.reports import gate_markdown
 
     return gate_markdown(result)

@@ -28,11 +28,11 @@ def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output:
 
 
 def _show(result: Judges) -> None:
-    from steelyard.reports import judge_lines, judge_tables  # brings rich
+    from steelyard.reports import judge_lines, judge_tables
 
     terminal = console()
     for line in judge_lines(result):
-        terminal.print(line, soft_wrap=True)
+        terminal.print(line)
     terminal.print()
     for table in judge_tables(result):
         terminal.print(table)

@@ -6,9 +6,10 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.mappings import load_mapping, mapping_text, shipped_mappings
+from steelyard.reports import add_row, counted, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json, Paths
-from steelyard.surfaces.cli._print import console, print_json
+from steelyard.surfaces.cli._print import print_json, show_results
 from steelyard.workflow.map import propose_mapping
 
 
@@ -57,5 +58,9 @@ def _list(*, json: bool) -> None:
     if json:
         print_json(versioned({"mappings": [{"name": mapping.name, "title": mapping.title} for mapping in loaded]}))
         return
+    table = plain_table()
+    table.add_column("mapping")
+    table.add_column("title")
     for mapping in loaded:
-        console().print(f"{mapping.name:<16} {mapping.title}")
+        add_row(table, mapping.name, mapping.title or "")
+    show_results([f"{counted(len(loaded), 'mapping')}; steelyard map --show NAME prints one.", table])

@@ -26,9 +26,10 @@ def matrix(files: Files, /, *, options: Typed[MatrixOptions] = DEFAULTS, output:
 
 
 def _show(result: Matrix) -> None:
-    from steelyard.reports import matrix_lines, matrix_table  # brings rich
+    from steelyard.reports import matrix_lines, matrix_table
 
     terminal = console()
     for line in matrix_lines(result):
-        terminal.print(line, soft_wrap=True)
+        terminal.print(line)
+    terminal.print()
     terminal.print(matrix_table(result))

@@ -39,8 +39,10 @@ def measure(
 
 
 def _show(result: Measurement, *, every: bool) -> None:
-    from steelyard.reports import measurement_tables  # brings rich
+    from steelyard.reports import measurement_sentence, measurement_tables
 
     terminal = console()
+    terminal.print(measurement_sentence(result))
+    terminal.print()
     for table in measurement_tables(result, every=every):
         terminal.print(table)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.reports import add_row, counted, plain_table
 from steelyard.results import list_metrics, metric_dict
 from steelyard.surfaces.cli._options import Json
-from steelyard.surfaces.cli._print import console, print_json
+from steelyard.surfaces.cli._print import console, print_json, show_results
 
 
 def metrics(
@@ -25,19 +26,17 @@ def metrics(
     if json:
         print_json(listed.to_dict())
         return 0
-    terminal = console()
     if name:
+        terminal = console()
         for key, value in metric_dict(chosen[0]).items():
-            terminal.print(f"{key:>12}  {value}")
+            terminal.print(f"{key:>13}  {value}", indent=" " * 15)
         return 0
-    from rich.table import Table  # only a terminal needs it
-
-    table = Table(box=None, pad_edge=False)
-    for title in ("metric", "level", "unit", "better", "range", "formula"):
-        table.add_column(title, overflow="fold")
+    table = plain_table()
+    for title, spare in (("metric", 0), ("level", 1), ("unit", 2), ("better", 3), ("range", 4), ("formula", 0)):
+        table.add_column(title, spare=spare)
     for metric in sorted(chosen, key=lambda metric: (metric.spec, metric.level, metric.name)):
         low, high = metric.bounds
         span = f"{low} or {high}" if metric.binary else f"{low} to {high}"
-        table.add_row(metric.name, metric.level, metric.unit, metric.better, span, metric.formula)
-    terminal.print(table)
+        add_row(table, metric.name, metric.level, metric.unit, metric.better, span, metric.formula)
+    show_results([f"{counted(len(chosen), 'metric')}; steelyard metrics NAME shows one in full.", table])
     return 0

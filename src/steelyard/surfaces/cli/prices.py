@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK, ModelPrices, PriceBook, PriceLine, book_names, open_book, price_lines
 from steelyard.records import TOKEN_KINDS
+from steelyard.reports import DASH, add_row, counted, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json, PricesOption
-from steelyard.surfaces.cli._print import console, print_json
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from steelyard.surfaces.cli._print import print_json, show_results
 
 NAMES_SUGGESTED = 5
 
@@ -56,15 +54,14 @@ def _list_books(*, json: bool) -> None:
         ]
         print_json(versioned({"books": listed}))
         return
-    table = _table("Price books")
+    table = plain_table()
     for heading in ("book", "version", "models", ""):
         table.add_column(heading, justify="right" if heading == "models" else "left")
     for name, book in books:
         note = "the default" if name == DEFAULT_BOOK else ""
-        table.add_row(name, book.version, f"{len(book.models()):,}", note)
-    terminal = console()
-    terminal.print(table)
-    terminal.print("A book of your own is a TOML file: --prices FILE.toml (docs/prices.md shows the format).")
+        add_row(table, name, book.version, f"{len(book.models()):,}", note)
+    own = "A book of your own is a TOML file: --prices FILE.toml (docs/prices.md shows the format)."
+    show_results([f"{counted(len(books), 'price book')}.", table, own])
 
 
 def _as_json(
@@ -86,21 +83,18 @@ def _print_lines(
     same = "" if model_prices.id == model else f" ({model_prices.id})"
     provider = f" by {model_prices.provider}" if model_prices.provider else ""
     day = f" on {on.isoformat()}" if on else ""
-    table = _table(f"{model}{same}{provider}{day}, USD per million tokens")
+    told = f"{model}{same}{provider}{day}, in dollars per million tokens."
+    table = plain_table()
     columns = _columns(lines)
     for heading in columns:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", spare=1 if heading.startswith("cache write") else 0)
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    terminal = console()
-    terminal.print(table)
-    terminal.print(f"Price book {book.label}. Times are UTC.")
+        add_row(table, *row)
+    show_results([told, table, f"Price book {book.label}. Times are UTC."])
 
 
 def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:
     """Cells by heading; what the prices of this model do not depend on has no column."""
-    from steelyard.reports import DASH  # brings rich
-
     columns: dict[str, list[str]] = {}
     if any(line.since for line in lines):
         columns["since"] = [line.since.isoformat() if line.since else DASH for line in lines]
@@ -117,10 +111,3 @@ def _columns(lines: tuple[PriceLine, ...]) -> dict[str, list[str]]:
             DASH if price is None else f"{price:f}" for price in usd_per_million
         ]
     return columns
-
-
-def _table(title: str) -> Table:
-    from rich import box  # 60 ms that --json does not pay
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False)

@@ -7,9 +7,10 @@ from cyclopts import Parameter
 
 from steelyard.errors import UsageError
 from steelyard.profiles import load_profile, profile_text, shipped_profiles
+from steelyard.reports import add_row, counted, plain_table
 from steelyard.results import versioned
 from steelyard.surfaces.cli._options import Json
-from steelyard.surfaces.cli._print import console, print_json
+from steelyard.surfaces.cli._print import print_json, show_results
 
 
 def profiles(
@@ -36,6 +37,10 @@ def profiles(
         listed = [{"name": profile.name, "specification": profile.spec, "title": profile.title} for profile in loaded]
         print_json(versioned({"profiles": listed}))
         return 0
+    table = plain_table()
+    table.add_column("profile")
+    table.add_column("title")
     for profile in loaded:
-        console().print(f"{profile.name:<20} {profile.title}")
+        add_row(table, profile.name, profile.title)
+    show_results([f"{counted(len(loaded), 'profile')}; steelyard profiles show NAME prints one.", table])
     return 0

@@ -26,10 +26,13 @@ def rank(files: Files, /, *, options: Typed[RankOptions] = DEFAULTS, output: Dra
 
 
 def _show(result: Ranking) -> None:
-    from steelyard.reports import ranking_lines, ranking_tables  # brings rich
+    from steelyard.reports import ranking_lines, ranking_tables
 
     terminal = console()
+    answer, *legend = ranking_lines(result)
+    terminal.print(answer)
+    terminal.print()
     for table in ranking_tables(result):
         terminal.print(table)
-    for line in ranking_lines(result):
-        terminal.print(line, soft_wrap=True)
+    for line in legend:
+        terminal.print(line)

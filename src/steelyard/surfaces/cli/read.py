@@ -66,9 +66,11 @@ def _show(summary: ReadSummary, *, json: bool, csv: bool) -> None:
     if csv:
         print(csv_text(summary.to_dicts()), end="")
         return
-    from steelyard.reports import reading_tables  # brings rich
+    from steelyard.reports import reading_sentence, reading_tables
 
     terminal = console()
+    terminal.print(reading_sentence(summary))
+    terminal.print()
     for table in reading_tables(summary):
         terminal.print(table)
 
@@ -79,16 +81,11 @@ def _bytes_progress(*, shown: bool) -> Iterator[BytesProgress | None]:
     if not shown or not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )  # only a terminal needs it
+    from rich.console import Console  # only a terminal needs it
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task("reading", total=None)
 
         def advance(done: int, total: int) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +79,7 @@ def repeat(
     elif csv:
         print(csv_text(result.to_dicts()), end="")
     else:
-        _show(result.prompts)
+        _show(result)
     if not showing.quiet:
         print_findings(result.all_findings)
     return showing.status(len(result.rejected))
@@ -92,10 +91,12 @@ def _check_out(folder: Path) -> None:
     check_folder(folder)
 
 
-def _show(results: Sequence[PromptResult]) -> None:
-    from steelyard.reports import MOST_BARS, distance_bars, repeatability_table  # brings rich
+def _show(repeatability: Repeatability) -> None:
+    from steelyard.reports import MOST_BARS, distance_bars, repeatability_sentence, repeatability_table
 
-    terminal = console()
+    terminal, results = console(), repeatability.prompts
+    terminal.print(repeatability_sentence(repeatability))
+    terminal.print()
     terminal.print(repeatability_table(results))
     for result in results:
         if result.canon is not None and result.samples and len(results) <= MOST_BARS:

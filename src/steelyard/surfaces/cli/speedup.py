@@ -101,9 +101,11 @@ def speedup(
 
 
 def _show(result: SpeedupResult) -> None:
-    from steelyard.reports import benchmark_tree, speedup_table  # brings rich
+    from steelyard.reports import benchmark_tree, speedup_sentence, speedup_table
 
     terminal = console()
+    terminal.print(speedup_sentence(result))
+    terminal.print()
     terminal.print(speedup_table(result))
     for attempt in result.attempts:
         if attempt.tree is not None:

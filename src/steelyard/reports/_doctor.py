@@ -1,0 +1,28 @@
+"""What an installation has, for a terminal."""
+
+from __future__ import annotations
+
+from steelyard.reports._plain_text import counted
+from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
+from steelyard.results import DoctorReport
+
+_STYLES: dict[str, Style] = {"ok": "green", "broken": "red", "absent": "yellow"}
+
+
+def doctor_sentence(report: DoctorReport) -> str:
+    """Whether all that is needed is there."""
+    broken = sum(check.status == "broken" for check in report.checks)
+    if broken:
+        return f"{counted(broken, 'check')} of {len(report.checks)} failed."
+    return f"Nothing is broken: {len(report.checks)} checks."
+
+
+def doctor_table(report: DoctorReport) -> TextTable:
+    """One row a check."""
+    table = plain_table()
+    for heading in ("status", "what", "detail"):
+        table.add_column(heading)
+    for check in report.checks:
+        style = _STYLES.get(check.status)
+        add_row(table, Painted(check.status, style) if style else check.status, check.what, check.detail)
+    return table
