@@ -83,7 +83,6 @@ if TYPE_CHECKING:
         matrix_table as matrix_table,
     )
     from steelyard.reports._measurement_tables import (
-        DASH as DASH,
         measurement_sentence as measurement_sentence,
         measurement_tables as measurement_tables,
     )
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
         writing as writing,
     )
     from steelyard.reports._plain_text import (
+        DASH as DASH,
         counted as counted,
         json_bytes as json_bytes,
         json_text as json_text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.reports._plain_text import counted
+from steelyard.reports._plain_text import DASH, counted
 from steelyard.results import (
     AddedTasks,
     ArenaEvent,
@@ -21,7 +21,6 @@ from steelyard.results import (
     ToolBias,
 )
 
-DASH = "-"
 NO_CRITERIA = "no criteria: 100 by the specification"
 """What a task without criteria says, which would pass for one that every submission meets."""
 

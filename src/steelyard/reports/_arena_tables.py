@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from steelyard.reports._arena_lines import DASH, NO_CRITERIA, criteria_text
-from steelyard.reports._plain_text import counted
+from steelyard.reports._arena_lines import NO_CRITERIA, criteria_text
+from steelyard.reports._plain_text import DASH, counted
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     Leader,

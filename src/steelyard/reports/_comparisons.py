@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
-from steelyard.reports._measurement_tables import ARROWS, DASH, key_cell, weighting
+from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
+from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import Cell, Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import (
     Comparison,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.records import tier_text
-from steelyard.reports._measurement_tables import DASH, cell_text, heading, key_cell, number_text, weighting
+from steelyard.reports._measurement_tables import cell_text, heading, key_cell, weighting
+from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import FIGURES, Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
 

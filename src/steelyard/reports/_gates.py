@@ -7,8 +7,8 @@ from typing import Literal
 from steelyard.metrics import catalog
 from steelyard.records import Finding
 from steelyard.reports._comparisons import range_text
-from steelyard.reports._measurement_tables import DASH, weighting
-from steelyard.reports._plain_text import counted, markdown_text
+from steelyard.reports._measurement_tables import weighting
+from steelyard.reports._plain_text import DASH, counted, markdown_text
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import Gate, RuleCheck, amount, level_of, tasks_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.plain_text import clean
-from steelyard.reports._measurement_tables import DASH
+from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import Agreement, JudgeRecord, Judges
 

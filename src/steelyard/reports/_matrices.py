@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
 from steelyard.records import key_text
-from steelyard.reports._measurement_tables import ARROWS, DASH, key_cell, weighting
-from steelyard.reports._plain_text import counted
+from steelyard.reports._measurement_tables import ARROWS, key_cell, weighting
+from steelyard.reports._plain_text import DASH, counted
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import Matrix, MatrixCell, MatrixTask, amount, level_of, tasks_text
 

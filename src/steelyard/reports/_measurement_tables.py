@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from steelyard.metrics import Metric, catalog
 from steelyard.plain_text import clean
 from steelyard.records import key_text, tier_text
-from steelyard.reports._plain_text import counted
+from steelyard.reports._plain_text import DASH, counted, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     FIGURES,
@@ -25,7 +25,6 @@ from steelyard.results import (
 )
 
 ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
-DASH = "-"
 
 
 def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[TextTable]:
@@ -67,11 +66,6 @@ def _mean(group: Group, name: str) -> float | None:
 
 def _named(group: Group, result: Measurement) -> str:
     return ", ".join(key_cell(group.key, name, result.tier_scheme) for name in result.by)
-
-
-def number_text(value: float | None, unit: str) -> str:
-    """A number as every table shows it; a dash where it is missing."""
-    return DASH if value is None else level_of(value, unit, in_table=True)
 
 
 def weighting(result: Measurement | Comparison | Ranking | Gate | Matrix) -> str:

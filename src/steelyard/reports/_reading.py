@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.records import sum_in_order
-from steelyard.reports._measurement_tables import DASH, number_text
-from steelyard.reports._plain_text import counted
+from steelyard.reports._plain_text import DASH, counted, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import FormatCount, ReadSummary, level_of
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from steelyard.metrics import catalog
-from steelyard.reports._measurement_tables import number_text
-from steelyard.reports._plain_text import counted
+from steelyard.reports._plain_text import counted, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import PromptResult, Repeatability, level_of
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from steelyard.metrics import catalog
 from steelyard.plain_text import clean
-from steelyard.reports._measurement_tables import DASH, heading, number_text
-from steelyard.reports._plain_text import counted
+from steelyard.reports._measurement_tables import heading
+from steelyard.reports._plain_text import DASH, counted, number_text
 from steelyard.reports._terminal_tables import Painted, Style, TextTable, add_row, plain_table
 from steelyard.reports._terminal_trees import TextTree
 from steelyard.results import BenchmarkNode, SpeedupResult, level_of

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import pkgutil
+import re
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
@@ -21,14 +25,46 @@ Exit status: 0 good, 1 bad input was set aside, 2 wrong usage, 3 a gate failed, 
 """
 
 
+COMPLETION = "--install-completion"
+_SENTENCE = r'^(?:def {name}\((?:.|\n)*?"""|{name} = App\((?:.|\n)*?help=")([^"\n]+)'
+"""The first line of a command's help, found as text: to import every command takes four times as long."""
+
+
 def build_app(*, only: str | None = None) -> App:
     """The app with every command of this folder, or with `only` the one of that name, so that no other is imported."""
-    app = App(name="steelyard", help=HELP, version=__version__, help_format="plaintext")
-    modules = [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
-    chosen = [name for name in modules if name == only] or modules
-    for name in chosen:
+    names = command_names()
+    app = _app(completes=only not in names)
+    for name in [name for name in names if name == only] or names:
         app.command(getattr(importlib.import_module(f"{__name__}.{name}"), name), name=name)
     return app
+
+
+def outline() -> App:
+    """The app with the names of all commands and their sentences: what help without a command shows."""
+    app = _app(completes=True)
+    for name in command_names():
+        spec = importlib.util.find_spec(f"{__name__}.{name}")
+        loader: Any = spec and spec.loader  # Any: whatever imports Python source can show it
+        sentence = re.search(_SENTENCE.format(name=name), loader.get_source(f"{__name__}.{name}"), re.MULTILINE)
+        app.command(App(name=name, help=sentence[1] if sentence else ""))
+    return app
+
+
+def command_names() -> list[str]:
+    """The commands: what stands in this folder."""
+    return [info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")]
+
+
+def _app(*, completes: bool) -> App:
+    app = App(name="steelyard", help=HELP, version=__version__, help_format="plaintext")
+    if completes:
+        app.register_install_completion_command(name=COMPLETION, help="Complete commands and options in your shell.")
+    return app
+
+
+def _app_for(tokens: Sequence[str]) -> App:
+    """No more of the app than the words need."""
+    return outline() if not tokens or tokens[0] in ("--help", "-h", "--version") else build_app(only=tokens[0])
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,9 +80,7 @@ def run(tokens: list[str]) -> int:
     try:
         if renamed := renamed_words(tokens):
             raise renamed.error()
-        status = build_app(only=tokens[0] if tokens else None)(
-            tokens, exit_on_error=False, print_error=False, result_action="return_value"
-        )
+        status = _app_for(tokens)(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except SteelyardError as error:
         print_error(error, as_json=as_json)
         return error.exit_code
