@@ -142,13 +142,13 @@ if TYPE_CHECKING:
     from steelyard.reports._terminal_trees import (
         TextTree as TextTree,
     )
-    from steelyard.reports.pages import (
-        Page as Page,
-        page_of as page_of,
-    )
     from steelyard.reports._usage_tables import (
         coverage_tables as coverage_tables,
         usage_table as usage_table,
+    )
+    from steelyard.reports.pages import (
+        Page as Page,
+        page_of as page_of,
     )
 else:
     __getattr__, __dir__, __all__ = open_door(__name__)

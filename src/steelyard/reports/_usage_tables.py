@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from steelyard.records import key_label, key_text
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import CoverageSummary, UsageCount, UsageSummary, dollars
 
 DASH = "-"
@@ -21,7 +19,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 WAYS = ("reported", "counted", "priced", "lower_bound", "unknown")
 
 
-def usage_table(result: UsageSummary) -> Table:
+def usage_table(result: UsageSummary) -> TextTable:
     """A row for each group, and one for all."""
     table = plain_table(f"Usage by {', '.join(result.by) or 'nothing'}, prices {result.prices}")
     for key in result.by:
@@ -66,7 +64,7 @@ def _count(value: int | None) -> str:
     return DASH if value is None else f"{value:,}"
 
 
-def coverage_tables(result: CoverageSummary) -> Iterator[Table]:
+def coverage_tables(result: CoverageSummary) -> Iterator[TextTable]:
     """For each group a row a field that some run has."""
     for group in result.groups:
         name = key_label(group.key, group.key.values())

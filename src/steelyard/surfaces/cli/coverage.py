@@ -32,11 +32,11 @@ def coverage(
 
 
 def _show(result: CoverageSummary) -> None:
-    from steelyard.reports import coverage_tables  # brings rich
+    from steelyard.reports import coverage_tables
 
     terminal = console()
-    terminal.print(result.sentence, soft_wrap=True)
+    terminal.print(result.sentence)
     for table in coverage_tables(result):
         terminal.print(table)
     if result.absent:
-        terminal.print(f"In no run: {', '.join(result.absent)}.", soft_wrap=True)
+        terminal.print(f"In no run: {', '.join(result.absent)}.")

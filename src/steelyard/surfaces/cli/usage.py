@@ -48,12 +48,12 @@ def usage(
 
 
 def _show(result: UsageSummary) -> None:
-    from steelyard.reports import usage_table  # brings rich
+    from steelyard.reports import usage_table
 
     terminal = console()
-    terminal.print(result.sentence, soft_wrap=True)
+    terminal.print(result.sentence)
     if result.budget is not None:
-        terminal.print(_budget_line(result.budget), soft_wrap=True)
+        terminal.print(_budget_line(result.budget))
     terminal.print(usage_table(result))
 
 
