@@ -79,6 +79,7 @@ def serving(source: ArenaSource | RunsSource, options: ServeOptions | None = Non
     """The source over HTTP while the block runs, at a free port."""
     options = options or ServeOptions()
     site = site_of(source, options)
+    source.warm()
     is_ready = threading.Event()
     listening = bound("127.0.0.1", 0)
     server = Server(configured(guarded(site, options)), site, is_ready.set)

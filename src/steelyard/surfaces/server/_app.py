@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -91,6 +92,8 @@ class Application:
         """Watch the source from the first moment to the last."""
         await receive()
         await self.site.live.start()
+        warming = asyncio.create_task(anyio.to_thread.run_sync(self.site.source.warm))
+        warming.add_done_callback(lambda task: task.cancelled() or task.exception())  # the first request tells of it
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.site.live.stop()

@@ -1,0 +1,174 @@
+"""News within two seconds of a change by another process, few streams, and a server that stops with them open."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from serving import Served, serving
+from steelyard.records import encode_run
+from steelyard.surfaces.server import _live
+from steelyard.workflow import ArenaSource, RunsSource
+
+SUBMISSION = {"task_id": "t", "total_tokens": 10, "tool_calls": 1}
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    made = sy.init_arena(f"sqlite:///{tmp_path}/arena.db")
+    made.add_task({"id": "t"})
+    made.submit([{"id": "first", **SUBMISSION}])
+    return made.store.address
+
+
+@pytest.fixture
+def served(address: str) -> Iterator[Served]:
+    with serving(ArenaSource(address)) as served:
+        yield served
+
+
+class Stream:
+    """An open stream of events."""
+
+    def __init__(self, port: int, seen: str | None = None) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        self._connection.request("GET", "/api/v1/events", headers={"Last-Event-ID": seen} if seen else {})
+        self.socket = self._connection.sock
+        self.response = self._connection.getresponse()
+
+    def close(self) -> None:
+        self.response.close()
+        self._connection.close()
+        self.socket.close()
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Stream]]:
+    """Opens streams, and closes them when the test is over."""
+    streams: list[Stream] = []
+
+    def open_stream(port: int, seen: str | None = None) -> Stream:
+        streams.append(Stream(port, seen))
+        return streams[-1]
+
+    yield open_stream
+    for stream in streams:
+        stream.close()
+
+
+def next_event(stream: Stream) -> dict[str, str]:
+    """The fields of the next event; comments and what only sets up the stream are passed over."""
+    fields: dict[str, str] = {}
+    while True:
+        line = stream.response.readline().decode().rstrip("\n")
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "event" in fields:
+            return fields
+        else:
+            fields = {}
+
+
+def submit_elsewhere(address: str, identity: str) -> None:
+    """A submission by another process."""
+    code = f"import steelyard as sy; sy.open_arena({address!r}).submit([{ {'id': identity, **SUBMISSION}!r}])"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_change_by_another_process_is_told_within_two_seconds(
+    served: Served, address: str, opened: Callable[..., Stream]
+) -> None:
+    stream = opened(served.port)
+    headers = stream.response.headers
+    assert (headers["Content-Type"], headers["Cache-Control"]) == ("text/event-stream; charset=utf-8", "no-store")
+    first = next_event(stream)
+    assert first["event"] == "changed"
+    assert first["data"] == f'{{"version":"{first["id"]}"}}'
+    assert served.api("/tasks/t/standings")["total"] == 1
+    submit_elsewhere(address, "second")
+    ended = time.monotonic()
+    assert next_event(stream)["id"] != first["id"]
+    assert time.monotonic() - ended < 2
+    time.sleep(1)  # the rest of the builder
+    assert served.api("/tasks/t/standings")["total"] == 2
+
+
+def test_who_comes_back_hears_only_what_is_new(served: Served, opened: Callable[..., Stream]) -> None:
+    current = next_event(opened(served.port))["id"]
+    again = opened(served.port, current)
+    again.socket.settimeout(0.8)
+    with pytest.raises(TimeoutError):
+        next_event(again)
+
+
+def test_there_are_so_many_streams_and_no_more(
+    served: Served, opened: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_live, "MOST_STREAMS", 3)
+    streams = [opened(served.port) for _ in range(3)]
+    for stream in streams:
+        next_event(stream)
+    refused = served.ask("/api/v1/events")
+    assert (refused.status, refused.json["kind"]) == (503, "too_many_streams")
+    streams[0].close()
+    for _ in range(100):
+        if served.site.live.streams < 3:
+            break
+        time.sleep(0.05)
+    assert next_event(opened(served.port))["event"] == "changed"
+
+
+def test_a_silent_stream_says_that_it_is_there(
+    served: Served, opened: Callable[..., Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_live, "COMMENT_SECONDS", 0.2)
+    stream = opened(served.port)
+    next_event(stream)
+    assert stream.response.readline() == b": still here\n"
+
+
+def test_files_that_change_are_read_again(tmp_path: Path, opened: Callable[..., Stream]) -> None:
+    path = tmp_path / "runs.jsonl"
+    records = [encode_run(run) + b"\n" for run in list(sy.demo_runs())[:40]]
+    path.write_bytes(b"".join(records[:10]))
+    with serving(RunsSource([tmp_path])) as served:
+        stream = opened(served.port)
+        first = next_event(stream)["id"]
+        assert served.api("/runs")["total"] == 10
+        with path.open("ab") as file:
+            file.write(b"".join(records[10:]))
+        changed = time.monotonic()
+        assert next_event(stream)["id"] != first
+        assert time.monotonic() - changed < 2
+        time.sleep(1)  # the rest of the builder
+        assert served.api("/runs")["total"] == 40
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+def test_the_command_stops_at_once_with_streams_open(address: str, opened: Callable[..., Stream]) -> None:
+    command = [sys.executable, "-m", "steelyard", "serve", "--store", address, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            told = process.stderr.readline()
+            port = re.fullmatch(r"serving at http://127.0.0.1:(\d+)/ \(Ctrl-C stops\)\n", told)
+            assert port, told
+            for _ in range(3):
+                assert next_event(opened(int(port[1])))["event"] == "changed"
+            process.send_signal(signal.SIGINT)
+            stopped = time.monotonic()
+            assert process.wait(10) in (0, 130, -signal.SIGINT)
+            assert time.monotonic() - stopped < 3
+            assert "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()

@@ -1,0 +1,223 @@
+"""Answers are built once for a version, by one builder, and say as of when they are."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from steelyard.errors import RequestRefused, UnknownName
+from steelyard.surfaces.server import _views
+from steelyard.surfaces.server._views import MOST_VIEWS, Views
+
+
+class Source:
+    """A source whose version a test sets."""
+
+    def __init__(self, *, has_signal: bool = True) -> None:
+        self.state = 1
+        self.asked = 0
+        self._has_signal = has_signal
+
+    def signal(self) -> object | None:
+        return self.state if self._has_signal else None
+
+    def version(self) -> str:
+        self.asked += 1
+        return str(self.state)
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def views_of(source: Source, clock: Clock) -> Views:
+    return Views(source, clock=clock)  # type: ignore[arg-type] # it has what views ask of a source
+
+
+def counted(source: Source) -> tuple[list[int], Callable[[], Any]]:
+    builds: list[int] = []
+    return builds, lambda: builds.append(source.state) or source.state
+
+
+def test_a_version_is_built_once_whoever_asks() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    builds, build = counted(source)
+
+    async def ask() -> list[int]:
+        several = await asyncio.gather(*(views.get("k", build) for _ in range(50)))
+        return [view.result for view in [*several, await views.get("k", build)]]
+
+    assert asyncio.run(ask()) == [1] * 51
+    assert builds == [1]
+    assert source.asked == 1, "a signal that stands still needs no question"
+
+
+def test_a_change_is_seen_after_the_rest_of_the_builder_and_not_before() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    builds, build = counted(source)
+
+    async def ask() -> list[tuple[str, int]]:
+        told = []
+        for step, moves in ((1, 0.0), (2, 0.9), (3, 0.2), (4, 2.0)):
+            source.state = step
+            clock.now += moves
+            view = await views.get("k", build)
+            told.append((view.version, view.result))
+        return told
+
+    # built; 0.9 s later within the rest of a second, so the old one; 1.1 s later built; 2 s later built
+    assert asyncio.run(ask()) == [("1", 1), ("1", 1), ("3", 3), ("4", 4)]
+    assert builds == [1, 3, 4]
+
+
+def test_a_long_build_rests_ten_times_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    monkeypatch.setattr(_views, "_timed", lambda build: (build(), 0.5))
+    builds, build = counted(source)
+
+    async def ask() -> None:
+        await views.get("k", build)
+        source.state = 2
+        clock.now += 4.9  # 10 x 0.5 s
+        await views.get("k", build)
+        clock.now += 0.2
+        await views.get("k", build)
+
+    asyncio.run(ask())
+    assert builds == [1, 2]
+
+
+def test_others_are_answered_while_one_key_is_built_anew() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    goes_on = threading.Event()
+
+    def slow() -> int:
+        if source.state == 2:
+            assert goes_on.wait(10)
+        return source.state
+
+    async def ask() -> tuple[int, int]:
+        await views.get("k", slow)
+        source.state = 2
+        clock.now += 60
+        building = asyncio.create_task(views.get("k", slow))
+        await asyncio.sleep(0.05)
+        meanwhile = await asyncio.wait_for(views.get("k", slow), 5)
+        goes_on.set()
+        return meanwhile.result, (await building).result
+
+    assert asyncio.run(ask()) == (1, 2)
+
+
+def test_at_most_four_are_built_at_once() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    lock, running, most = threading.Lock(), [0], [0]
+    everybody = threading.Event()
+
+    def build() -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            if running[0] == 4:
+                everybody.set()
+        everybody.wait(10)
+        with lock:
+            running[0] -= 1
+
+    async def ask() -> None:
+        await asyncio.gather(*(views.get(key, build) for key in range(12)))
+
+    asyncio.run(ask())
+    assert most == [4]
+
+
+def test_who_goes_away_does_not_end_the_build() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    goes_on = threading.Event()
+    builds, build = counted(source)
+
+    def slow() -> Any:
+        assert goes_on.wait(10)
+        return build()
+
+    async def ask() -> int:
+        first = asyncio.create_task(views.get("k", slow))
+        await asyncio.sleep(0.05)
+        first.cancel()
+        second = asyncio.create_task(views.get("k", slow))
+        await asyncio.sleep(0.05)
+        goes_on.set()
+        return (await second).result
+
+    assert asyncio.run(ask()) == 1
+    assert builds == [1]
+
+
+def test_an_earlier_version_is_kept_for_its_cursors_then_gone() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    _, build = counted(source)
+
+    async def ask() -> None:
+        for state in (1, 2):
+            source.state = state
+            clock.now += 60
+            await views.get("k", build)
+        assert views.kept("k", "1").result == 1
+        source.state = 3
+        clock.now += 60
+        await views.get("k", build)
+        assert views.kept("k", "2").result == 2
+        with pytest.raises(RequestRefused, match="is gone") as gone:
+            views.kept("k", "1")
+        assert gone.value.http_status == 410
+
+    asyncio.run(ask())
+
+
+def test_names_that_there_are_not_push_nothing_out() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    builds, build = counted(source)
+
+    def unknown() -> None:
+        raise UnknownName("task", "x", [])
+
+    async def ask() -> None:
+        await views.get("k", build)
+        for number in range(3 * MOST_VIEWS):
+            with pytest.raises(UnknownName):
+                await views.get(f"no {number}", unknown)
+        await views.get("k", build)
+
+    asyncio.run(ask())
+    assert builds == [1]
+
+
+def test_where_asking_takes_a_query_it_is_asked_four_times_a_second() -> None:
+    source, clock = Source(has_signal=False), Clock()
+    views = views_of(source, clock)
+
+    async def ask() -> None:
+        for _ in range(10):
+            clock.now += 0.1
+            await views.version()
+
+    asyncio.run(ask())
+    assert source.asked == 4  # at 0.1, 0.4, 0.7 and 1.0 s
