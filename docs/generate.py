@@ -17,9 +17,10 @@ from steelyard.metrics import Metric, catalog
 from steelyard.profiles import load_profile, shipped_profiles
 from steelyard.records import FACTS, Run
 from steelyard.records._json_schemas import field_meanings
-from steelyard.reports import measurement_tables
+from steelyard.reports import json_text, measurement_tables
 from steelyard.results._drawing import DRAWINGS
 from steelyard.statistics import STATISTICS
+from steelyard.surfaces.server import openapi_document, routes_listed
 from steelyard.workflow.measure import measure
 from steelyard.workflow.rank import rank
 
@@ -153,6 +154,23 @@ def figures_page() -> str:
     return _between(_between(page, "names", "\n".join(names)), "pictures", "\n\n".join(pictures))
 
 
+def api_page() -> str:
+    """Every address of the server's API."""
+    lines = ["| | address | answers | query | command |", "|---|---|---|---|---|"]
+    for route in routes_listed().routes:
+        query = ", ".join(f"`{name}`" for name in route.query)
+        command = f"`{route.command}`" if route.command else ""
+        scope = f" Needs a token that allows `{route.scope}`." if route.scope else ""
+        lines.append(f"| {route.method} | `{route.path}` | {route.sentence}{scope} | {query} | {command} |")
+    page = (HERE / "api.md").read_text(encoding="utf-8")
+    return _between(page, "addresses", "\n".join(lines))
+
+
+def openapi_page() -> str:
+    """The API as it is declared."""
+    return json_text(openapi_document()) + "\n"
+
+
 def _between(page: str, mark: str, text: str) -> str:
     """The page with the text between the two comments that name the mark."""
     before, _, rest = page.partition(f"<!-- {mark} -->\n")
@@ -172,6 +190,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "records.md": records_page,
     "profiles.md": profiles_page,
     "figures.md": figures_page,
+    "api.md": api_page,
+    "openapi.json": openapi_page,
     **{f"figures/{name}.svg": lambda draw=draw: f"{draw().svg}\n" for name, draw in PICTURES.items()},
     "images/demo.svg": demo_picture,
 }

@@ -52,6 +52,11 @@ def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of
     path = source.paths[0]
     assert of_runs.api("/board?by=tier") == sy.rank(path, by=["tier"]).to_dict()
     assert of_runs.api("/judges") == sy.judges(path).to_dict()
+    assert of_runs.api("/usage?by=model") == sy.usage(path, by=["model"]).to_dict()
+    assert of_runs.api("/coverage?by=tier") == sy.coverage(path, by=["tier"]).to_dict()
+    for order in ("difficulty", "task"):
+        asked = of_runs.api(f"/matrix?by=tier&sort={order}")
+        assert asked == sy.matrix(path, by=["tier"], sort=order).to_dict()
 
 
 def test_pages_of_a_list_make_the_whole_list(arena: sy.Arena, of_arena: Served) -> None:

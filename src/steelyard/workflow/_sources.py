@@ -122,7 +122,7 @@ class RunsSource:
         """The runs as they are now, read once for all that ask."""
         with self._current():
             if self._table is None:
-                self._table = read(self._run_paths())
+                self._table = read(self.run_paths())
             return self._table
 
     def records(self) -> dict[str, Run]:
@@ -130,7 +130,7 @@ class RunsSource:
         with self._current():
             if self._records is None:
                 reader = RecordReader(Reading())
-                entries = reader.read(self._run_paths())
+                entries = reader.read(self.run_paths())
                 self._records = {
                     id_: entry.run if entry.run.id else structs.replace(entry.run, id=id_) for id_, entry in entries
                 }
@@ -143,7 +143,8 @@ class RunsSource:
                 self._sorted = sort_inputs(self.paths)
             return self._sorted
 
-    def _run_paths(self) -> list[Path]:
+    def run_paths(self) -> list[Path]:
+        """The paths that tell of runs."""
         return [path for path in self.sorted_inputs().runs if isinstance(path, Path)]
 
     def _current(self) -> threading.RLock:

@@ -40,6 +40,7 @@ OVER_HTTP: dict[Any, Any] = {  # Any: types as they are written
     Texts: Repeated,
     ManyChosen: Repeated,
     Chosen: str,
+    Chosen | None: str | None,
     Moment: str | None,
     ProfileName: str,
 }
@@ -133,7 +134,7 @@ class Route:
 
     def key(self, values: Mapping[str, str], query: Query) -> tuple[object, ...]:
         """What makes two answers the same build: path, names and the query without what only chooses rows."""
-        sliced = {*type(query).filters, *Paged.__struct_fields__}
+        sliced = {*type(query).filters, *(Paged.__struct_fields__ if isinstance(query, Paged) else ())}
         asked = tuple(getattr(query, name) for name in query.__struct_fields__ if name not in sliced)
         return (self.method, self.path, *values.values(), *asked)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from steelyard.surfaces.server._arena_routes import ARENA_ROUTES
+from steelyard.surfaces.server._field_routes import FIELD_ROUTES
 from steelyard.surfaces.server._own_routes import OWN_ROUTES
 from steelyard.surfaces.server._route import Route
 from steelyard.surfaces.server._run_routes import RUN_ROUTES
 from steelyard.surfaces.server._write_routes import WRITE_ROUTES
 
-ROUTES: tuple[Route, ...] = (*RUN_ROUTES, *ARENA_ROUTES, *WRITE_ROUTES, *OWN_ROUTES)
+ROUTES: tuple[Route, ...] = (*RUN_ROUTES, *FIELD_ROUTES, *ARENA_ROUTES, *WRITE_ROUTES, *OWN_ROUTES)

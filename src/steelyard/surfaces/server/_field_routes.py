@@ -1,0 +1,59 @@
+"""What all runs together answer: what they used, what is known of them, and who solved which task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steelyard.records import Redaction
+from steelyard.results import CoverageSummary, Matrix, UsageSummary
+from steelyard.surfaces.server._route import Query, Route, options_of, query_of
+from steelyard.workflow import CoverageOptions, MatrixOptions, RunsSource, UsageOptions
+from steelyard.workflow.coverage import coverage
+from steelyard.workflow.matrix import matrix
+from steelyard.workflow.usage import usage
+
+Values = Mapping[str, str]
+
+CoverageQuery = query_of(CoverageOptions)
+MatrixQuery = query_of(MatrixOptions)
+UsageQuery = query_of(UsageOptions)
+
+
+def _usage(source: RunsSource, _values: Values, query: Query) -> UsageSummary:
+    return Redaction().tree(usage(source.run_paths(), options=options_of(UsageOptions, query)))
+
+
+def _coverage(source: RunsSource, _values: Values, query: Query) -> CoverageSummary:
+    return Redaction().tree(coverage(source.run_paths(), options=options_of(CoverageOptions, query)))
+
+
+def _matrix(source: RunsSource, _values: Values, query: Query) -> Matrix:
+    return Redaction().tree(matrix(source.table(), options=options_of(MatrixOptions, query)))
+
+
+FIELD_ROUTES = (
+    Route(
+        path="/matrix",
+        sentence="Which tasks divide the agents, and which nobody solves.",
+        verb="matrix",
+        result=Matrix,
+        query=MatrixQuery,
+        over_runs=_matrix,
+    ),
+    Route(
+        path="/usage",
+        sentence="Where the money goes: tokens by kind and dollars, by day, model and any key of a run.",
+        verb="usage",
+        result=UsageSummary,
+        query=UsageQuery,
+        over_runs=_usage,
+    ),
+    Route(
+        path="/coverage",
+        sentence="What is known of the runs and what is missing: each field by how it came.",
+        verb="coverage",
+        result=CoverageSummary,
+        query=CoverageQuery,
+        over_runs=_coverage,
+    ),
+)
