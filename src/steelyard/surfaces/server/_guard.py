@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ BODY_BYTES = {JSON: 8 << 20, NDJSON: 64 << 20}
 """How much a request may bring, by its content type."""
 PATIENCE_SECONDS = 30.0
 """How long a client may take over a body; with NDJSON over each piece of it."""
+DISCARDED_BYTES, DISCARDING_SECONDS = 64 << 20, 5.0
+"""How much of the body of a request that is refused is taken all the same, and for how long."""
 LONGEST_PATH = 8_192
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -53,18 +56,23 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        body = _Body(receive)
+
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+                # Who waits to be told to go on has sent nothing, and who was too slow will not hurry now.
+                if message["status"] >= 400 and message["status"] != 408 and not _waits(scope):
+                    await body.discard()
             await send(message)
 
         try:
             limit = self._check(scope)
         except RequestRefused as refusal:
             response = problem_response(refusal, _shown_path(scope))
-            await response(scope, receive, send_guarded)
+            await response(scope, body.receive, send_guarded)
             return
-        await self.app(scope, self._bounded(receive, *limit), send_guarded)
+        await self.app(scope, self._bounded(body, limit[0], is_streamed=limit[1]), send_guarded)
 
     def _check(self, scope: Scope) -> tuple[int, bool]:
         """How large the body may be and whether it is streamed; what must not be answered is refused."""
@@ -102,30 +110,53 @@ class Guard:
         if site not in (None, "same-origin", "none") or origin not in (None, f"http://{host}", f"https://{host}"):
             raise RequestRefused(403, "cross_site", "another site may not write here")
 
-    def _bounded(self, receive: Receive, limit: int, is_streamed: bool) -> Receive:
+    def _bounded(self, body: _Body, limit: int, *, is_streamed: bool) -> Receive:
         """The body in pieces, up to the limit and in time."""
         taken = 0
-        is_complete = False
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.patience
 
         async def receive_bounded() -> Message:
-            nonlocal taken, is_complete
-            if is_complete:  # what comes now is that the client has gone
-                return await receive()
+            nonlocal taken
+            if body.is_complete:  # what comes now is that the client has gone
+                return await body.receive()
             until = loop.time() + self.patience if is_streamed else deadline
             try:
                 async with asyncio.timeout_at(until):
-                    message = await receive()
+                    message = await body.receive()
             except TimeoutError:
                 raise RequestRefused(408, "slow_request", "the request did not arrive in time") from None
             taken += len(message.get("body", b""))
-            is_complete = not message.get("more_body", False)
             if taken > limit:
                 raise too_large(limit)
             return message
 
         return receive_bounded
+
+
+class _Body:
+    """What a client sends after its headers."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_complete = False
+
+    async def receive(self) -> Message:
+        """The next piece, or that the client has gone."""
+        message = await self._receive()
+        self.is_complete = not message.get("more_body", False)
+        return message
+
+    async def discard(self) -> None:
+        """Take the rest, within bounds: most clients look for an answer when they have sent everything.
+
+        A connection that is closed before takes the answer with it.
+        """
+        left = DISCARDED_BYTES
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DISCARDING_SECONDS):
+                while not self.is_complete and left > 0:
+                    left -= len((await self.receive()).get("body", b""))
 
 
 def too_large(limit: int) -> RequestRefused:
@@ -146,6 +177,10 @@ def host_name(host: str) -> str:
     elif not (port.isascii() and port.isdecimal()):
         return ""
     return name.lower()
+
+
+def _waits(scope: Scope) -> bool:
+    return any(name.lower() == b"expect" for name, _ in scope["headers"])
 
 
 def _single(scope: Scope) -> dict[str, str]:

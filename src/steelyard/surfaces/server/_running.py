@@ -13,6 +13,7 @@ from steelyard.errors import UsageError
 from steelyard.surfaces.server._access import Access
 from steelyard.surfaces.server._app import Application
 from steelyard.surfaces.server._guard import LOOPBACK, Guard
+from steelyard.surfaces.server._protocol import Protocol
 from steelyard.surfaces.server._site import Site
 from steelyard.workflow import ArenaSource, RunsSource
 from steelyard.workflow.token import has_active
@@ -115,7 +116,7 @@ def configured(app: Guard) -> uvicorn.Config:
     """How uvicorn runs: quiet, without what is not used, and soon at its end."""
     return uvicorn.Config(
         app,
-        http="h11",
+        http=Protocol,
         ws="none",
         lifespan="on",
         log_level="warning",
