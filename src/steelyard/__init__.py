@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     )
     from steelyard.workflow import (
         CompareOptions as CompareOptions,
-        CoverageOptions as CoverageOptions,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
         ReportOptions as ReportOptions,
         SpeedupOptions as SpeedupOptions,
         TaskFiles as TaskFiles,
-        UsageOptions as UsageOptions,
         init_arena as init_arena,
         open_arena as open_arena,
         task_standings as task_standings,
@@ -59,6 +57,7 @@ if TYPE_CHECKING:
         compare as compare,
     )
     from steelyard.workflow.coverage import (
+        CoverageOptions as CoverageOptions,
         coverage as coverage,
     )
     from steelyard.workflow.explain import (
@@ -97,6 +96,7 @@ if TYPE_CHECKING:
         revoke_token as revoke_token,
     )
     from steelyard.workflow.usage import (
+        UsageOptions as UsageOptions,
         usage as usage,
     )
 else:

@@ -107,4 +107,4 @@ class CoverageSummary(Result):
 
 def _known(what: str, field: FieldCoverage) -> str:
     bound = f" ({field.lower_bound:,} lower bounds)" if field.lower_bound else ""
-    return f"{field.known:,} have {what}{bound}"
+    return f"{field.known:,} {'has' if field.known == 1 else 'have'} {what}{bound}"

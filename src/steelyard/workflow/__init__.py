@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from steelyard.workflow._options import (
         OWN_DEFAULT as OWN_DEFAULT,
         CompareOptions as CompareOptions,
-        CoverageOptions as CoverageOptions,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,
         JudgesOptions as JudgesOptions,
@@ -86,7 +85,6 @@ if TYPE_CHECKING:
         ReportOptions as ReportOptions,
         SpeedupOptions as SpeedupOptions,
         Texts as Texts,
-        UsageOptions as UsageOptions,
     )
     from steelyard.workflow._renamed import (
         RENAMED as RENAMED,

@@ -16,7 +16,6 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.prices import DEFAULT_BOOK
 from steelyard.profiles import DEFAULT, UNSCORED_FAILS, Profile, Unscored, load_profile
 from steelyard.records import (
-    LOCAL,
     Chosen,
     Labels,
     RunChoice,
@@ -233,30 +232,6 @@ class MeasureOptions(VerdictOptions, ConfidenceOptions, PricedRunOptions):
     """The tier that uplift is measured against; T0 by default."""
     weight_by: WeightBy = "runs"
     """What counts once in means and shares: runs, or tasks however often each was tried."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class UsageOptions(PricedRunOptions):
-    """What `usage` sums up."""
-
-    by: Names = ("day", "model")
-    """What to sum by, separated by commas: day, week, month, model, agent, project, session, ..."""
-    since: Moment = None
-    """Only calls made on this day (or at this time) or later; 30d: in the last 30 days."""
-    until: Moment = None
-    """Only calls made on this day or earlier, or before this time."""
-    tz: str = LOCAL
-    """The time zone of days: local, UTC, +02:00, or a place such as Europe/Berlin."""
-    budget: float | None = None
-    """Exit with status 3 where the cost exceeds so many dollars, and 4 where that cannot be determined."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CoverageOptions(PricedRunOptions):
-    """What `coverage` counts."""
-
-    by: Names = ()
-    """What to group by, separated by commas: agent, model, tier, experiment, ..."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import get_args
 
@@ -11,7 +12,7 @@ from steelyard.prices import PriceBook, cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Provenance, Run, key_of
 from steelyard.results import CoverageGroup, CoverageSummary, FieldCoverage
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
-from steelyard.workflow._options import CoverageOptions
+from steelyard.workflow._options import Names, PricedRunOptions
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys
 
@@ -19,6 +20,14 @@ BOOKKEEPING = frozenset({"id", "task", "tier_scheme", "provenance", "source", "e
 """Fields that every record has, that say how others came, or that are part of the verdict."""
 FIELDS = ("verdict", *(name for name in Run.__struct_fields__ if name not in BOOKKEEPING), *TOKEN_KINDS)
 """The fields that are counted."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CoverageOptions(PricedRunOptions):
+    """What `coverage` counts."""
+
+    by: Names = ()
+    """What to group by, separated by commas: agent, model, tier, experiment, ..."""
 
 
 @verb(CoverageOptions)

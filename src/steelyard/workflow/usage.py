@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.prices import open_book
-from steelyard.records import GROUP_KEYS, Finding, RunChoice, zone_of
+from steelyard.records import GROUP_KEYS, LOCAL, Finding, RunChoice, zone_of
 from steelyard.results import Budget, LogPlace, UsageCount, UsageSummary
 from steelyard.workflow._opening_runs import Progress, RecordReader, Runs, log_places, places_text
-from steelyard.workflow._options import UsageOptions
+from steelyard.workflow._options import Moment, Names, PricedRunOptions
 from steelyard.workflow._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
 from steelyard.workflow._verb import log_verb
 
 USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
 """What usage can be summed by."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class UsageOptions(PricedRunOptions):
+    """What `usage` sums up."""
+
+    by: Names = ("day", "model")
+    """What to sum by, separated by commas: day, week, month, model, agent, project, session, ..."""
+    since: Moment = None
+    """Only calls made on this day (or at this time) or later; 30d: in the last 30 days."""
+    until: Moment = None
+    """Only calls made on this day or earlier, or before this time."""
+    tz: str = LOCAL
+    """The time zone of days: local, UTC, +02:00, or a place such as Europe/Berlin."""
+    budget: float | None = None
+    """Exit with status 3 where the cost exceeds so many dollars, and 4 where that cannot be determined."""
 
 
 @log_verb(UsageOptions)

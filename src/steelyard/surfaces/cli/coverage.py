@@ -5,8 +5,7 @@ from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import CoverageOptions
-from steelyard.workflow.coverage import coverage as count_fields
+from steelyard.workflow.coverage import CoverageOptions, coverage as count_fields
 
 DEFAULTS = typed(CoverageOptions)()
 

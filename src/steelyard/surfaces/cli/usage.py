@@ -10,8 +10,7 @@ from steelyard.surfaces.cli._options import Paths
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings, reading_progress
 from steelyard.surfaces.cli._typed import Typed, typed
-from steelyard.workflow import UsageOptions
-from steelyard.workflow.usage import usage as add_up
+from steelyard.workflow.usage import UsageOptions, usage as add_up
 
 if TYPE_CHECKING:
     from steelyard.results import Budget

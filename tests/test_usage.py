@@ -1,0 +1,379 @@
+"""Usage: each call counts on its day and under its model, and a total says how sure it is."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, strategies as st
+
+import steelyard as sy
+from commands import steelyard
+from matchups import write
+from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.prices import cost_of, open_book
+from steelyard.records import TOKEN_KINDS, Call, DayFinder, Run, Usage, zone_of
+from steelyard.results import UsageSummary
+from steelyard.workflow.read import RunReading
+
+SAMPLES = Path(__file__).parent / "samples" / "formats"
+BOOK = open_book("seed")
+CHEAP, DEAR = "claude-sonnet-4", "claude-opus-4-5"
+"""Input at 3 and at 15 dollars a million by the seed's book."""
+NOWHERE = {"CLAUDE_CONFIG_DIR": "", "CODEX_HOME": "", "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": ""}
+
+
+def call(at: str | None, model: str | None = CHEAP, tokens: int = 1_000_000, **more: object) -> Call:
+    usage = Usage(input_tokens=tokens, output_tokens=0)
+    return Call(model=model, at=None if at is None else datetime.fromisoformat(at), usage=usage, **more)  # type: ignore[arg-type]
+
+
+def run(id_: str, *calls: Call, **fields: object) -> Run:
+    return Run(id=id_, task="t", calls=calls or None, **fields)  # type: ignore[arg-type]
+
+
+def used(runs: object, **options: object) -> UsageSummary:
+    return sy.usage(runs, **{"tz": "UTC", "prices": "seed", **options})  # type: ignore[call-overload,no-any-return]
+
+
+def costs(result: UsageSummary) -> dict[tuple[str | None, ...], float | None]:
+    return {tuple(group.key.values()): group.used.cost_usd for group in result.groups}
+
+
+class TestDays:
+    def test_a_call_counts_on_its_own_day_in_the_readers_zone(self) -> None:
+        night = run("a", call("2026-01-31T22:30:00Z"), call("2026-01-31T23:30:00Z"), call("2026-02-01T04:30:00Z"))
+        by_zone = {
+            "UTC": {"2026-01-31": 6.0, "2026-02-01": 3.0},
+            "Europe/Berlin": {"2026-01-31": 3.0, "2026-02-01": 6.0},  # an hour ahead in winter
+            "America/New_York": {"2026-01-31": 9.0},  # five hours behind
+            "+01:30": {"2026-02-01": 9.0},
+            "-0500": {"2026-01-31": 9.0},
+        }
+        for zone, expected in by_zone.items():
+            assert {day: cost for (day,), cost in costs(used([night], by="day", tz=zone)).items()} == expected, zone
+
+    def test_weeks_are_those_of_iso_and_months_those_of_the_calendar(self) -> None:
+        turn = [run("a", call("2024-12-29T12:00:00Z"), call("2024-12-30T12:00:00Z"), call("2025-01-01T12:00:00Z"))]
+        assert costs(used(turn, by="week")) == {("2024-W52",): 3.0, ("2025-W01",): 6.0}
+        assert costs(used(turn, by="month")) == {("2024-12",): 6.0, ("2025-01",): 3.0}
+
+    def test_the_computers_own_zone_is_the_default(self, tmp_path: Path) -> None:
+        file = write(tmp_path / "runs.jsonl", [run("a", call("2026-01-31T23:30:00Z"))])
+        for zone, day in (("UTC", "2026-01-31"), ("Asia/Tokyo", "2026-02-01")):
+            said = json.loads(steelyard("usage", file, "--json", TZ=zone).stdout)
+            assert (said["tz"], said["groups"][0]["key"]["day"]) == ("local", day)
+
+    def test_a_zone_that_is_none_is_an_error_of_usage(self) -> None:
+        for name in ("Europe/Berln", "../etc/passwd", "", "+25:00", "/etc", "Europe"):
+            with pytest.raises(UsageError, match="time zone") as told:
+                used([run("a")], tz=name)
+            assert told.value.hint
+
+    @pytest.mark.parametrize("name", ["Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "America/St_Johns"])
+    def test_every_day_is_that_of_the_clock(self, name: str) -> None:
+        """Across changes of the clock at midnight, of half an hour, and back into the day before."""
+        zone, finder, draw = ZoneInfo(name), DayFinder(zone_of(name)), random.Random(1)
+        starts = [datetime(year, 1, 1, tzinfo=UTC) for year in range(1988, 2027, 2)]
+        moments = [start + timedelta(minutes=draw.randrange(525_600)) for start in starts for _ in range(200)]
+        walk = [datetime(2006, 10, 28, tzinfo=UTC) + timedelta(minutes=step) for step in range(3 * 1440)]
+        for at in [*moments, *sorted(moments), *walk]:
+            assert finder.day_of(at) == at.astimezone(zone).date()
+
+    def test_the_first_and_the_last_day_that_can_be_written_are_days(self) -> None:
+        ends = run("a", call("0001-01-01T00:00:00Z"), call("9999-12-31T23:59:59Z"))
+        for zone in ("Asia/Tokyo", "America/New_York", "local"):
+            assert used([ends], by="month", tz=zone).total.calls == 2
+
+
+class TestTimes:
+    RUNS = (run("a", call("2026-01-30T12:00:00Z"), call("2026-01-31T12:00:00Z"), call("2026-02-01T12:00:00Z")),)
+
+    @pytest.mark.parametrize(
+        ("limits", "days"),
+        [
+            ({"since": "2026-01-31"}, ["2026-01-31", "2026-02-01"]),
+            ({"until": "2026-01-31"}, ["2026-01-30", "2026-01-31"]),  # the whole day
+            ({"until": date(2026, 1, 31), "since": date(2026, 1, 31)}, ["2026-01-31"]),
+            ({"until": "2026-01-31T12:00:00Z"}, ["2026-01-30"]),
+            ({"since": "2026-02-01", "tz": "+13:00"}, ["2026-02-01", "2026-02-02"]),  # noon there is the next day
+            ({"until": "2026-01-31", "tz": "+13:00"}, ["2026-01-31"]),
+        ],
+    )
+    def test_since_and_until_choose_calls_not_runs(self, limits: dict[str, object], days: list[str]) -> None:
+        result = used(self.RUNS, by="day", **limits)
+        assert [group.key["day"] for group in result.groups] == days
+        assert (result.total.calls, result.total.cost_usd) == (len(days), 3.0 * len(days))
+
+    def test_the_last_days_are_whole_days_and_include_today(self) -> None:
+        today = datetime.now(UTC).replace(hour=0, minute=0, second=1)
+        runs = [run(str(back), call((today - timedelta(days=back)).isoformat())) for back in range(20)]
+        assert used(runs, since="7d").total.calls == 7
+        assert used(runs, since="2w").total.calls == 14
+        assert used(runs, since="1d").total.calls == 1
+        assert sy.read(runs, since="7d").n == 0  # the runs themselves state no time
+
+    def test_nothing_in_the_asked_for_time_cost_nothing(self) -> None:
+        result = used(self.RUNS, since="2026-03-01", budget=0)
+        assert (result.total.cost_usd, result.total.calls, result.total.lower_bound) == (0.0, 0, False)
+        assert result.budget is not None
+        assert result.budget.status == "holds"
+        assert result.sentence == "$0.00, 0 runs, 0 calls."
+
+    def test_calls_without_a_time_have_no_day_and_make_a_time_window_uncertain(self) -> None:
+        runs = [run("a", call(None)), run("b", call("2026-01-31T12:00:00Z"))]
+        assert costs(used(runs, by="day")) == {("2026-01-31",): 3.0, (None,): 3.0}
+        limited = used(runs, since="2026-01-01", budget=5)
+        assert (limited.total.cost_usd, limited.total.lower_bound) == (3.0, True)
+        assert [finding.code for finding in limited.findings] == ["undated"]
+        assert limited.budget is not None
+        assert limited.budget.status == "inconclusive"
+
+    def test_a_call_without_a_time_takes_the_runs(self) -> None:
+        begun = run("a", call(None), started_at=datetime(2026, 1, 31, 12, tzinfo=UTC))
+        assert costs(used([begun], by="day")) == {("2026-01-31",): 3.0}
+
+
+class TestGroups:
+    def test_models_are_those_of_the_calls(self) -> None:
+        mixed = run("a", call("2026-01-31T12:00:00Z", DEAR), call("2026-01-31T13:00:00Z"), model=DEAR)
+        assert costs(used([mixed])) == {("2026-01-31", DEAR): 15.0, ("2026-01-31", CHEAP): 3.0}
+        assert costs(used([mixed], where=f"model={CHEAP}")) == {("2026-01-31", CHEAP): 3.0}
+        assert costs(used([mixed], where=f"model!={CHEAP}")) == {("2026-01-31", DEAR): 15.0}
+        with pytest.raises(UnknownName) as told:
+            used([mixed], where="model=claude-sonet-4")
+        assert told.value.nearest == CHEAP
+
+    def test_projects_are_the_folders_and_sessions_the_runs(self) -> None:
+        runs = [
+            run("a", call("2026-01-31T12:00:00Z"), experiment="web", agent="x"),
+            run("b", call("2026-01-31T12:00:00Z", DEAR), experiment="api", agent="x"),
+            run("c", call("2026-01-31T12:00:00Z"), agent="y"),
+        ]
+        assert costs(used(runs, by="project")) == {("api",): 15.0, ("web",): 3.0, (None,): 3.0}
+        assert list(costs(used(runs, by="session"))) == [("b",), ("a",), ("c",)]  # the most expensive first
+        assert costs(used(runs, by="agent")) == {("x",): 18.0, ("y",): 3.0}
+        assert costs(used(runs, by=())) == {(): 21.0}
+
+    def test_a_key_that_is_none_is_answered_with_the_nearest(self) -> None:
+        with pytest.raises(UnknownName) as told:
+            used([run("a")], by="dya")
+        assert told.value.nearest == "day"
+        with pytest.raises(UsageError, match="twice"):
+            used([run("a")], by=["day", "day"])
+
+    def test_a_run_on_two_days_is_counted_on_both_and_once_in_all(self) -> None:
+        two_days = used([run("a", call("2026-01-30T12:00:00Z"), call("2026-01-31T12:00:00Z"))], by="day")
+        assert [group.used.runs for group in two_days.groups] == [1, 1]
+        assert two_days.total.runs == 1
+
+
+class TestStatedCosts:
+    """A cost that the tool reports for a whole run is divided among its days and models."""
+
+    DAYS = ("2026-01-30T12:00:00Z", "2026-01-31T12:00:00Z")
+
+    def test_as_the_calls_state_theirs(self) -> None:
+        calls = [call(self.DAYS[0], cost_usd=0.25), call(self.DAYS[1], cost_usd=0.5)]
+        result = used([run("a", *calls, cost_usd=0.75)], by="day")
+        assert costs(result) == {("2026-01-30",): 0.25, ("2026-01-31",): 0.5}
+        assert not result.findings
+
+    def test_a_day_whose_calls_state_none_is_not_free(self) -> None:
+        calls = [call(self.DAYS[0], cost_usd=0.25), call(self.DAYS[1])]
+        told = {"cost_usd": "lower_bound"}
+        result = used([run("a", *calls, cost_usd=0.25, provenance=told)], by="day")
+        assert costs(result) == {("2026-01-30",): 0.25, ("2026-01-31",): None}
+        assert (result.total.cost_usd, result.total.lower_bound) == (0.25, True)
+
+    def test_else_in_proportion_to_their_prices(self) -> None:
+        calls = [call(self.DAYS[0]), call(self.DAYS[1], DEAR)]  # 3 and 15 dollars
+        result = used([run("a", *calls, cost_usd=6.0)], by="day")
+        assert costs(result) == {("2026-01-30",): 1.0, ("2026-01-31",): 5.0}
+        assert [finding.code for finding in result.findings] == ["shared_cost"]
+
+    def test_else_all_of_it_stands_with_the_first(self) -> None:
+        calls = [call(self.DAYS[0], "unknown-1"), call(self.DAYS[1], "unknown-2")]
+        result = used([run("a", *calls, cost_usd=6.0)], by="day")
+        assert costs(result) == {("2026-01-30",): 6.0, ("2026-01-31",): None}
+        assert (result.total.cost_usd, result.total.lower_bound) == (6.0, False)
+        assert [finding.code for finding in result.findings] == ["unshared_cost"]
+        first_day = used([run("a", *calls, cost_usd=6.0)], by="day", until="2026-01-30")
+        assert first_day.total.lower_bound is False
+        second_day = used([run("a", *calls, cost_usd=6.0)], by="day", since="2026-01-31")
+        assert second_day.total.cost_usd is None
+
+    @pytest.mark.parametrize("tool", ["opencode", "aider", "cline"])
+    def test_tools_that_state_the_cost_of_each_call(self, tool: str) -> None:
+        runs = list(RunReading([SAMPLES / tool]))
+        stated = [each for each in runs if any(told.cost_usd is not None for told in each.calls or ())]
+        assert stated
+        for each in stated:
+            assert sum(told.cost_usd or 0 for told in each.calls or ()) == pytest.approx(each.cost_usd)
+
+
+class TestHonesty:
+    AT = "2026-01-31T12:00:00Z"
+
+    def test_a_total_says_what_it_lacks(self) -> None:
+        runs = [
+            run("a", call(self.AT)),
+            run("b", call(self.AT), provenance={"usage": "lower_bound"}),
+            run("c", call(self.AT, "no-such-model"), call(self.AT)),
+            run("d"),
+        ]
+        result = used(runs)
+        total = result.total
+        assert (total.cost_usd, total.lower_bound) == (9.0, True)
+        assert (total.lower_bound_runs, total.unpriced_calls, total.unpriced_runs, total.unstated_runs) == (1, 1, 1, 1)
+        assert result.unpriced_models == ("no-such-model",)
+        assert result.sentence == (
+            "At least $9.00, 4 runs, 4 calls, 2026-01-31: 1 of 4 runs is a lower bound; "
+            "1 model without a price (no-such-model); 1 run without tokens or cost."
+        )
+        [finding] = [finding for finding in result.findings if finding.code == "unpriced"]
+        assert "no-such-model" in finding.message
+
+    def test_what_nothing_is_known_of_is_not_zero(self) -> None:
+        result = used([run("d")])
+        assert (result.total.cost_usd, result.total.calls, result.total.total_tokens) == (None, None, None)
+        assert set(result.total.tokens.values()) == {None}
+        shape = result.to_dict()["total"]
+        assert (shape["cost_usd"], shape["reason"]) == (None, "no tokens are stated")
+        assert result.sentence.startswith("Cost unknown, 1 run")
+
+    def test_a_total_of_tokens_without_kinds_counts_and_prices_nothing(self) -> None:
+        result = used([run("a", usage=Usage(total_tokens=500), model=CHEAP)])
+        assert (result.total.total_tokens, result.total.cost_usd) == (500, None)
+        assert (result.total.unpriced_runs, result.total.unpriced_calls) == (1, 0)
+
+    def test_a_call_that_took_no_tokens_needs_no_price(self) -> None:
+        result = used([run("a", call(self.AT), call(self.AT, "no-such-model", tokens=0))])
+        assert (result.total.cost_usd, result.total.lower_bound, result.unpriced_models) == (3.0, False, ())
+
+    def test_the_json_has_the_fields_of_the_contract(self) -> None:
+        shape = used([run("a", call(self.AT))]).to_dict()
+        assert {"schema_version", "by", "groups", "total", "findings"} <= shape.keys()
+        [group] = shape["groups"]
+        assert group["key"] == {"day": "2026-01-31", "model": CHEAP}
+        asked = {"runs": 1, "calls": 1, "cost_usd": 3.0, "lower_bound": False, "unpriced_calls": 0}
+        assert {name: group[name] for name in asked} == asked
+        assert set(group["tokens"]) == set(TOKEN_KINDS)
+        assert group["tokens"]["input_tokens"] == 1_000_000
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        ("budget", "extra", "status"),
+        [
+            ("3", [], 0),  # exactly as much is within it
+            ("2.99", [], 3),
+            ("2.99", ["low"], 3),  # what is known exceeds it already
+            ("3", ["low"], 4),
+            ("3", ["unpriced"], 4),
+        ],
+    )
+    def test_its_exit_status(self, budget: str, extra: list[str], status: int, tmp_path: Path) -> None:
+        runs = [run("a", call("2026-01-31T12:00:00Z"), provenance={"usage": "lower_bound"} if "low" in extra else None)]
+        if "unpriced" in extra:
+            runs.append(run("b", call("2026-01-31T12:00:00Z", "no-such-model")))
+        file = write(tmp_path / "runs.jsonl", runs)
+        done = steelyard("usage", file, "--budget", budget, "--prices", "seed", "--json")
+        assert done.status == status
+        told = {0: "holds", 3: "fails", 4: "inconclusive"}[status]
+        assert json.loads(done.stdout)["budget"] == {"usd": float(budget), "status": told}
+
+    def test_an_amount_that_is_none_is_an_error_of_usage(self) -> None:
+        for budget in (-1.0, float("nan"), float("inf")):
+            with pytest.raises(UsageError, match="budget"):
+                used([run("a")], budget=budget)
+
+
+class TestPlaces:
+    def test_without_a_path_it_reads_what_agents_keep_and_says_where(self, tmp_path: Path) -> None:
+        projects = tmp_path / ".claude" / "projects" / "-work"
+        projects.mkdir(parents=True)
+        shutil.copy(SAMPLES / "claude-code" / "session.jsonl", projects / "s.jsonl")
+        done = steelyard("usage", "--json", "--tz", "UTC", HOME=str(tmp_path), **NOWHERE)
+        assert done.status == 0
+        assert f"looked in Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
+        assert f"looked in Codex: {tmp_path / '.codex' / 'sessions'} (not there)" in done.stderr
+        said = json.loads(done.stdout)
+        assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[
+            "looked_in"
+        ]
+        named = json.loads(steelyard("usage", str(projects), "--json", "--tz", "UTC").stdout)
+        assert named["total"] == said["total"]
+
+    def test_where_nothing_is_found_it_says_where_it_looked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in {"HOME": str(tmp_path), **NOWHERE}.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(UsageError, match="no agent's logs were found") as told:
+            sy.usage()
+        assert str(tmp_path / ".claude" / "projects") in told.value.message
+        assert "Gemini CLI" in told.value.message
+        (tmp_path / ".codex" / "sessions").mkdir(parents=True)
+        with pytest.raises(NothingUsable, match="holds no runs; looked in Codex"):
+            sy.usage(tz="UTC")
+
+
+TOKENS = st.none() | st.integers(0, 10**7)
+CALLS = st.builds(
+    Call,
+    model=st.sampled_from([None, CHEAP, DEAR, "gpt-4o", "no-such-model"]),
+    at=st.none() | st.datetimes(datetime(2026, 1, 1), datetime(2026, 1, 5)),  # noqa: DTZ001 - without a zone is UTC
+    usage=st.none() | st.builds(Usage, input_tokens=TOKENS, output_tokens=TOKENS, cache_read_tokens=TOKENS),
+    cost_usd=st.none() | st.floats(0, 5),
+)
+RUNS = st.lists(
+    st.builds(
+        Run,
+        task=st.just("t"),
+        model=st.sampled_from([None, CHEAP, "no-such-model"]),
+        started_at=st.none() | st.just(datetime(2026, 1, 2, tzinfo=UTC)),
+        usage=st.none() | st.builds(Usage, input_tokens=TOKENS, output_tokens=TOKENS),
+        calls=st.none() | st.lists(CALLS, max_size=4).map(tuple),
+        cost_usd=st.none() | st.floats(0, 5),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(
+    records=RUNS, by=st.sampled_from(["day", "model", "session", "week,agent"]), zone=st.sampled_from(["UTC", "+09:00"])
+)
+def test_groups_add_up_to_the_total_and_the_total_to_what_each_run_cost(records: list[Run], by: str, zone: str) -> None:
+    runs = [
+        Run(
+            **{
+                **{name: getattr(each, name) for name in ("task", "model", "started_at", "usage", "calls", "cost_usd")},
+                "id": str(n),
+            }
+        )
+        for n, each in enumerate(records)
+    ]
+    result = used(runs, by=by.split(","), tz=zone)
+    sums: dict[str, Fraction] = defaultdict(Fraction)
+    for group in result.groups:
+        for name in ("calls", "total_tokens", "cost_usd", "unpriced_calls"):
+            sums[name] += Fraction(getattr(group.used, name) or 0)
+    assert sums["calls"] == (result.total.calls or 0)
+    assert sums["unpriced_calls"] == result.total.unpriced_calls
+    assert float(sums["cost_usd"]) == pytest.approx(result.total.cost_usd or 0.0, rel=1e-12)
+    each = [cost_of(record, BOOK) for record in runs]
+    known = sum(Fraction(cost.usd) for cost in each if cost.usd is not None)
+    assert (result.total.cost_usd or 0.0) >= float(known) * (1 - 1e-12)
+    if all(cost.usd is not None for cost in each):
+        assert result.total.cost_usd == pytest.approx(float(known), rel=1e-12)
+        assert result.total.lower_bound == any(cost.how == "lower_bound" for cost in each)
+    assert len(result.run_costs) == len(runs)
