@@ -377,3 +377,36 @@ def test_groups_add_up_to_the_total_and_the_total_to_what_each_run_cost(records:
         assert result.total.cost_usd == pytest.approx(float(known), rel=1e-12)
         assert result.total.lower_bound == any(cost.how == "lower_bound" for cost in each)
     assert len(result.run_costs) == len(runs)
+
+
+class TestExplained:
+    """What a run's tokens cost is traced to its calls, their day and the prices of the day."""
+
+    def explained(self, record: Run, book: str = "seed") -> list[dict[str, object]]:
+        shape = sy.explain([record], "cost_usd", run="a", prices=book).to_dict()["explanation"]
+        [priced] = [part for part in shape["inputs"] if part["name"] == "priced_cost_usd"]
+        return priced.get("inputs", [])
+
+    def test_by_day_and_model_with_the_prices(self) -> None:
+        mixed = run("a", call("2026-01-30T12:00:00Z"), call("2026-01-31T12:00:00Z", DEAR), call("2026-01-31T13:00:00Z"))
+        parts = self.explained(mixed)
+        assert [(part["name"], part["value"]) for part in parts] == [
+            (f"{CHEAP} on 2026-01-30 (UTC)", 3.0),
+            (f"{DEAR} on 2026-01-31 (UTC)", 15.0),
+            (f"{CHEAP} on 2026-01-31 (UTC)", 3.0),
+        ]
+        assert parts[1]["formula"] == "1 call: 1,000,000 input x $15 per million tokens"
+
+    def test_calls_above_a_context_tier_have_its_price(self) -> None:
+        at = "2026-01-31T12:00:00Z"
+        small, large = (call(at, "claude-sonnet-4-5", tokens) for tokens in (1_000, 300_000))
+        assert "x $3 per" in str(self.explained(run("a", small), "maintained")[0]["formula"])
+        assert "x $6 per" in str(self.explained(run("a", large), "maintained")[0]["formula"])
+        assert "x $3 or $6 per" in str(self.explained(run("a", small, large), "maintained")[0]["formula"])
+
+    def test_what_has_no_price_says_why(self) -> None:
+        part, other = self.explained(run("a", call(None, "no-such-model"), call(None)))
+        assert (part["name"], part["value"]) == ("no-such-model on an unknown day", None)
+        assert "no-such-model" in str(part["reason"])
+        assert other["value"] == 3.0
+        assert self.explained(run("a", cost_usd=1.0)) == []

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         PriceBook as PriceBook,
         Priced as Priced,
         Rates as Rates,
+        in_usd as in_usd,
     )
     from steelyard.prices._describe import (
         PriceLine as PriceLine,

@@ -144,6 +144,11 @@ class ModelPrices:
         """The prices of a moment in UTC."""
         return next((period for period in reversed(self.periods) if period.active(at)), self.periods[0])
 
+    def rates_of(self, usage: Usage, at: datetime) -> Rates:
+        """The prices of one call."""
+        counts = kinds_of(usage)
+        return self.period(_in_utc(at)).rates(sum(counts[place] or 0 for place in _INPUT_PLACES))
+
     @property
     def depends_on(self) -> str:
         """Why the moment of a call matters, in words."""

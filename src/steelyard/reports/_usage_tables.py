@@ -16,6 +16,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "cache read": ("cache_read_tokens",),
 }
 """Kinds of tokens as a table has room for them; `--json` and `--csv` have each of its own."""
+SPARED = {"input": 5, "output": 4, "cache write": 7, "cache read": 6}
+"""Which of them leave a narrow table, the highest first."""
 WAYS = ("reported", "counted", "priced", "lower_bound", "unknown")
 
 
@@ -24,8 +26,8 @@ def usage_table(result: UsageSummary) -> TextTable:
     table = plain_table(f"Usage by {', '.join(result.by) or 'nothing'}, prices {result.prices}")
     for key in result.by:
         table.add_column(key)
-    for heading in ("cost", "tokens", *COLUMNS, "calls", "runs"):
-        table.add_column(heading, justify="right")
+    for heading, spare in {"cost": 0, "tokens": 1, **SPARED, "calls": 2, "runs": 3}.items():
+        table.add_column(heading, justify="right", spare=spare)
     for group in result.groups:
         add_row(table, *(key_text(value) for value in group.key.values()), *_cells(group.used))
     if len(result.groups) > 1:

@@ -15,6 +15,7 @@ from steelyard.profiles import Profile
 from steelyard.records import FACTS, Run, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
+from steelyard.workflow._explaining_cost import with_calls
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
 from steelyard.workflow._options import ExplainOptions, MeasureOptions
 from steelyard.workflow._verb import verb
@@ -50,7 +51,7 @@ def _explain_run(runs: RunsInput, options: ExplainOptions, wanted: str, progress
     facts = _all_facts(entry.run, book)
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     evaluate(declared.name, facts, profile, known)
-    root = _tree(declared.name, known, profile, entry.run)
+    root = with_calls(_tree(declared.name, known, profile, entry.run), entry.run, book)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
     return RunExplanation(run=id_, where=where, profile=profile.name, prices=book.label, root=root)
 

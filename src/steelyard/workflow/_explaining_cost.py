@@ -1,0 +1,61 @@
+"""How the price of a run's tokens came: its calls by day and model, their tokens and the prices of the day."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date
+
+from steelyard.prices import Charge, PriceBook, charges, in_usd, price_lines
+from steelyard.records import TOKEN_KINDS, DayFinder, Missing, Run, kinds_of
+from steelyard.results import Explanation
+
+PRICED = "priced_cost_usd"
+
+
+def with_calls(explained: Explanation, run: Run, book: PriceBook) -> Explanation:
+    """The explanation with what the priced cost is made of, wherever it stands in it."""
+    if explained.name == PRICED:
+        parts = charges(run, book, DayFinder(UTC).day_of)
+        return replace(explained, inputs=tuple(_part(part, book) for part in parts))
+    return replace(explained, inputs=tuple(with_calls(part, run, book) for part in explained.inputs))
+
+
+def _part(part: Charge, book: PriceBook) -> Explanation:
+    day = part.place if isinstance(part.place, date) else None
+    when = f"on {day} (UTC)" if day else "on an unknown day"
+    is_low = part.reason is not None and not part.unpriced
+    lacking = f"; {part.unpriced:,} without a price: {part.reason}" if part.unpriced and part.pico is not None else ""
+    return Explanation(
+        name=f"{part.model or 'unknown model'} {when}",
+        value=Missing(part.reason or "the tokens are not stated") if part.pico is None else in_usd(part.pico),
+        title=_calls(part) + lacking,
+        unit="USD",
+        formula=_formula(part, day, book),
+        constants={},
+        provenance=None if part.pico is None else "lower_bound" if is_low or part.unpriced else "priced",
+        inputs=(),
+    )
+
+
+def _calls(part: Charge) -> str:
+    if not part.calls or any(call.summed for call in part.calls):
+        return "Tokens whose calls are not listed"
+    return "1 call" if len(part.calls) == 1 else f"{len(part.calls):,} calls"
+
+
+def _formula(part: Charge, day: date | None, book: PriceBook) -> str | None:
+    """Tokens of each kind times its price; several prices where the sizes of calls or the time of day decide."""
+    prices, usage = book.find(part.model), part.usage
+    if usage is None or isinstance(prices, Missing):
+        return None
+    priced = [(call.usage, call.at) for call in part.calls if call.usage is not None and not call.summed]
+    rates = dict.fromkeys(prices.rates_of(used, at) for used, at in priced if at is not None)
+    if len(priced) < len(part.calls) or not rates or any(at is None for _, at in priced):
+        rates = dict.fromkeys(line.rates for line in price_lines(prices, on=day))
+    terms = []
+    for place, (kind, count) in enumerate(zip(TOKEN_KINDS, kinds_of(usage), strict=True)):
+        if count:
+            known = (rate.usd_per_million[place] for rate in rates)
+            words = dict.fromkeys("no price" if usd is None else f"${usd.normalize():f}" for usd in known)
+            terms.append(f"{count:,} {kind.removesuffix('_tokens').replace('_', ' ')} x {' or '.join(words)}")
+    return f"{_calls(part)}: {' + '.join(terms)} per million tokens" if terms else None
