@@ -82,7 +82,7 @@ JOBS = (
     Job("prices, runs", "work prices_by_runs"),
     Job(
         "repeat, distances and pairs",
-        "repeat {data}/outputs --contract {data}/steps.toml --no-repair --no-store --json",
+        "repeat {data}/outputs --contract {data}/steps.toml --no-repair --json",
     ),
     Job("speedup, intervals", "speedup {data}/tasks --json --quiet"),
     Job("speedup, no intervals", "speedup {data}/tasks --no-intervals --json --quiet"),

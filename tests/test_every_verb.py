@@ -16,7 +16,7 @@ import steelyard as sy
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.results import GroupsExplanation
 from steelyard.surfaces.cli import build_app, run
-from steelyard.workflow import OWN_DEFAULT, RENAMED, field_sentences
+from steelyard.workflow import RENAMED, field_sentences
 from steelyard.workflow.read import RunReading
 
 VERBS: dict[str, type[Any]] = {
@@ -41,7 +41,7 @@ SURFACE = {"json", "csv", "out", "figure", "skip_bad", "quiet"}
 COMMAND_ONLY = {
     "measure": {"all"},
     "gate": {"summary"},
-    "repeat": {"samples", "no_store"},
+    "repeat": {"samples"},
     "speedup": {"benchmarks", *(field.name for field in dataclasses.fields(sy.TaskFiles)), "agent", "log"},
 }
 """What else only a command takes: how much it shows, and inputs that Python is handed as values."""
@@ -81,7 +81,6 @@ def breaches(verb: str, options: type[Any], app: App = APP) -> Iterator[str]:
     fields = declared(options)
     if in_python(verb) != fields:
         yield f"the Python function takes {in_python(verb)}"
-    own = {field.name for field in dataclasses.fields(options) if OWN_DEFAULT in field.metadata}
     typed = on_command_line(app, verb)
     inputs = [name for name in typed if name in ("files", "paths", "file", "inputs")]
     typed = {name: default for name, default in typed.items() if name not in inputs}
@@ -89,7 +88,7 @@ def breaches(verb: str, options: type[Any], app: App = APP) -> Iterator[str]:
         yield f"the command takes its input as {inputs}"
     if set(typed) != set(fields):
         yield f"the command has {sorted(set(typed) ^ set(fields))} more or less"
-    for name in (set(typed) & set(fields)) - own:
+    for name in set(typed) & set(fields):
         if typed[name] != fields[name]:
             yield f"the command's default of {name} is {typed[name]!r}"
 
@@ -140,7 +139,7 @@ def test_every_field_has_its_sentence_in_help_and_on_the_command_line(verb: str)
         for argument in APP[verb].assemble_argument_collection(parse_docstring=False)
     }
     for field in dataclasses.fields(VERBS[verb]):
-        if field.kw_only and OWN_DEFAULT not in field.metadata:
+        if field.kw_only:
             assert helps[f"--{field.name.replace('_', '-')}"] == sentences[field.name]
 
 
@@ -203,7 +202,7 @@ def test_a_flag_of_today_is_not_taken_for_the_option_of_old(
     monkeypatch.chdir(tmp_path)
     experiment = str(Path(__file__).parent / "samples" / "repeatability" / "clamp_experiment.json")
     for words in (["--csv", experiment], [experiment, "--csv"], [experiment, "--csv", "--quiet"]):
-        assert run(["repeat", *words, "--no-store", "--no-repair"]) == 0
+        assert run(["repeat", *words, "--no-repair"]) == 0
         assert capsys.readouterr().out.startswith("prompt,")
 
 

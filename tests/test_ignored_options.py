@@ -50,7 +50,7 @@ SAMPLES = Path(__file__).parent / "samples" / "repeatability"
         (["explain", "RUNS", "tier_uplift", "--by", "agent"], "--by tier"),
         (["explain", "sqlite:///x.db", "speed_score", "--run", "x", "--profile", "outcome-2026"], "--profile"),
         (["repeat", "OUTPUTS", "--samples"], "--json --samples"),
-        (["repeat", "OUTPUTS", "--no-store", "--store", "sqlite:///x.db"], "exclude each other"),
+        (["repeat", "OUTPUTS", "--no-store"], "is now the default"),
         (["repeat", "OUTPUTS", "--by", "task,task"], "named twice"),
         (["repeat", "OUTPUTS", "--tau", "10"], "between 0 and 1"),
         (["canon", "retire", "clamp", "--history"], "canon show --history"),
@@ -166,14 +166,14 @@ def test_a_folder_without_a_contract_is_refused_and_an_unused_contract_named(tmp
     outputs = str(SAMPLES / "clamp_runs.jsonl")
     empty = tmp_path / "contracts"
     empty.mkdir()
-    done = steelyard("repeat", outputs, "--contract", str(empty), "--no-store")
+    done = steelyard("repeat", outputs, "--contract", str(empty))
     assert done.status == 1
     assert "the folder holds no contract" in done.stderr
     assert "no such file or folder" in steelyard("repeat", outputs, "--contract", str(tmp_path / "x.toml")).stderr
     for name in ("clamps", "other"):
         text = (SAMPLES / "clamp.toml").read_text(encoding="utf-8").replace('id = "clamp"', f'id = "{name}"')
         (empty / f"{name}.toml").write_text(text, encoding="utf-8")
-    found = steelyard("repeat", outputs, "--contract", str(empty), "--no-store", "--json", "--quiet")
+    found = steelyard("repeat", outputs, "--contract", str(empty), "--json", "--quiet")
     unused = [one["message"] for one in json.loads(found.stdout)["findings"] if one["code"] == "contract_unused"]
     assert len(unused) == 1
     assert "is 'clamps' meant for 'clamp'?" in unused[0]
@@ -183,7 +183,7 @@ def test_json_of_repeat_tells_what_was_set_aside(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
     bad = '{"id": "no-output", "task": "clamp"}\n{"task": 3}\n'
     file.write_text((SAMPLES / "clamp_runs.jsonl").read_text(encoding="utf-8") + bad, encoding="utf-8")
-    done = steelyard("repeat", str(file), "--no-store", "--json", "--quiet")
+    done = steelyard("repeat", str(file), "--json", "--quiet")
     assert done.status == 1
     told = json.loads(done.stdout)["findings"]
     (error,) = [one for one in told if one["severity"] == "error"]

@@ -238,7 +238,7 @@ def test_a_verb_without_figures_refuses_one(demo_file: str, tmp_path: Path) -> N
 
 def test_repeat_and_the_arena_draw_too(tmp_path: Path) -> None:
     experiment = SAMPLES / "repeatability" / "clamp_experiment.json"
-    assert run(["repeat", str(experiment), "--no-repair", "--no-store", "--out", str(tmp_path / "repair.svg")]) == 0
+    assert run(["repeat", str(experiment), "--no-repair", "--out", str(tmp_path / "repair.svg")]) == 0
     store = f"sqlite:///{tmp_path}/arena.db"
     run(["arena", "init", "--store", store])
     run(["arena", "task", "add", str(SAMPLES / "arena" / "tasks.toml"), "--store", store])

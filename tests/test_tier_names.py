@@ -48,7 +48,7 @@ NAMES = {"seed": ("T0 vanilla", "T2 skills"), SCYLLA: ("T0 prompts", "T2 tooling
         ("explain", "tier_uplift", "--by", "tier"),
         ("rank", "--by", "tier"),
         ("compare", "--a", "tier=T0", "--b", "tier=T2"),
-        ("repeat", "--by", "task,tier", "--no-store"),
+        ("repeat", "--by", "task,tier"),
     ],
     ids=" ".join,
 )

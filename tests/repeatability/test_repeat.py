@@ -24,6 +24,7 @@ SAMPLES = Path(__file__).parent.parent / "samples" / "repeatability"
 EXPERIMENT = str(SAMPLES / "clamp_experiment.json")
 RUNS = str(SAMPLES / "clamp_runs.jsonl")
 CONTRACT = str(SAMPLES / "clamp.toml")
+KEPT = ("--store", "sqlite:///steelyard.db")
 
 Steelyard = Callable[..., Done]
 Repeat = Callable[..., Any]
@@ -94,15 +95,28 @@ def test_the_answer_is_the_same_for_every_hash_seed() -> None:
     assert len(found) == 1
 
 
+def test_nothing_is_written_unless_a_store_is_named(repeat: Repeat, tmp_path: Path) -> None:
+    first, again = repeat(RUNS, "--contract", CONTRACT), repeat(RUNS, "--contract", CONTRACT)
+    assert list(tmp_path.iterdir()) == []
+    assert first == again  # the second call knows nothing of the first one's canon
+    assert first[0]["canon"]["origin"] == "not kept"
+
+
+def test_the_table_begins_with_how_many_outputs_meet_the_contract(steelyard: Steelyard) -> None:
+    told = steelyard("repeat", RUNS, "--contract", CONTRACT).stdout.splitlines()[0]
+    assert told.startswith("5 of 5 outputs meet the contract; ")
+    assert steelyard("repeat", RUNS).stdout.startswith("The most frequent output makes up 25.0 % of 4.")
+
+
 def test_run_records_are_grouped_and_the_first_compliant_output_becomes_the_canon(repeat: Repeat) -> None:
-    first, second = repeat(RUNS, "--contract", CONTRACT)
+    first, second = repeat(RUNS, "--contract", CONTRACT, *KEPT)
     assert first["key"] == {"task": "clamp", "agent": "made-up", "model": "m1"}
     assert (first["n"], second["n"]) == (4, 1)
     assert first["canon"]["origin"] == "set now"
     assert first["canon"]["from_run"] == "r1"
     assert second["canon"] == {**first["canon"], "origin": "stored"}
     assert first["isolation"] in ("bubblewrap", "landlock")
-    again = repeat(RUNS, "--contract", CONTRACT)
+    again = repeat(RUNS, "--contract", CONTRACT, *KEPT)
     assert again[0]["metrics"] == first["metrics"]
     assert again[0]["canon"]["origin"] == "stored"
 
@@ -110,7 +124,7 @@ def test_run_records_are_grouped_and_the_first_compliant_output_becomes_the_cano
 def test_a_canon_is_shown_retired_and_never_compared_with_again(
     repeat: Repeat, steelyard: Steelyard, tmp_path: Path
 ) -> None:
-    repeat(RUNS, "--contract", CONTRACT)
+    repeat(RUNS, "--contract", CONTRACT, *KEPT)
     [shown] = json.loads(steelyard("canon", "show", "clamp", "--json").stdout)["canons"]
     assert shown["contract"]["id"] == "clamp"
     assert shown["retired_at"] is None
@@ -121,13 +135,13 @@ def test_a_canon_is_shown_retired_and_never_compared_with_again(
     wrong_first = tmp_path / "later.jsonl"
     lines = Path(RUNS).read_text().splitlines()
     wrong_first.write_text("\n".join(reversed(lines)))
-    results = repeat(str(wrong_first), "--contract", CONTRACT)
+    results = repeat(str(wrong_first), "--contract", CONTRACT, *KEPT)
     assert {result["canon"]["from_run"] for result in results} == {"r5"}
 
 
 def test_a_canon_of_another_version_is_not_compared_with(repeat: Repeat, steelyard: Steelyard) -> None:
-    repeat(RUNS, "--contract", CONTRACT)
-    done = steelyard("repeat", RUNS, "--contract", CONTRACT, "--normalize", "text", "--json")
+    repeat(RUNS, "--contract", CONTRACT, *KEPT)
+    done = steelyard("repeat", RUNS, "--contract", CONTRACT, *KEPT, "--normalize", "text", "--json")
     error = json.loads(done.stdout)["error"]
     assert (done.status, error["kind"]) == (1, "canon_versions")
     assert "text-1" in error["message"]
@@ -135,27 +149,27 @@ def test_a_canon_of_another_version_is_not_compared_with(repeat: Repeat, steelya
 
 
 def test_a_changed_contract_is_mentioned(repeat: Repeat, tmp_path: Path) -> None:
-    repeat(RUNS, "--contract", CONTRACT)
+    repeat(RUNS, "--contract", CONTRACT, *KEPT)
     changed = tmp_path / "c.toml"
     changed.write_text(Path(CONTRACT).read_text().replace("max_steps = 20", "max_steps = 19"))
-    results = repeat(RUNS, "--contract", str(changed))
+    results = repeat(RUNS, "--contract", str(changed), *KEPT)
     assert "contract_changed" in {finding["code"] for finding in results[0]["findings"]}
 
 
 def test_a_canon_of_another_question_under_the_same_id_is_not_compared_with(
     repeat: Repeat, steelyard: Steelyard, tmp_path: Path
 ) -> None:
-    repeat(RUNS, "--contract", CONTRACT)
+    repeat(RUNS, "--contract", CONTRACT, *KEPT)
     text = Path(CONTRACT).read_text()
     asked = text.index("prompt = ")
     other, spaced = tmp_path / "other.toml", tmp_path / "spaced.toml"
     other.write_text(text[:asked] + 'prompt = "Sort a list."' + text[text.index("\n", asked) :])
     spaced.write_text(text.replace("keeps a number", "keeps  a number"))
-    done = steelyard("repeat", RUNS, "--contract", str(other), "--json")
+    done = steelyard("repeat", RUNS, "--contract", str(other), *KEPT, "--json")
     error = json.loads(done.stdout)["error"]
     assert (done.status, error["kind"]) == (1, "canon_prompt")
     assert "'Sort a list.'" in error["message"]
-    assert repeat(RUNS, "--contract", str(spaced))[0]["canon"]["origin"] == "stored"
+    assert repeat(RUNS, "--contract", str(spaced), *KEPT)[0]["canon"]["origin"] == "stored"
 
 
 def test_every_agent_and_model_is_measured_against_the_prompts_one_canon(repeat: Repeat) -> None:
@@ -185,7 +199,7 @@ def test_a_folder_of_files_is_one_prompt_in_the_order_people_number_them(repeat:
     for number, line in enumerate(Path(RUNS).read_text().splitlines(), 1):
         (folder / f"answer_{number * 5}.md").write_text(json.loads(line)["output"]["text"])
     (folder / "notes.db").write_bytes(b"\xff")
-    [result] = repeat(str(folder), "--contract", CONTRACT, "--no-store", "--samples")
+    [result] = repeat(str(folder), "--contract", CONTRACT, "--samples")
     assert [sample["run"] for sample in result["samples"]] == [f"answer_{n * 5}.md" for n in range(1, 6)]
     assert result["canon"]["origin"] == "not kept"
     assert [finding["code"] for finding in result["findings"]] == ["left_out"]
@@ -201,7 +215,7 @@ def test_hostile_outputs_in_a_folder_are_measured_and_never_become_the_canon(rep
     (folder / "3.py").write_text("def clamp(value, low, high):\n    return max(low, min(value, high))\n")
     contract = tmp_path / "c.toml"
     contract.write_text(Path(CONTRACT).read_text().replace("time_seconds = 5", "time_seconds = 1"))
-    [result] = repeat(str(folder), "--contract", str(contract), "--no-store", "--samples")
+    [result] = repeat(str(folder), "--contract", str(contract), "--samples")
     assert result["canon"]["from_run"] == "3.py"
     assert [sample["compliant_pre"] for sample in result["samples"]] == [False, False, True]
     assert all(sample["reason"] for sample in result["samples"][:2])
@@ -260,7 +274,7 @@ def test_an_input_without_outputs_repeats_nothing_and_is_no_error(
     steelyard: Steelyard, tmp_path: Path, contract: tuple[str, ...]
 ) -> None:
     for name, path in empty_inputs(tmp_path).items():
-        done = steelyard("repeat", str(path), *contract, "--no-store", "--json")
+        done = steelyard("repeat", str(path), *contract, "--json")
         assert done.status == 0, (name, done.stderr)
         [result] = json.loads(done.stdout)["prompts"]
         metrics = result["metrics"]
@@ -269,18 +283,18 @@ def test_an_input_without_outputs_repeats_nothing_and_is_no_error(
         assert result["intervals"] == {}
         assert "no_outputs" in {finding["code"] for finding in result["findings"]}, name
         assert result["prompt"] == "clamp" if contract else result["prompt"] in ("all runs", path.name, "outputs")
-        table = steelyard("repeat", str(path), *contract, "--no-store")
+        table = steelyard("repeat", str(path), *contract)
         assert "no canon" in table.stdout
 
 
 def test_nothing_is_said_of_outputs_that_could_not_be_read(steelyard: Steelyard, tmp_path: Path) -> None:
     (tmp_path / "runs.jsonl").write_text('{"task": "clamp"}\n')
-    done = steelyard("repeat", str(tmp_path / "runs.jsonl"), "--contract", CONTRACT, "--no-store")
+    done = steelyard("repeat", str(tmp_path / "runs.jsonl"), "--contract", CONTRACT)
     assert done.status == 1
     assert "no output.text" in done.stderr
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "answer.md").write_bytes(b"\xff\xfe\xff")
-    done = steelyard("repeat", str(tmp_path / "folder"), "--no-store")
+    done = steelyard("repeat", str(tmp_path / "folder"))
     assert done.status == 1
     assert "UTF-8" in done.stderr
 
@@ -290,7 +304,7 @@ def test_an_empty_folder_among_others_is_a_prompt_without_outputs(repeat: Repeat
         (tmp_path / name).mkdir()
     (tmp_path / "asked" / "1.py").write_text("x = 1\n")
     (tmp_path / "__pycache__" / "x.pyc").touch()
-    results = repeat(str(tmp_path), "--no-store")
+    results = repeat(str(tmp_path))
     assert {result["prompt"]: result["metrics"]["r_raw"] for result in results} == {"asked": 1.0, "unanswered": 0.0}
 
 

@@ -121,7 +121,7 @@ class TextTable:
             yield from (paint(line, "bold", color=color) for line in wrapped(self.title, width or IN_A_PIPE))
         shown, widths = self._fitting(width)
         yield from self._grid(shown, widths, color=color) if shown else self._blocks(width or IN_A_PIPE, color=color)
-        hidden = [column for number, column in enumerate(self.columns) if number not in shown] if shown else []
+        hidden = [self.columns[number] for number in self._filled if number not in shown] if shown else []
         if hidden:
             names = ", ".join(" ".join(column.heading.split()) for column in hidden)
             text = f"Not shown at {width} columns: {names}"
@@ -132,9 +132,10 @@ class TextTable:
     def _fitting(self, width: int | None) -> tuple[list[int], list[int]]:
         """The columns to show and how wide each is; none where the table has to turn."""
         least, most = self._least, self._most
-        shown = list(range(len(self.columns)))
+        shown = list(self._filled)
         if width is None:
-            return shown, _shared(least, most, IN_A_PIPE - GAP * (len(shown) - 1))
+            room = IN_A_PIPE - GAP * (len(shown) - 1)
+            return shown, _shared([least[number] for number in shown], [most[number] for number in shown], room)
         while shown:
             room = width - GAP * (len(shown) - 1)
             if sum(least[number] for number in shown) <= room:
@@ -144,6 +145,12 @@ class TextTable:
                 return [], []
             shown.remove(spare)
         return [], []
+
+    @cached_property
+    def _filled(self) -> list[int]:
+        """The columns that hold something."""
+        filled = [number for number in range(len(self.columns)) if any(line.strip() for line in self._lines_of(number))]
+        return filled or list(range(len(self.columns)))
 
     @cached_property
     def _most(self) -> list[int]:

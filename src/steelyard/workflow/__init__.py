@@ -9,6 +9,8 @@ from steelyard.doors import open_door
 if TYPE_CHECKING:
     from steelyard.demo import (
         EXPERIMENT as EXPERIMENT,
+        FAMILIES as FAMILIES,
+        demo_files as demo_files,
         demo_runs as demo_runs,
     )
     from steelyard.speedups import (
@@ -67,7 +69,6 @@ if TYPE_CHECKING:
         Runs as Runs,
     )
     from steelyard.workflow._options import (
-        OWN_DEFAULT as OWN_DEFAULT,
         CompareOptions as CompareOptions,
         ExplainOptions as ExplainOptions,
         GateOptions as GateOptions,

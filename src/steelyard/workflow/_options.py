@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
-OWN_DEFAULT = "own default"
-"""Marks a field whose default is the library's own: the command line has another."""
 
 Names: TypeAlias = Annotated[Sequence[str], "separated by commas"]
 """Several names; on the command line one text with commas."""
@@ -357,8 +355,8 @@ class RepeatOptions(MapOptions):
     """What makes run records one prompt, separated by commas."""
     profile: ProfileName = "repeatability-1"
     """A shipped profile (steelyard profiles) or a TOML file."""
-    store: str | None = field(default=None, metadata={OWN_DEFAULT: True})
-    """Where canons are kept; None keeps them for this call only."""
+    store: str | None = None
+    """Keep canons in this store: sqlite:///file or postgresql://user@host/name; none is kept without it."""
     unsafe: bool = False
     """Run code with limits only where nothing isolates it."""
 

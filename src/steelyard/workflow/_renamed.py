@@ -41,6 +41,7 @@ RENAMED: tuple[Renamed, ...] = (
     Renamed("rank", "--on", "--metrics"),
     Renamed("repeat", "--level", "--normalize"),
     Renamed("repeat", "--csv", "--out DIR/", takes_value=True),
+    Renamed("repeat", "--no-store", "the default, so leave it out"),
     Renamed("speedup", "--no-intervals", "--interval none"),
     *(Renamed(verb, "level=", "confidence=") for verb in CONFIDENT if " " not in verb),
     Renamed("rank", "on=", "metrics="),

@@ -318,11 +318,14 @@ def watch(
     from steelyard.reports import event_line
     from steelyard.workflow import watch_arena  # brings SQLAlchemy
 
-    watched = watch_arena(store)
+    watched, terminal = watch_arena(store), console()
     seen = 0
     while looks is None or seen < looks:
         for event in watched.news():
-            print(msgspec.json.encode(event).decode() if json else clean(event_line(event)), flush=True)
+            if json:
+                print(msgspec.json.encode(event).decode(), flush=True)
+            else:
+                terminal.print(clean(event_line(event)), flush=True)
         seen += 1
         if looks is None or seen < looks:
             time.sleep(every)

@@ -34,13 +34,22 @@ class Terminal:
         self.width = _width(stream)
         self.color = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
-    def print(self, item: str | TextTable | TextTree = "", *, style: Style | None = None, indent: str = "") -> None:
+    def print(
+        self,
+        item: str | TextTable | TextTree = "",
+        *,
+        style: Style | None = None,
+        indent: str = "",
+        flush: bool = False,
+    ) -> None:
         """A table, a tree or text, with `indent` before what does not fit in a line of it."""
         if isinstance(item, str):
             for line in item.split("\n"):
                 self._write(wrapped(line, self.width, indent=indent) if self.width else [line], style)
         else:
             self._write(item.lines(self.width, color=self.color), None)
+        if flush:
+            self._stream.flush()
 
     def _write(self, lines: Iterable[str], style: Style | None) -> None:
         for line in lines:

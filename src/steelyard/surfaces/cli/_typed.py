@@ -13,7 +13,6 @@ from cyclopts import Parameter, Token
 from steelyard.records import Chosen
 from steelyard.surfaces.cli._options import OnePath, Paths, Whole, split_names
 from steelyard.workflow import (
-    OWN_DEFAULT,
     ManyChosen,
     MapName,
     Moment,
@@ -74,9 +73,9 @@ def typed(options: type[Any]) -> type[Any]:  # Any: the options of any verb
     hints, sentences = get_type_hints(options, include_extras=True), field_sentences(options)
     body: dict[str, Any] = {"__doc__": options.__doc__, "__module__": options.__module__, "__annotations__": {}}
     for option in fields(options):
-        own = not option.kw_only or OWN_DEFAULT in option.metadata  # the command itself takes it
+        own = not option.kw_only  # the command itself takes it
         shown = False if option.default in (None, ()) else _default
         parameter = Parameter(parse=False) if own else Parameter(help=sentences[option.name], show_default=shown)
         body["__annotations__"][option.name] = Annotated[TYPED.get(hints[option.name], hints[option.name]), parameter]
-        body[option.name] = field(default="" if own and option.kw_only is False else option.default)
+        body[option.name] = field(default="" if own else option.default)
     return dataclass(frozen=True, kw_only=True, eq=False, repr=False)(type(options.__name__, (options,), body))

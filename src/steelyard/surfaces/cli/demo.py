@@ -1,30 +1,34 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.errors import UsageError
 from steelyard.records import encode_run
-from steelyard.reports import check_file, writing
+from steelyard.reports import check_file, check_folder, writing
 from steelyard.surfaces.cli._options import Json, OnePath
-from steelyard.surfaces.cli._print import console, print_findings, print_json
-from steelyard.workflow import EXPERIMENT, demo_runs
+from steelyard.surfaces.cli._print import Terminal, console, print_findings, print_json
+from steelyard.workflow import EXPERIMENT, FAMILIES, demo_files, demo_runs
 from steelyard.workflow.measure import measure as weigh
 
-NEXT = """These runs are synthetic: no agent ran. Where to go next:
-  steelyard demo --write runs.jsonl                    keep the 1,400 records
-  steelyard measure runs.jsonl --by tier,task          weigh them your way; --all shows every statistic
-  steelyard report runs.jsonl                          the same and more as one HTML file
-  steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
-  steelyard metrics                                    what each number means
-  steelyard schema run                                 what a record of your own looks like
+NEXT = """\
+These runs are synthetic: no agent ran. Next:
+  steelyard demo --write demo    data for all four kinds of question
+  steelyard report demo/runs.jsonl --by tier    one HTML file
+  steelyard explain demo/runs.jsonl composite_score --by tier
+  steelyard metrics              what each number means
+  steelyard schema run           what a record of your own looks like
 """
+ONE_FILE = ".jsonl"
 
 
 def demo(
     *,
     write: Annotated[
-        OnePath | None, Parameter(help="Write the 1,400 synthetic run records to this file instead.")
+        OnePath | None,
+        Parameter(help="Write data for all four families into this folder, or the 1,400 runs to a .jsonl file."),
     ] = None,
     report: Annotated[OnePath | None, Parameter(help="Write a report on them to this file too: .html or .md.")] = None,
     json: Json = False,
@@ -32,24 +36,24 @@ def demo(
     """Weigh seven tiers of a labeled synthetic experiment.
 
     Example: steelyard demo
+    Example: steelyard demo --write demo
     """
     if report is not None:
         check_file(report, endings=(".html", ".md"))
     runs = list(demo_runs())
     if write is not None:
-        check_file(write)
-        with writing(write):
-            write.write_bytes(b"".join(encode_run(run) + b"\n" for run in runs))
-        console(stderr=True).print(f"wrote {len(runs)} synthetic runs to {write}")
+        _write(write)
         return 0
     result = weigh(runs, by=["tier"])
     if json:
         print_json(result.to_dict())
         return 0
-    from steelyard.reports import measurement_tables
+    from steelyard.reports import measurement_sentence, measurement_tables
 
     terminal = console()
-    terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 20 tasks x 10 runs, made up for this demonstration\n")
+    terminal.print(f"Experiment {EXPERIMENT}: 7 tiers x 20 tasks x 10 runs, made up for this demonstration.")
+    terminal.print(measurement_sentence(result))
+    terminal.print()
     for table in measurement_tables(result):
         terminal.print(table)
     terminal.print(NEXT)
@@ -57,6 +61,33 @@ def demo(
         from steelyard.workflow.report import report as make_report  # brings every verb
 
         make_report(runs, title="Seven tiers of a made-up experiment", by=["tier"]).save(report)
-        terminal.print(f"\nwrote {report}: open it in a browser")
+        terminal.print(f"wrote {report}: open it in a browser")
     print_findings(result.all_findings)
     return 0
+
+
+def _write(place: Path) -> None:
+    terminal = console(stderr=True)
+    if place.suffix.lower() == ONE_FILE:
+        check_file(place)
+        with writing(place):
+            place.write_bytes(b"".join(encode_run(run) + b"\n" for run in demo_runs()))
+        terminal.print(f"wrote 1,400 synthetic runs to {place}")
+        return
+    check_folder(place)
+    if place.is_dir() and any(place.iterdir()):
+        raise UsageError(f"{place} holds files already", hint="name a folder that is empty or not there yet")
+    with writing(place):
+        for name, content in demo_files():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content)
+    _tell_what_next(console(), place)
+
+
+def _tell_what_next(terminal: Terminal, folder: Path) -> None:
+    terminal.print(f"{folder} holds synthetic data for all four kinds of question. No agent ran.")
+    for family in FAMILIES:
+        terminal.print()
+        terminal.print(family.title)
+        for command in family.commands:
+            terminal.print(f"  {command.format(folder=folder)}", indent="    ")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.reports import RUN_FILE_ENDINGS, check_file, csv_text, write_runs
+from steelyard.reports import RUN_FILE_ENDINGS, check_file, clean, csv_text, write_runs
 from steelyard.surfaces.cli._options import Csv, OnePath, Paths
 from steelyard.surfaces.cli._output import SHOWING, Showing, check_printed
 from steelyard.surfaces.cli._print import console, print_findings, print_json
@@ -47,7 +47,7 @@ def read(
         reading = RunReading(paths or [], options=options, progress=progress)
         if not showing.quiet:
             for place in reading.summary.looked_in:
-                sys.stderr.write(f"looking in {place}\n")
+                console(stderr=True).print(clean(f"looking in {place}"))
         if out is not None:
             write_runs(reading, out)
         else:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,6 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.reports import RESULT_ENDINGS, RepeatabilityFiles, check_folder, csv_text
 from steelyard.results import Repeatability
-from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._options import FigureName, OnePath, Paths
 from steelyard.surfaces.cli._output import SHOWING, Showing, check_drawing, check_printed, save_result
 from steelyard.surfaces.cli._print import console, print_findings, print_json, progress_bar
@@ -34,8 +32,6 @@ def repeat(
     /,
     *,
     options: Typed[RepeatOptions] = DEFAULTS,
-    store: Annotated[str | None, Parameter(help=f"Where canons are kept; {DEFAULT_STORE} by default.")] = None,
-    no_store: Annotated[bool, Parameter(help="Keep the canon for this call only.", negative="")] = False,
     samples: Annotated[bool, Parameter(help="With --json, list every output too.", negative="")] = False,
     csv: Annotated[bool, Parameter(name="--csv", help="Print the metrics as CSV.", negative="")] = False,
     out: Annotated[
@@ -53,8 +49,6 @@ def repeat(
 
     if samples and not showing.json:
         raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --out DIR/")
-    if no_store and store is not None:
-        raise UsageError("--store and --no-store exclude each other")
     check_printed(json=showing.json, csv=csv)
     is_drawn = check_drawing(Repeatability, figure, out)
     folder = None if is_drawn else out
@@ -71,7 +65,7 @@ def repeat(
             if progress is not None:
                 progress(prompt.prompt, 1)
 
-        result = repeat_telling(inputs, replace(options, store=None if no_store else store or DEFAULT_STORE), told)
+        result = repeat_telling(inputs, options, told)
     if is_drawn:
         save_result(result, figure, out)
     if showing.json:
