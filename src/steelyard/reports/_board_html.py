@@ -66,14 +66,15 @@ class Frame:
     """What stands before every path."""
     path: str
     """The path of this page."""
-    query: Pairs
+    query: Pairs = ()
     """The whole view, as the address has it."""
     navigation: tuple[tuple[str, str], ...]
     """Labels and paths of the pages."""
     styles: tuple[str, ...]
     scripts: tuple[str, ...]
-    as_of: str
-    version: str
+    as_of: str = ""
+    """The moment of what is shown; empty where nothing is."""
+    version: str = ""
     fields: tuple[Field, ...] = ()
     rows: RowsShown | None = None
     """None where the page has its whole table."""
@@ -102,6 +103,7 @@ def board_document(page: Page, frame: Frame) -> str:
         f' data-total="{"" if frame.rows is None else frame.rows.total}">\n'
         f"{_top(frame)}<main>\n{_view(frame)}"
         + page_html(page, heading="h1", table=_table(page, frame), base=frame.base)
+        + _links(page, frame)
         + f"</main>\n{_foot(frame)}</body>\n</html>\n"
     )
 
@@ -126,6 +128,11 @@ def _top(frame: Frame) -> str:
 
 def _is_below(path: str, above: str) -> bool:
     return path == above or (above != "/" and path.startswith(f"{above}/"))
+
+
+def _links(page: Page, frame: Frame) -> str:
+    items = "".join(f'<li><a href="{_url(frame.base + path)}">{text(label)}</a></li>' for label, path in page.links)
+    return f'<nav aria-label="More"><ul>{items}</ul></nav>\n' if items else ""
 
 
 def _view(frame: Frame) -> str:
@@ -266,8 +273,9 @@ def _foot(frame: Frame) -> str:
         )
     keys = "".join(f"<div><dt><kbd>{text(key)}</kbd></dt><dd>{meaning}</dd></div>" for key, meaning in KEYS)
     moment = frame.as_of.replace("T", " ").replace("+00:00", " UTC")
+    as_of = f'As of <time datetime="{text(frame.as_of)}">{text(moment)}</time>.' if frame.as_of else ""
     return (
-        f'<footer class="foot">\n<p>As of <time datetime="{text(frame.as_of)}">{text(moment)}</time>.{links}'
+        f'<footer class="foot">\n<p>{as_of}{links}'
         ' <span class="keys">Keys: <kbd>?</kbd></span></p>\n'
         f'<dialog id="keys" aria-label="Keys"><h2>Keys</h2><dl class="facts">{keys}</dl>'
         '<form method="dialog"><button>Close</button></form></dialog>\n</footer>\n'

@@ -40,7 +40,7 @@ class ArenaSource:
         file = self.arena.store.file
         return _short_names([file]) if file is not None else {self.arena.store.address: "postgresql"}
 
-    def named_inputs(self) -> list[str]:
+    def named_inputs(self, verb: str) -> list[str]:  # noqa: ARG002 # as files of runs have it
         """How a command names the arena, without the folder or the password."""
         file = self.arena.store.file
         return ["--store", f"sqlite:///{file.name}" if file is not None else "postgresql://..."]
@@ -91,9 +91,16 @@ class RunsSource:
         """Paths that nobody outside needs to know, and what is said instead."""
         return _short_names(self.paths)
 
-    def named_inputs(self) -> list[str]:
-        """How a command names the files, without their folders."""
-        return [path.name or str(path) for path in self.paths]
+    def named_inputs(self, verb: str) -> list[str]:
+        """How the command of a verb names the files that it reads, without their folders."""
+        inputs = self.sorted_inputs()
+        runs = [path for path in inputs.runs if isinstance(path, Path)]
+        if verb == "speedup":
+            return [path.name for path in inputs.timings]
+        if verb == "repeat":
+            is_answered = any(run.output is not None and run.output.text for run in self.records().values())
+            runs = [*inputs.experiments, *(runs if is_answered else ())]
+        return [path.name or str(path) for path in runs]
 
     def signal(self) -> object | None:
         """None: the files must be asked."""

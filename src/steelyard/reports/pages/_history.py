@@ -42,6 +42,7 @@ def history_page(result: ScoreHistory) -> Page:
         answer=_answer(result),
         notes=tuple(review_sentence(review) for review in result.reviews[-REVIEWS_SHOWN:]),
         table=PageTable(caption="Scores of the day", columns=columns),
+        links=((f"Standings of {result.task_id}", id_path("tasks", result.task_id)),) if result.task_id else (),
         facts=(
             ("submissions", f"{result.n:,}"),
             ("task", result.task_id or "all"),

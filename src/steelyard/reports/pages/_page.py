@@ -125,4 +125,6 @@ class Page:
     also: tuple[PageTable, ...] = ()
     """Further tables: what the main one sums up, task by task."""
     texts: tuple[LongText, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    """Other pages of the board that go on from here, by label and path; a file has none."""
     facts: Facts = ()

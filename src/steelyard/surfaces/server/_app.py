@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from steelyard.errors import RequestRefused, nearest
 from steelyard.surfaces.server._answers import answer, asked_form
 from steelyard.surfaces.server._assets import asset_response
+from steelyard.surfaces.server._pages import problem_page
 from steelyard.surfaces.server._problems import problem_response
 from steelyard.surfaces.server._route import API, Match, Route, read_query
 from steelyard.surfaces.server._routes import ROUTES
@@ -51,7 +53,8 @@ class Application:
         except Exception as error:  # whatever happens, the client gets a status and no trace
             if has_begun:
                 raise
-            failure = problem_response(error, path, html=not _is_api(path))
+            page = None if _is_api(path) else partial(problem_page, self.site)
+            failure = problem_response(error, path, page=page)
             await failure(scope, receive, send_noting)
 
     async def _respond(self, request: Request, path: str) -> Response:

@@ -174,7 +174,7 @@ ARENA_ROUTES = (
     Route(
         path="/changes",
         sentence="What changed in the standings since a moment.",
-        verb="arena history --since",
+        verb="arena history",
         result=StandingChanges,
         query=ChangesQuery,
         over_arena=lambda source, _values, query: standing_changes(source.arena, since=query.since, task=query.task),

@@ -17,7 +17,8 @@ from steelyard.surfaces.server._route import Paged, Query, Route, address, query
 from steelyard.workflow import command_text
 
 if TYPE_CHECKING:
-    from steelyard.surfaces.server._site import Call
+    from steelyard.surfaces.server._problems import Problem
+    from steelyard.surfaces.server._site import Call, Site
     from steelyard.surfaces.server._views import View
 
 MOST_ROWS = 100
@@ -47,27 +48,42 @@ class Shown:
 def page(call: Call, shown: Shown, view: View) -> str:
     """The page of a route: what it shows comes from the result, where it leads from the route and its query."""
     made: Page = _page_of(view)
-    site, root = call.site, call.site.root_path
     pairs = tuple(parse_qsl(call.request.scope["query_string"].decode("ascii", "replace"), errors="replace"))
     rows = None
     if shown.total is not None and call.route.rows is not None and made.table is not None:
         made = replace(made, table=made.table.part(_places(view, call.route.rows, shown)))
         rows = _rows_shown(call.query, shown, getattr(view.result, call.route.rows))
-    frame = Frame(
-        base=root,
+    frame = _frame(
+        call.site,
         path=address(call.route, call.values, api=False),
         query=pairs,
-        navigation=navigation(site.source.kind),
-        styles=tuple(root + asset_path(name) for name in ("steel.css", "board.css")),
-        scripts=tuple(root + asset_path(name) for name in ("steel-table.js", "board.js")),
         as_of=shown.as_of,
         version=shown.version,
         fields=tuple(fields_of(call.route.query, pairs)),
         rows=rows,
-        compare=_kept_by_compare(site.source.kind, pairs),
+        compare=_kept_by_compare(call.site.source.kind, pairs),
         data=address(call.route, call.values),
     )
     return board_document(replace(made, facts=(*made.facts, *_command(call))), frame)
+
+
+def problem_page(site: Site, problem: Problem) -> str:
+    """What went wrong, for people: in the frame, so that they find on."""
+    title, notes = f"{problem.status} {problem.title}", (problem.hint,) if problem.hint else ()
+    made = Page(name="problem", title=title, answer=problem.detail, notes=notes)
+    return board_document(made, _frame(site, path=""))
+
+
+def _frame(site: Site, *, path: str, **also: Any) -> Frame:  # Any: parts of a frame
+    root = site.root_path
+    return Frame(
+        base=root,
+        path=path,
+        navigation=navigation(site.source.kind),
+        styles=tuple(root + asset_path(name) for name in ("steel.css", "board.css")),
+        scripts=tuple(root + asset_path(name) for name in ("steel-table.js", "board.js")),
+        **also,
+    )
 
 
 def _page_of(view: View) -> Page:
@@ -188,4 +204,5 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
         if field.name not in chosen and (value := getattr(call.query, field.name)) != field.default
     }
     words = [part.format_map(call.values) for part in verb.split()]
-    return (("command", f"{command_text(words, source.named_inputs(), asked)} --json"),)
+    inputs = source.named_inputs(verb)
+    return (("command", f"{command_text(words, inputs, asked | dict(route.fixed))} --json"),)

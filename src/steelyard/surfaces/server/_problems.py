@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Callable
 from http import HTTPStatus
 
 import msgspec
@@ -86,22 +85,11 @@ def headers_of(error: Exception) -> dict[str, str]:
     return headers | {"Cache-Control": "no-store"}
 
 
-def problem_response(error: Exception, instance: str, *, html: bool = False) -> Response:
+def problem_response(error: Exception, instance: str, *, page: Callable[[Problem], str] | None = None) -> Response:
     """The answer to a request that went wrong: a problem object, or a page for people."""
     problem = problem_of(error, instance)
-    if html:
-        body, kind = problem_page(problem).encode("utf-8", "replace"), "text/html; charset=utf-8"
+    if page is not None:
+        body, kind = page(problem).encode("utf-8", "replace"), "text/html; charset=utf-8"
     else:
         body, kind = json_bytes(msgspec.to_builtins(problem)), PROBLEM_TYPE
     return Response(body, status_code=problem.status, headers={**headers_of(error), "Content-Type": kind})
-
-
-def problem_page(problem: Problem) -> str:
-    """The problem for people."""
-    sentences: Sequence[str | None] = (problem.detail, problem.hint)
-    told = "".join(f"<p>{escape(text)}</p>" for text in sentences if text)
-    title = f"{problem.status} {problem.title}"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
-        f"<body><main><h1>{title}</h1>{told}</main></body></html>\n"
-    )

@@ -93,6 +93,8 @@ class Route:
     """Builds the result from files of runs; None where they have nothing to answer with."""
     arena_verb: str = ""
     """The command that gives the same of an arena, where it is another one."""
+    fixed: tuple[tuple[str, Any], ...] = ()
+    """Options of the command that the server sets by itself (Any: their values)."""
     rows: str | None = None
     """The field of the result that is told page by page; `items` in the answer."""
     page: str | None = None

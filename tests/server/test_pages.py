@@ -1,0 +1,150 @@
+"""The board over HTTP: every page has the numbers of its command, in a sound frame, whatever the view."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+import steelyard as sy
+from arena_results import filled
+from matchups import made_runs, write
+from serving import Answer, Served, serving
+from steelyard.records import Judgment
+from steelyard.surfaces.cli import run
+from steelyard.surfaces.server import ROUTES, Route
+from steelyard.workflow import ArenaSource, RunsSource
+from test_report import agrees, numbers_in
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+NAMES = {"task": "fix-race", "submission": "ant-1", "prompt": "clamp_temp0.5_20260101_000000"}
+SPEEDUP_TASK = "t1"
+QUERIES = {
+    "/history": "submitter=ada",
+    "/changes": "since=2026-01-01",
+    "/board": "by=agent",
+    "/compare": "a=agent%3Dbee&b=agent%3Dant",
+    "/judges": "by=agent",
+}
+NOT_THE_COMMAND = ("/runs", "/review", "/metrics", "/routes")
+"""Routes whose command tells more or less than they: their numbers are held against their own JSON."""
+PAGES = [route for route in ROUTES if route.page_path is not None and route.respond is None]
+KINDS = [(kind, route) for route in PAGES for kind in ("arena", "runs") if route.builder(kind) is not None]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("board")
+
+
+@pytest.fixture(scope="module")
+def boards(folder: Path) -> Iterator[dict[str, Served]]:
+    """A board over an arena and one over runs, outputs and timings."""
+    runs = [
+        sy.Run(**{**_fields(each), "judgments": (Judgment(judge=judge, weighted_score=0.5 + place % 5 / 10),)})
+        for place, each in enumerate(made_runs({"ant": 0.9, "bee": 0.4}, tasks=12, attempts=2))
+        for judge in ("j1",)
+    ]
+    files = [Path(write(folder / "runs.jsonl", runs))]
+    for sample in (SAMPLES / "repeatability" / "clamp_experiment.json", SAMPLES / "speedup" / "fceval-results.json"):
+        files.append(folder / sample.name)
+        files[-1].write_bytes(sample.read_bytes())
+    with serving(ArenaSource(filled(folder))) as arena, serving(RunsSource(files)) as over_runs:
+        yield {"arena": arena, "runs": over_runs}
+
+
+def _fields(run: sy.Run) -> dict[str, object]:
+    return {name: getattr(run, name) for name in run.__struct_fields__}
+
+
+def path_of(route: Route, path: str) -> str:
+    names = {**NAMES, "task": SPEEDUP_TASK} if route.path.startswith("/speedup") else NAMES
+    filled_in = re.sub(r"\{(\w+)\}", lambda match: quote(names[match[1]], safe=""), path)
+    return f"{filled_in}?{QUERIES[route.path]}" if route.path in QUERIES else filled_in
+
+
+class Cells(HTMLParser):
+    """The cells of a page's tables, those of numbers apart, and its command."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: list[str] = []
+        self.command = ""
+        self._into: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        classes = (dict(attrs).get("class") or "").split()
+        if tag == "td" and "n" in classes and "missing" not in classes:
+            self._into = "cell"
+            self.numbers.append("")
+        elif tag == "code":
+            self._into = "code"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "code"):
+            self._into = None
+
+    def handle_data(self, data: str) -> None:
+        if self._into == "cell":
+            self.numbers[-1] += data
+        elif self._into == "code":
+            self.command += data
+
+
+def seen(answer: Answer) -> Cells:
+    assert answer.status == 200, answer.body
+    assert answer.headers["content-type"].startswith("text/html")
+    cells = Cells()
+    cells.feed(answer.body.decode())
+    return cells
+
+
+def strangers(cells: Cells, told: object) -> list[str]:
+    """The cells whose number the JSON does not have."""
+    known = sorted(set(numbers_in(told)))
+    firsts = [cell.removeprefix("* ").partition(" to ")[0] for cell in cells.numbers]
+    return [cell for cell in firsts if not any(agrees(cell, number) for number in known)]
+
+
+@pytest.mark.parametrize(("kind", "route"), KINDS, ids=[f"{kind} {route.path}" for kind, route in KINDS])
+def test_the_numbers_of_every_page_are_those_of_its_route_and_its_command(
+    kind: str,
+    route: Route,
+    boards: dict[str, Served],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    board = boards[kind]
+    assert route.page_path is not None
+    cells = seen(board.ask(path_of(route, route.page_path)))
+    told = board.api(path_of(route, route.path))
+    assert strangers(cells, told) == []
+    if route.path in NOT_THE_COMMAND:
+        return
+    program, *words = shlex.split(unescape(cells.command))
+    assert program == "steelyard"
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    run(words)
+    printed = json.loads(capsys.readouterr().out)
+    assert "error" not in printed, f"{cells.command}: {printed}"
+    if route.parameters and route.path.startswith(("/repeat", "/speedup")):
+        return  # the command tells of every prompt and task
+    if route.rows is not None:
+        assert told["items"] == printed[route.rows]
+    else:
+        assert told == printed
+
+
+def test_the_law_can_fail() -> None:
+    cells = Cells()
+    cells.feed('<table><tr><td class="n">1.50</td><td class="n">2.50</td><td class="n missing">-</td></tr></table>')
+    assert strangers(cells, {"a": 1.5, "b": [2.6]}) == ["2.50"]
