@@ -78,7 +78,7 @@ def test_every_number_of_a_page_is_in_the_json_of_its_verb(name: str, tmp_path: 
     page = page_of(result)
     assert page.table is not None
     columns = [column for table in (page.table, *page.also) for column in table.columns]
-    assert any(column.is_number for column in columns) or name in ("Outliers", "TaskList")
+    assert any(column.is_number for column in columns) or name in ("Outliers", "TaskList", "MetricList", "ApiRoutes")
     assert [cell for column in columns for cell in strange_cells(column, known)] == []
 
 

@@ -153,7 +153,7 @@ def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> st
     shown = column.shown(row)
     looks = {
         "n": column.is_number,
-        "short": not column.is_number and len(shown) <= SHORT,
+        "short": (has_values or base is not None) and not column.is_number and len(shown) <= SHORT,
         "missing": value is None or value == DASH,
     }
     classes = " ".join(look for look, holds in looks.items() if holds)
