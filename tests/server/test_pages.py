@@ -32,6 +32,8 @@ QUERIES = {
     "/board": "by=agent",
     "/compare": "a=agent%3Dbee&b=agent%3Dant",
     "/judges": "by=agent",
+    "/matrix": "by=agent&sort=discrimination",
+    "/usage": "by=model&tz=UTC",
 }
 NOT_THE_COMMAND = ("/runs", "/review", "/metrics", "/routes")
 """Routes whose command tells more or less than they: their numbers are held against their own JSON."""

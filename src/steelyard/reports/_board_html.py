@@ -139,7 +139,8 @@ def _view(frame: Frame) -> str:
     """The form that makes another view; what rows are ordered by and searched for stays."""
     if not frame.fields:
         return ""
-    kept = "".join(_hidden(name, value) for name, value in frame.query if name in ("sort", "find", "limit"))
+    own = {field.name for field in frame.fields} | {"after"}
+    kept = "".join(_hidden(name, value) for name, value in frame.query if name not in own)
     first = "".join(_field(field) for field in frame.fields if field.is_first)
     others = [field for field in frame.fields if not field.is_first]
     is_open = " open" if any(field.value for field in others) else ""

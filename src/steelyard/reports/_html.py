@@ -22,6 +22,8 @@ from steelyard.reports.pages import DASH, Column, Facts, LongText, Page, PageTab
 
 PLAIN_ROWS = 100
 """Rows that stand in the page itself, for readers without JavaScript; tables up to this size hold no more."""
+PLAIN_ROWS_BESIDE = 20
+"""The same of a table that stands beside the main one."""
 LONGEST_CELL = 300
 """Characters of a text in a table, a fact or a heading: what is longer is cut in its middle."""
 LONGEST_LINK = 16_000
@@ -82,7 +84,10 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base
         + _figures(page.narrow_figures, "narrow")
         + table
         + _sentences(page.legend, "legend")
-        + "".join(table_html(each, name=f"{page.name}-{each.name}", base=base) for each in page.also)
+        + "".join(
+            table_html(each, name=f"{page.name}-{each.name}", base=base, plain_rows=PLAIN_ROWS_BESIDE)
+            for each in page.also
+        )
         + "".join(_folded(long_text) for long_text in page.texts)
         + _facts(page.facts)
         + "</section>\n"
@@ -94,12 +99,12 @@ def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
     return f'<ul class="{look}">{items}</ul>\n' if items else ""
 
 
-def table_html(table: PageTable, *, name: str, base: str | None = None) -> str:
+def table_html(table: PageTable, *, name: str, base: str | None = None, plain_rows: int = PLAIN_ROWS) -> str:
     """The table as an element that sorts and filters itself; without JavaScript it shows its first rows.
 
     On a board, links lead on below `base`.
     """
-    shown = min(table.rows, PLAIN_ROWS)
+    shown = min(table.rows, plain_rows)
     packed = table.rows > shown
     table = table.in_words if packed else table  # what is packed is words and numbers
     head = "".join(_heading(column) for column in table.columns)

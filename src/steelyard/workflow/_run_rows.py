@@ -26,12 +26,13 @@ def list_runs(table: RunTable, profile: Profile) -> RunList:
     return RunList(runs=listed, sentence=rows.sentence, profile=profile.name, prices=table.book)
 
 
-def run_rows(table: RunTable, profile: Profile, *, most: int = MOST_ROWS) -> RunRows:
+def run_rows(table: RunTable, profile: Profile, *, most: int | None = None) -> RunRows:
     """The runs in the order of their keys, whatever the order they were read in."""
     import polars as pl  # heavy, like the engine
 
     from steelyard.engines import LocalEngine
 
+    most = MOST_ROWS if most is None else most
     if not table.n:
         return RunRows(columns={}, count=0, total=0, sentence="There are no runs.")
     present = table.frame.collect_schema().names()

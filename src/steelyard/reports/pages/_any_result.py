@@ -21,6 +21,7 @@ from steelyard.reports.pages._compare import compare_page
 from steelyard.reports.pages._history import changes_page, history_page
 from steelyard.reports.pages._judges import judges_page
 from steelyard.reports.pages._leaders import leaders_page
+from steelyard.reports.pages._matrix import matrix_page
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
@@ -29,14 +30,17 @@ from steelyard.reports.pages._runs import run_list_page
 from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
 from steelyard.reports.pages._task import all_tasks_page, baseline_page, task_page, tasks_page
+from steelyard.reports.pages._usage import coverage_page, usage_page
 from steelyard.results import (
     AllStandings,
     ApiRoutes,
     Comparison,
+    CoverageSummary,
     Evaluation,
     GroupValue,
     Judges,
     Leaderboard,
+    Matrix,
     Measurement,
     MetricList,
     Outliers,
@@ -53,6 +57,7 @@ from steelyard.results import (
     TaskDetails,
     TaskList,
     ToolBias,
+    UsageSummary,
 )
 
 
@@ -106,9 +111,11 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     AllStandings: all_tasks_page,
     ApiRoutes: api_page,
     Comparison: compare_page,
+    CoverageSummary: coverage_page,
     Evaluation: submission_page,
     Judges: judges_page,
     Leaderboard: leaders_page,
+    Matrix: matrix_page,
     Measurement: measure_page,
     MetricList: metrics_page,
     Outliers: outliers_page,
@@ -124,5 +131,6 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     TaskDetails: baseline_page,
     TaskList: tasks_page,
     ToolBias: bias_page,
+    UsageSummary: usage_page,
 }
 """The results that have a page of their own."""

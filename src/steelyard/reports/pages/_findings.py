@@ -31,7 +31,7 @@ def findings_page(findings: Sequence[Finding], *, rejected: int) -> Page:
         name="findings",
         title="What should I know before I trust these numbers?",
         answer=(f"{listed}." if listed else "Nothing odd was found.") + left_out,
-        table=PageTable(caption="Findings", columns=columns) if kinds else None,
+        table=PageTable(name="findings", caption="Findings", columns=columns) if kinds else None,
     )
 
 

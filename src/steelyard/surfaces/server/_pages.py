@@ -25,7 +25,6 @@ MOST_ROWS = 100
 """Rows of one page; the link to the next ones gives more."""
 IN_SIGHT = ("a", "b", "by", "metrics", "where", "confidence", "policy", "task", "agent", "model", "category", "outcome")
 """Parts of a view that are not folded away."""
-OF_ROWS = (*Paged.__struct_fields__,)
 LABELS = {"/": "Board", "/api": "API"}
 
 
@@ -135,12 +134,17 @@ def _declared(query: type[Query]) -> tuple[QueryField, ...]:
     return cast("StructType", type_info(query)).fields
 
 
+def _of_rows(query: type[Query]) -> tuple[str, ...]:
+    """What chooses rows of the answer: it has its own place on the page, and no command has it."""
+    return Paged.__struct_fields__ if issubclass(query, Paged) else ()
+
+
 def fields_of(query: type[Query], pairs: tuple[tuple[str, str], ...]) -> Iterator[Field]:
     """The form of a view: what the query may hold, with what it holds now. A name that may be repeated has room."""
     counts = query_fields(query)
     for declared in _declared(query):
         name = declared.name
-        if name in OF_ROWS:
+        if name in _of_rows(query):
             continue
         values = [value for asked, value in pairs if asked == name and value]
         if counts[name] != "many":
@@ -197,7 +201,7 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
     verb = (source.kind == "arena" and route.arena_verb) or route.verb
     if not verb:
         return ()
-    chosen = {*OF_ROWS, *type(call.query).filters}
+    chosen = {*_of_rows(route.query), *type(call.query).filters}
     asked = {
         field.name: value
         for field in _declared(route.query)

@@ -1,0 +1,85 @@
+"""Which tasks divide the agents, and which does nobody solve: tasks by groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from steelyard.metrics import catalog
+from steelyard.records import key_label
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import counting_facts, level_column, number_column, text_column, with_figures
+from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.results import Matrix, MatrixCell, MatrixGroup, level_of
+
+FILTERS = ("agent", "model")
+"""Keys by which the list of runs can be filtered, beside the task."""
+
+
+def matrix_page(result: Matrix) -> Page:
+    """One row a task, one column a group, in the order that was asked for."""
+    declared, tasks = catalog()[result.metric], result.tasks
+    columns = [
+        text_column("task", "task", [row.task for row in tasks]),
+        level_column("mean", "mean", [row.mean for row in tasks], declared.unit),
+        number_column("discrimination", "discrimination", [row.discrimination for row in tasks], sign="+"),
+    ]
+    if result.a is not None and result.b is not None:
+        columns.append(number_column("difference", "B - A", [row.difference for row in tasks], sign="+"))
+    columns += [_group_column(result, place, group) for place, group in enumerate(result.groups)]
+    page = Page(
+        name="matrix",
+        title="Which tasks divide them? Which does nobody solve?",
+        answer=_answer(result),
+        legend=("discrimination: above 0 the task agrees with the others about who is ahead, below 0 it contradicts.",),
+        table=PageTable(caption=f"{declared.title} by task and {', '.join(result.by)}", columns=tuple(columns)),
+        facts=(("runs", f"{result.n:,}"), ("sorted by", result.sort), *counting_facts(result)),
+    )
+    return with_figures(page, result, ("heatmap",))
+
+
+def _group_column(result: Matrix, place: int, group: MatrixGroup) -> Column:
+    unit = catalog()[result.metric].unit
+    cells = [row.cells[place] for row in result.tasks]
+    return Column(
+        name=f"group-{place}",
+        title=key_label(group.key, group.key.values()) or "all",
+        values=[None if cell is None else cell.value for cell in cells],
+        decimals=6,
+        texts=[_cell_text(cell, unit) for cell in cells],
+        links=[
+            None if cell is None else _runs_path(row.task, group.key)
+            for row, cell in zip(result.tasks, cells, strict=True)
+        ],
+    )
+
+
+def _cell_text(cell: MatrixCell | None, unit: str) -> str:
+    """The value with how many runs made it; a task that was not tried is not a failed one."""
+    if cell is None:
+        return "not run"
+    if cell.value is None:
+        return DASH
+    errored = f", {cell.errored:,} errored" if cell.errored else ""
+    return f"{level_of(cell.value, unit)} ({counted(cell.runs, 'run')}{errored})"
+
+
+def _runs_path(task: str, key: Mapping[str, str | int | None]) -> str:
+    chosen = [("task", task), *((name, str(key[name])) for name in FILTERS if key.get(name) is not None)]
+    return f"/runs?{urlencode(chosen, errors='replace')}"
+
+
+def _answer(result: Matrix) -> str:
+    known = [row for row in result.tasks if row.mean is not None]
+    if not known:
+        return "No task has a value."
+    told = [f"{counted(len(known), 'task')} by {counted(len(result.groups), 'group')}"]
+    if result.metric == "pass_rate":
+        nobody = sum(row.mean == 0 for row in known)
+        everybody = sum(row.mean == 1 for row in known)
+        told.append(f"nobody solves {nobody:,}, everybody {everybody:,}")
+    telling = [row for row in known if row.discrimination is not None]
+    if telling:
+        best = max(telling, key=lambda row: (row.discrimination or 0.0, row.task))
+        told.append(f"{best.task} tells the groups apart best ({best.discrimination:+.3f})")
+    return f"{'; '.join(told)}."

@@ -1,0 +1,75 @@
+"""Where the money goes, and what is known of the runs."""
+
+from __future__ import annotations
+
+from steelyard.records import TOKEN_KINDS, key_text
+from steelyard.reports._plain_text import counted
+from steelyard.reports._usage_tables import cost_text
+from steelyard.reports.pages._cells import count_column, text_column, with_figures
+from steelyard.reports.pages._findings import findings_page
+from steelyard.reports.pages._page import Column, Page, PageTable
+from steelyard.results import CoverageSummary, UsageSummary
+
+WAYS = ("known", "reported", "counted", "priced", "lower_bound", "unknown")
+
+
+def usage_page(result: UsageSummary) -> Page:
+    """One row a group: its cost, its tokens by kind, its calls."""
+    groups = result.groups
+    used = [group.used for group in groups]
+    kinds = [kind for kind in TOKEN_KINDS if any(each.tokens[kind] is not None for each in used)]
+    costs = [each.cost_usd for each in used]
+    columns = (
+        *(text_column(key, key, [key_text(group.key[key]) for group in groups]) for key in result.by),
+        Column(name="cost_usd", title="cost", values=costs, decimals=6, texts=[cost_text(each) for each in used]),
+        count_column("total_tokens", "tokens", [each.total_tokens for each in used]),
+        *(
+            count_column(kind, kind.removesuffix("_tokens").replace("_", " "), [each.tokens[kind] for each in used])
+            for kind in kinds
+        ),
+        count_column("calls", "calls", [each.calls for each in used]),
+        count_column("runs", "runs", [each.runs for each in used]),
+        count_column("unpriced_calls", "unpriced calls", [each.unpriced_calls for each in used]),
+    )
+    page = Page(
+        name="usage",
+        title="Where does the money go?",
+        answer=result.sentence,
+        table=PageTable(caption=f"Usage by {', '.join(result.by) or 'nothing'}", columns=columns),
+        legend=("≥ marks a lower bound: a part of the cost is unknown.",)
+        if any(each.lower_bound for each in used)
+        else (),
+        facts=(
+            ("prices", result.prices),
+            ("time zone", result.tz),
+            ("since", result.since or "the first call"),
+            ("until", result.until or "the last call"),
+            ("models without a price", ", ".join(result.unpriced_models) or "none"),
+            ("records that could not be used", f"{result.rejected_count:,}"),
+        ),
+    )
+    return with_figures(page, result, ("days", "tokens", "costs"))
+
+
+def coverage_page(result: CoverageSummary) -> Page:
+    """One row a field (of each group): in how many runs it is known, and how it came."""
+    rows = [(group, field) for group in result.groups for field in result.stated]
+    counts = [group.fields[field].to_dict() for group, field in rows]
+    columns = (
+        *(text_column(key, key, [key_text(group.key[key]) for group, _ in rows]) for key in result.by),
+        text_column("field", "field", [field.replace("_", " ") for _, field in rows]),
+        *(count_column(way, way.replace("_", " "), [each[way] for each in counts]) for way in WAYS),
+    )
+    known = sum(not result.total.fields[field].unknown for field in result.stated)
+    whole = f"{known:,} of {counted(len(result.stated), 'field')} that some run has are known of every run."
+    findings = findings_page(result.findings, rejected=result.rejected_count)
+    page = Page(
+        name="coverage",
+        title="What is in here, and what is missing?",
+        answer=result.sentence,
+        notes=(whole, *((findings.answer,) if findings.table is not None else ())),
+        table=PageTable(caption="Runs by how a field came", columns=columns),
+        also=() if findings.table is None else (findings.table,),
+        facts=(("prices", result.prices), ("runs", f"{result.total.n:,}")),
+    )
+    return with_figures(page, result, ("fields",), tall=False)
