@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from steelyard.formats._failures import (
         failure_of as failure_of,
     )
+    from steelyard.formats._frames import (
+        frame_runs as frame_runs,
+        is_frame as is_frame,
+    )
     from steelyard.formats._log_format import (
         SQLITE as SQLITE,
         Head as Head,

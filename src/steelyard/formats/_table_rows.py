@@ -89,8 +89,8 @@ MOST_NAMED = 20
 """Columns that one message names."""
 
 
-def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of any type
-    """The Run in one row; empty cells are absent fields."""
+def run_of_row(row: dict[str, Any], *, from_text: bool, own_typed: bool = False) -> Run:  # Any: cells of any type
+    """The Run in one row; empty cells are absent fields. `own_typed`: the user's own columns have their types."""
     values: dict[str, Any] = {}
     for column, cell in row.items():
         if cell is None or (from_text and cell == ""):
@@ -98,7 +98,7 @@ def run_of_row(row: dict[str, Any], *, from_text: bool) -> Run:  # Any: cells of
         name = ALIASES.get(column, column)
         part, _, leaf = name.partition(".")
         if name.startswith("x_"):
-            values[name] = own_value(cell) if from_text else _own(cell)
+            values[name] = own_value(cell) if from_text and not own_typed else _own(cell)
         elif leaf:
             holder = values.setdefault(part, {})
             if not isinstance(holder, dict):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.formats import LogFormat, PlacedRun, ReadItem, column_problem, run_of_row
+from steelyard.plain_text import clean
 from steelyard.prices import PriceBook, PricedColumn, price_run_columns
 from steelyard.records import (
     NO_LABELS,
@@ -39,64 +39,10 @@ from steelyard.records import (
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat_files import facts_of, flat_frame, suspicious
 from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, Mask, Unpriced, batch_frame
+from steelyard.tables._spool import SpillFolder, Spool
 
-SPILL_ROWS = 250_000
-
-
-class SpillFolder:
-    """A temporary folder that goes when the last table that reads from it goes."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="steelyard-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-class Spool:
-    """Takes batches in order and gives them back as one lazy frame; memory stays bounded whatever their number."""
-
-    def __init__(self) -> None:
-        self._frames: list[pl.DataFrame] = []
-        self._held = 0
-        self._folder: SpillFolder | None = None
-        self._parts: list[pl.LazyFrame] = []
-        self._spilled = 0
-
-    def add(self, frame: pl.DataFrame) -> None:
-        """Take one batch."""
-        self._frames.append(frame)
-        self._held += frame.height
-        if self._held >= SPILL_ROWS:
-            self._spill()
-
-    def _spill(self) -> None:
-        if self._folder is None:
-            self._folder = SpillFolder()
-        part = self._folder.path / f"part-{self._spilled:05}.parquet"
-        pl.concat(self._frames, how="diagonal").write_parquet(part, compression="lz4")
-        self._parts.append(pl.scan_parquet(part))
-        self._spilled += 1
-        self._frames, self._held = [], 0
-
-    def add_lazy(self, frame: pl.LazyFrame) -> None:
-        """Take a frame that holds its rows elsewhere; it comes after all that was taken before."""
-        if self._frames:
-            self._parts.append(pl.concat(self._frames, how="diagonal").lazy())
-            self._frames, self._held = [], 0
-        self._parts.append(frame)
-
-    def frame(self) -> pl.LazyFrame | None:
-        """All batches as one frame, in the order they were added; None when there are none."""
-        lazy = list(self._parts)
-        if self._frames:
-            lazy.append(pl.concat(self._frames, how="diagonal").lazy())
-        if len(lazy) < 2:
-            return lazy[0] if lazy else None
-        return pl.concat(lazy, how="diagonal")
-
-    @property
-    def keeps(self) -> SpillFolder | None:
-        """The folder that must live as long as the frame does."""
-        return self._folder
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def choose(table: RunTable, choice: RunChoice, *, where: str = "--where") -> RunTable:
@@ -148,6 +94,9 @@ def _within(table: RunTable, choice: RunChoice) -> pl.Series:
     return inside
 
 
+SHOWN_ROWS = 20
+"""Runs that a notebook shows."""
+
 IN_MEMORY_ROWS = 20_000_000
 """Flat files up to this size are read into memory once; larger ones are read again, column by column, as needed."""
 
@@ -155,9 +104,9 @@ Progress = Callable[[str, int], None]
 """Told the file and how many more records were read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunTable:
-    """Runs as facts, ready to be measured."""
+    """Runs as facts, ready to be measured: one row a run, one column a fact."""
 
     frame: pl.LazyFrame
     n: int
@@ -165,8 +114,8 @@ class RunTable:
     rejected: Sequence[Rejected] = ()
     notes: tuple[Finding, ...] = ()
     """What reading found besides runs without a price."""
-    unpriced: Unpriced | None = field(default=None, repr=False)
-    folder: SpillFolder | None = field(default=None, repr=False)
+    unpriced: Unpriced | None = None
+    folder: SpillFolder | None = None
     """Holds spilled rows; it must live as long as the frame does."""
 
     @property
@@ -194,6 +143,33 @@ class RunTable:
 
     def __len__(self) -> int:
         return self.n
+
+    def to_polars(self) -> pl.DataFrame:
+        """The runs as a Polars frame."""
+        return self._facts(self.n)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The runs as a pandas frame."""
+        try:
+            import pandas as pd  # heavy and optional
+        except ImportError as error:
+            raise MissingExtra("pandas", extra="pandas", purpose="to_pandas()") from error
+        return pd.DataFrame(self.to_polars().to_dict(as_series=False))
+
+    def _facts(self, most: int) -> pl.DataFrame:
+        """The first rows, without the columns that only tell runs apart."""
+        names = [name for name in self.frame.collect_schema().names() if not name.startswith("_")]
+        return self.frame.select(names).head(most).collect()
+
+    def _repr_html_(self) -> str:
+        texts = self._facts(SHOWN_ROWS).with_columns(pl.col(pl.String).map_elements(clean, return_dtype=pl.String))
+        more = f"; the first {SHOWN_ROWS} of them" if self.n > SHOWN_ROWS else ""
+        return f"<p>{escape(repr(self))}{more}</p>{texts._repr_html_()}"
+
+    def __repr__(self) -> str:
+        runs = "1 run" if self.n == 1 else f"{self.n:,} runs"
+        aside = f", {self.rejected_count:,} rejected" if self.rejected_count else ""
+        return f"RunTable({runs}{aside}, prices {clean(self.book)})"
 
 
 class TableBuilder:

@@ -1,4 +1,4 @@
-"""From paths, records or plain values to a table of runs."""
+"""From paths, records, plain values or data frames to a table of runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from steelyard.errors import BadRecord, NothingUsable, UsageError
 from steelyard.files import SeenFiles, file_repeated
-from steelyard.formats import LogFormat, PlacedRun, head_of, log_format_named, log_formats, recognized
+from steelyard.formats import (
+    LogFormat,
+    PlacedRun,
+    frame_runs,
+    head_of,
+    is_frame,
+    log_format_named,
+    log_formats,
+    recognized,
+)
 from steelyard.prices import DEFAULT_BOOK, open_book
 from steelyard.records import (
     NO_LABELS,
@@ -39,7 +48,7 @@ PathInput = str | PathLike[str]
 RecordInput: TypeAlias = Run | AbstractMapping[str, Any]  # Any: values of a record's fields
 """A run, or a dict with the fields of one."""
 RunsInput: TypeAlias = PathInput | RecordInput | Sequence[PathInput] | Iterable[RecordInput]
-"""What holds runs: paths of files and folders, or records."""
+"""What holds runs: paths of files and folders, records, or data frames of pandas or Polars."""
 EVERY_RUN = RunChoice()
 Progress = Callable[[str, int], None]
 
@@ -140,12 +149,15 @@ def table_of(
 
 def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterator[Path | PlacedRun]:
     """The paths and the records that were given, each record checked as one that is read would be."""
-    several: object = [inputs] if isinstance(inputs, (str, PathLike, Run, AbstractMapping)) else inputs
+    is_single = isinstance(inputs, (str, PathLike, Run, AbstractMapping)) or is_frame(inputs)
+    several: object = [inputs] if is_single else inputs
     if not isinstance(several, Iterable):
         raise _no_runs(several)
     for number, given in enumerate(several, 1):
         if isinstance(given, (str, PathLike)):
             yield named_path(given)
+        elif is_frame(given):
+            yield from frame_runs(given)
         elif isinstance(given, (Run, AbstractMapping)):
             try:
                 yield PlacedRun(checked_run(given), GIVEN_RECORDS, number)
@@ -156,7 +168,7 @@ def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterato
 
 
 def _no_runs(given: object) -> UsageError:
-    hint = "give paths, Run records, or dicts with the fields of a run record (steelyard schema run)"
+    hint = "give paths, Run records, data frames, or dicts with the fields of a run record (steelyard schema run)"
     return UsageError(f"runs cannot be had from a value of type {type(given).__name__}", hint=hint)
 
 
