@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from steelyard.metrics import catalog
@@ -33,10 +34,24 @@ def speedup_sentence(result: SpeedupResult) -> str:
     beside = ""
     if advantage is not None:
         beside = f", {abs(advantage):.3f} {'more' if advantage >= 0 else 'less'} than the expert's"
+    if not result.many:
+        return _of_one_task(result, best, beside)
     return (
         f"{best} has the largest mean speedup: {known[best]:.3f} times as fast over {count['n']:,} of "
         f"{counted(count['of'], 'task')}{beside}."
     )
+
+
+def _of_one_task(result: SpeedupResult, best: str, beside: str) -> str:
+    """How many times as fast the fastest is, and how many of its benchmarks say so."""
+    attempt = next(attempt for attempt in result.attempts if attempt.agent == best)
+    payload = attempt.payload
+    verdicts = Counter(entry["verdict"] for entry in attempt.benchmarks.values() if entry.get("verdict"))
+    told = ", ".join(f"{verdicts[word]} {word}" for word in ("faster", "slower", "unclear") if verdicts[word])
+    valid = f"{payload.num_valid_benchmarks:,} of {counted(payload.num_benchmarks, 'benchmark')}"
+    fastest = " the fastest:" if len(result.summaries) > 1 else ""
+    speed = f"{payload.task_speedup:.3f} times as fast" if payload.task_speedup is not None else "not measured"
+    return f"{best} is{fastest} {speed} over {valid}{f' ({told})' if told else ''}{beside}."
 
 
 def speedup_table(result: SpeedupResult) -> TextTable:
@@ -66,18 +81,21 @@ _SPARED = {
 
 
 def _task_table(result: SpeedupResult) -> TextTable:
+    figures: tuple[tuple[str, ...], tuple[str, ...]] = (_OF_PAYLOAD, _OF_MEASURES)
+    if not any(attempt.tree is not None and attempt.tree.oracle is not None for attempt in result.attempts):
+        figures = ("task_speedup",), ("worst_speedup", "significant_regressions")  # nobody has an advantage
     table = plain_table(f"One task, profile {result.profile}")
     table.add_column("agent")
     table.add_column("valid", justify="right", spare=2)
     table.add_column("success", spare=1)
-    for name in (*_OF_PAYLOAD, *_OF_MEASURES):
+    for name in (*figures[0], *figures[1]):
         table.add_column(heading(name), justify="right", spare=_SPARED.get(name, 0))
     table.add_column("cost ↓", justify="right", spare=1)
     for _, key, attempt in result.placed():
         payload = attempt.payload
         counts = f"{payload.num_valid_benchmarks} of {payload.num_benchmarks}"
-        shown = [_number(getattr(payload, name), name) for name in _OF_PAYLOAD]
-        shown += [_number(attempt.measures[name], name) for name in _OF_MEASURES]
+        shown = [_number(getattr(payload, name), name) for name in figures[0]]
+        shown += [_number(attempt.measures[name], name) for name in figures[1]]
         add_row(table, key, counts, _flag(payload.success), *shown, number_text(payload.task_cost_usd, "USD"))
     return table
 
@@ -160,6 +178,7 @@ def _line(node: BenchmarkNode, longest: float) -> tuple[str, Painted | None]:
     cells = round(abs(math.log(agent)) / longest * BAR) if longest > 0 else 0
     bar = ("◀" if agent < 1 else "▶") + "█" * cells if cells else "|"
     ahead: Style = "green" if agent >= (oracle or 1) else "yellow" if agent >= 1 else "red"
-    expert = "no expert" if oracle is None else f"expert {level_of(oracle, 'ratio')}x"
-    share = "" if node.valid == node.size else f", {node.valid} of {node.size} valid"
-    return f"{level_of(agent, 'ratio')}x ({expert}{share})", Painted(bar, ahead)
+    beside = [] if oracle is None else [f"expert {level_of(oracle, 'ratio')}x"]
+    beside += [] if node.valid == node.size else [f"{node.valid} of {node.size} valid"]
+    told = f" ({', '.join(beside)})" if beside else ""
+    return f"{level_of(agent, 'ratio')}x{told}", Painted(bar, ahead)

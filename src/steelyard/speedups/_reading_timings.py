@@ -318,8 +318,8 @@ def read_trial_file(path: Path, reading: TimingReading) -> None:
     """Add the trials of an FC-Eval results.json or log. Trials of one task are its attempts, in the file's order."""
     opened, source = open_timings(path)
     if source is not FCEVAL:
-        hint = "give --nop, --agent and --oracle, or a folder of tasks"
-        raise UnreadableFile(str(path), f"a {source.name} file alone says nothing of three sides", hint=hint)
+        hint = "give --before FILE and --after FILE, or --nop, --agent and --oracle, or a folder of tasks"
+        raise UnreadableFile(str(path), f"a {source.name} file holds one side, and a speedup needs two", hint=hint)
     file = read_trials(opened)
     reading.note(file.rejected)
     numbers: dict[tuple[str, str], int] = {}

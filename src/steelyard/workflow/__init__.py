@@ -61,6 +61,10 @@ if TYPE_CHECKING:
         tool_bias as tool_bias,
         watch_arena as watch_arena,
     )
+    from steelyard.workflow._code_options import (
+        RepeatOptions as RepeatOptions,
+        SpeedupOptions as SpeedupOptions,
+    )
     from steelyard.workflow._commands import (
         command_text as command_text,
     )
@@ -82,9 +86,7 @@ if TYPE_CHECKING:
         ProfileName as ProfileName,
         RankOptions as RankOptions,
         ReadOptions as ReadOptions,
-        RepeatOptions as RepeatOptions,
         ReportOptions as ReportOptions,
-        SpeedupOptions as SpeedupOptions,
         Texts as Texts,
     )
     from steelyard.workflow._renamed import (

@@ -9,7 +9,6 @@ from collections.abc import Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from steelyard.errors import UnknownName, UsageError
@@ -50,7 +49,7 @@ ProfileName: TypeAlias = str | Profile
 """A profile, or what names one."""
 
 
-class _Options:
+class Options:
     """Compares and shows by fields. Generated for each class, these methods took a tenth of a command's start."""
 
     __slots__ = ()
@@ -66,7 +65,7 @@ class _Options:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LabelOptions(_Options):
+class LabelOptions(Options):
     """What is set in every run that is read."""
 
     set: ManyChosen = ()
@@ -114,7 +113,7 @@ class RunOptions(MapOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ProfileOptions(_Options):
+class ProfileOptions(Options):
     """By which constants runs are measured."""
 
     profile: ProfileName = DEFAULT
@@ -141,7 +140,7 @@ class VerdictOptions(ProfileOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PriceOptions(_Options):
+class PriceOptions(Options):
     """By which prices tokens are priced."""
 
     prices: str = DEFAULT_BOOK
@@ -158,7 +157,7 @@ class PricedRunOptions(PriceOptions, RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ConfidenceOptions(_Options):
+class ConfidenceOptions(Options):
     """How sure the answer is to be."""
 
     confidence: float = CONFIDENCE
@@ -335,46 +334,6 @@ class ExplainOptions(VerdictOptions, PricedRunOptions):
     """Explain the metric in each of these groups, separated by commas."""
     weight_by: WeightBy = "runs"
     """What counts once in a group's means and shares: runs, or tasks however often each was tried."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RepeatOptions(MapOptions):
-    """How `repeat` compares the answers to a prompt."""
-
-    contract: Path | None = None
-    """What an answer must do: a TOML or JSON file, or a folder of them that tasks are matched with by id."""
-    tau: float | None = None
-    """Distance up to which an output is nearly the canon; the profile's (0.10) by default."""
-    normalize: str | None = None
-    """Normalization: text, ast, tree or names; the contract's or the language's own by default."""
-    language: str | None = None
-    """The language of the outputs, where nothing else says it."""
-    repair: bool = True
-    """Repair outputs toward the canon; otherwise use stored repairs, or none."""
-    by: Names = ("task", "agent", "model")
-    """What makes run records one prompt, separated by commas."""
-    profile: ProfileName = "repeatability-1"
-    """A shipped profile (steelyard profiles) or a TOML file."""
-    store: str | None = None
-    """Keep canons in this store: sqlite:///file or postgresql://user@host/name; none is kept without it."""
-    unsafe: bool = False
-    """Run code with limits only where nothing isolates it."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class SpeedupOptions(PriceOptions):
-    """How `speedup` weighs timings."""
-
-    profile: ProfileName = "speedup-1"
-    """A shipped profile (steelyard profiles) or a TOML file."""
-    agent_only: Literal["drop", "baseline", "worst"] | None = None
-    """What a benchmark that fails only under the agent counts as; the profile's by default."""
-    interval: Literal["order", "bootstrap", "none"] | None = None
-    """How intervals of speedups are computed, or none; the profile's by default."""
-    verdict: Literal["interval", "asv"] | None = None
-    """Who decides what is faster or slower; the profile's by default."""
-    unscored: Unscored = "fail"
-    """Count attempts without a verdict as failed, as FC-Eval does, or leave them out of success rates."""
 
 
 def check_profile(profile: Profile) -> None:

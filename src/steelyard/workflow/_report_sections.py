@@ -26,6 +26,7 @@ from steelyard.results import (
     SpeedupResult,
 )
 from steelyard.settings import STDIN, is_stdin
+from steelyard.workflow._code_options import RepeatOptions, SpeedupOptions
 from steelyard.workflow._commands import command_of
 from steelyard.workflow._opening_runs import EVERY_RUN, Progress, RecordReader
 from steelyard.workflow._options import (
@@ -34,9 +35,7 @@ from steelyard.workflow._options import (
     JudgesOptions,
     MeasureOptions,
     RankOptions,
-    RepeatOptions,
     ReportOptions,
-    SpeedupOptions,
 )
 from steelyard.workflow._report_inputs import SortedInputs, described_inputs
 from steelyard.workflow.compare import compare

@@ -42,8 +42,8 @@ from steelyard.repeatability import (
     signature,
 )
 from steelyard.results import CanonFacts, OutputSample, PromptResult, RepairStep, Repeatability, Versions
+from steelyard.workflow._code_options import RepeatOptions
 from steelyard.workflow._opening_runs import PathInput, Progress, RunsInput, each_input
-from steelyard.workflow._options import RepeatOptions
 from steelyard.workflow._verb import verb
 
 if TYPE_CHECKING:

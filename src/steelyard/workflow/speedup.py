@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from steelyard.errors import BadInput, NothingUsable, UsageError
+from steelyard.formats import is_baseline
 from steelyard.prices import open_book
 from steelyard.profiles import Profile, load_profile
 from steelyard.settings import named_path
 from steelyard.speedups import TaskFiles
+from steelyard.workflow._code_options import SpeedupOptions, TaskFileOptions
 from steelyard.workflow._opening_runs import Progress
-from steelyard.workflow._options import SpeedupOptions
-from steelyard.workflow._verb import verb
+from steelyard.workflow._verb import log_verb
 
 if TYPE_CHECKING:
     from steelyard.results import SpeedupResult
@@ -25,11 +27,12 @@ SpeedupInput: TypeAlias = TaskFiles | Path | str | Iterable[Path | str]
 """The files of one task, a folder of tasks, or FC-Eval's results.json or log."""
 
 
-@verb(SpeedupOptions)
-def speedup(inputs: SpeedupInput, options: SpeedupOptions, progress: Progress | None) -> SpeedupResult:  # noqa: ARG001
+@log_verb(SpeedupOptions)
+def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Progress | None) -> SpeedupResult:  # noqa: ARG001
     """Speedups of one task's files, of a folder of tasks, or of FC-Eval's results.json or log.
 
-    With the interval `none` only the figures of the specification are computed, and nothing says how sure they are.
+    `sy.speedup(before="main.json", after=["branch.json"])` compares two sides without an expert. With the interval
+    `none` only the figures of the specification are computed, and nothing says how sure they are.
     """
     from steelyard.speedups import (
         TimingReading,
@@ -42,6 +45,10 @@ def speedup(inputs: SpeedupInput, options: SpeedupOptions, progress: Progress | 
     profile = options.profile if isinstance(options.profile, Profile) else load_profile(options.profile)
     constants = _constants(profile, options)
     reading = TimingReading(book=open_book(options.prices))
+    if inputs is None:
+        inputs = _task_files(options)
+    else:
+        _refuse_beside_inputs(options)
     if isinstance(inputs, TaskFiles):
         read_task(inputs, reading)
     else:
@@ -58,7 +65,12 @@ def speedup(inputs: SpeedupInput, options: SpeedupOptions, progress: Progress | 
         unscored=options.unscored,
         earlier=reading.findings,
     )
-    return speedups.result(many=not isinstance(inputs, TaskFiles), rejected_count=reading.rejected)
+    result = speedups.result(many=not isinstance(inputs, TaskFiles), rejected_count=reading.rejected)
+    if options.before is None:
+        return result
+    # before and after a change there is no expert, and success is asked for only where tests are given
+    settled = {"no_expert"} | (set() if options.tests or options.snapshot else {"success_unknown"})
+    return replace(result, findings=tuple(told for told in result.findings if told.code not in settled))
 
 
 def _constants(profile: Profile, options: SpeedupOptions) -> SpeedupConstants:
@@ -83,17 +95,69 @@ def _nothing(reading: TimingReading) -> BadInput:
     return NothingUsable(f"{message}: {reasons[0].message}", where=reasons[0].where, hint=hint)
 
 
-def agent_files(pairs: Sequence[str]) -> dict[str, Path]:
+def _task_files(options: SpeedupOptions) -> TaskFiles:
+    """The files of one task that the options name."""
+    if options.before is not None and options.nop is not None:
+        raise UsageError("--before and --nop are the same side", hint="leave one of them out")
+    unchanged = options.before or options.nop
+    after, agents = _labeled(options.after), agent_files(options.agent)
+    if twice := sorted(after.keys() & agents.keys()):
+        raise UsageError(f"{twice[0]!r} is given twice")
+    if unchanged is None or not (after or agents):
+        hint = "steelyard speedup --before main.json --after branch.json, or a folder of tasks"
+        raise UsageError("timings are needed of two sides: --before and --after, or --nop and --agent", hint=hint)
+    tests, reports = files_of_tests(options.tests, labels=after)
+    return TaskFiles(
+        task=options.task or "task",
+        nop=unchanged,
+        oracle=options.oracle,
+        agents=agents | after,
+        nop_again=options.nop_again,
+        tests=tests,
+        test_reports=reports,
+        snapshot=options.snapshot,
+        runs=options.runs,
+        logs={key: [path] for key, path in agent_files(options.log, labels=after).items()},
+    )
+
+
+def _refuse_beside_inputs(options: SpeedupOptions) -> None:
+    """A folder or an FC-Eval file names its files itself."""
+    given = next((option.name for option in fields(TaskFileOptions) if getattr(options, option.name)), None)
+    if given:
+        option = given.replace("_", "-")
+        raise UsageError(f"--{option} is for the files of one task and cannot go with a folder or FC-Eval file")
+
+
+def _labeled(given: Sequence[str]) -> dict[str, Path]:
+    """Files by label from `LABEL=FILE`, or by their own names."""
+    files: dict[str, Path] = {}
+    for text in [given] if isinstance(given, (str, Path)) else given:
+        path = Path(text)
+        label, sign, rest = str(text).partition("=")
+        if sign and not path.exists():
+            path = Path(rest)
+        else:
+            label = path.name.partition(".")[0] or path.name
+        if not label or not str(path) or is_baseline(label, "nop") or is_baseline(label, "oracle"):
+            raise UsageError(f"{str(text)!r} does not name a label and a file", hint="--after LABEL=FILE")
+        if label in files:
+            raise UsageError(f"two files are called {label!r}", hint="say which is which: --after LABEL=FILE")
+        files[label] = path
+    return files
+
+
+def agent_files(pairs: Sequence[str], *, labels: Collection[str] = ()) -> dict[str, Path]:
     """Files by agent from `NAME:MODEL=FILE`; the first "=" ends the key, so file names may hold others.
 
     >>> agent_files(["openhands:gpt-5=a.json"])
     {'openhands:gpt-5': PosixPath('a.json')}
     """
     files: dict[str, Path] = {}
-    for pair in pairs:
+    for pair in [pairs] if isinstance(pairs, str) else pairs:
         key, sign, path = pair.partition("=")
         agent, colon, model = key.partition(":")
-        if not (sign and colon and agent and model and path):
+        if not (sign and path and (key in labels or (colon and agent and model))):
             raise UsageError(f"{pair!r} does not name an agent, a model and a file", hint="--agent NAME:MODEL=FILE")
         if agent.lower() in ("nop", "oracle"):
             raise UsageError(f"{key!r} is a baseline, not an agent", hint="give it with --nop or --oracle")
@@ -103,7 +167,7 @@ def agent_files(pairs: Sequence[str]) -> dict[str, Path]:
     return files
 
 
-def files_of_tests(given: Sequence[str]) -> tuple[Path | None, dict[str, Path]]:
+def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tuple[Path | None, dict[str, Path]]:
     """The file of test results by key, and test reports by the key that is named before them.
 
     >>> files_of_tests(["oracle=expert.xml", "a:m=agent.xml"])
@@ -111,9 +175,9 @@ def files_of_tests(given: Sequence[str]) -> tuple[Path | None, dict[str, Path]]:
     """
     plain: list[Path] = []
     reports: dict[str, Path] = {}
-    for text in given:
+    for text in [given] if isinstance(given, str) else given:
         key, sign, path = text.partition("=")
-        if not sign or (":" not in key and key != "oracle") or Path(text).exists():
+        if not sign or (":" not in key and key not in (*labels, "oracle")) or Path(text).exists():
             plain.append(Path(text))
         elif key in reports:
             raise UsageError(f"the test report of {key!r} is given twice")

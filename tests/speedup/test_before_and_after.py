@@ -1,0 +1,123 @@
+"""Speedup without an expert: timings before and after a change, under labels, in every timing format."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steelyard as sy
+from steelyard.errors import SteelyardError, UsageError
+from steelyard.surfaces.cli import run
+
+SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
+FORMATS: dict[str, tuple[Path, float]] = {
+    "asv": (SAMPLES / "asv" / "nop.json", 1.0),
+    "pyperf": (SAMPLES / "pyperf.json", 1.0),
+    "pytest-benchmark": (SAMPLES / "pytest-benchmark.json", 1.0),
+    "google-benchmark": (SAMPLES / "google-benchmark.json", 1.0),
+    "go-bench": (SAMPLES / "go-bench.txt", 1.0),
+    "go-bench, JSON": (SAMPLES / "go-bench.jsonl", 1.0),
+    "hyperfine": (SAMPLES / "hyperfine.json", 1.0),
+    "criterion": (SAMPLES / "criterion", 1.0),
+}
+
+
+def timed(path: Path, *seconds: float, name: str = "m.time_x") -> str:
+    """A file of one benchmark with these samples."""
+    record = {"task": "t", "benchmarks": [{"name": name, "samples": list(seconds)}]}
+    path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> dict[str, str]:
+    return {
+        "before": timed(tmp_path / "main.jsonl", *(4.0, 4.1, 3.9) * 4),
+        "after": timed(tmp_path / "branch.jsonl", *(2.0, 2.05, 1.95) * 4),
+        "other": timed(tmp_path / "other.jsonl", *(8.0, 8.2, 7.8) * 4),
+    }
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_timing_format_is_compared_with_itself(name: str, tmp_path: Path) -> None:
+    before, speedup = FORMATS[name]
+    after = tmp_path / before.name
+    shutil.copytree(before, after) if before.is_dir() else shutil.copy(before, after)
+    result = sy.speedup(before=before, after=[f"branch={after}"])
+    (attempt,) = result.attempts
+    assert (attempt.agent, attempt.payload.task_speedup) == ("branch", speedup)
+    assert attempt.payload.num_valid_benchmarks > 0
+    assert not {"no_expert", "success_unknown"} & {finding.code for finding in result.findings}
+
+
+def test_a_label_is_enough_and_without_one_the_file_names_itself(sides: dict[str, str]) -> None:
+    result = sy.speedup(before=sides["before"], after=[sides["after"], f"slow={sides['other']}"])
+    speedups = {attempt.agent: attempt.payload.task_speedup for attempt in result.attempts}
+    assert speedups == {"branch": 2.0, "slow": 0.5}
+    assert sy.speedup(before=sides["before"], after=sides["after"]).attempts[0].agent == "branch"
+    files = sy.TaskFiles(nop=Path(sides["before"]), agents={"branch": Path(sides["after"])})
+    of_files = sy.speedup(files)
+    assert (
+        of_files.attempts[0].payload == sy.speedup(before=sides["before"], after=[sides["after"]]).attempts[0].payload
+    )
+    assert "no_expert" in {finding.code for finding in of_files.findings}
+
+
+def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["speedup", "--before", sides["before"], "--after", sides["after"]]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("branch is 2.000 times as fast over 1 of 1 benchmark (1 faster).")
+    assert "dvantage" not in printed.out
+    assert "expert" not in printed.out + printed.err
+    assert run(["speedup", "--before", sides["before"], "--after", f"slow={sides['other']}", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["agents"]["slow"]["task_speedup"] == 0.5
+
+
+def test_an_expert_may_stand_beside_before_and_after(sides: dict[str, str]) -> None:
+    result = sy.speedup(before=sides["before"], after=[sides["after"]], oracle=sides["other"])
+    assert result.attempts[0].payload.agent_advantage == 1.5  # 2.0 - 0.5
+
+
+def test_tests_and_logs_are_given_by_label(sides: dict[str, str], tmp_path: Path) -> None:
+    report = tmp_path / "branch.xml"
+    report.write_text('<testsuite><testcase name="a"/></testsuite>', encoding="utf-8")
+    for tests in (str(report), f"branch={report}"):
+        result = sy.speedup(before=sides["before"], after=[sides["after"]], tests=[tests])
+        assert result.attempts[0].payload.success is True
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({}, "timings are needed of two sides"),
+    ({"before": "before"}, "timings are needed of two sides"),
+    ({"after": ["after"]}, "timings are needed of two sides"),
+    ({"before": "before", "nop": "before", "after": ["after"]}, "are the same side"),
+    ({"before": "before", "after": ["after", "after"]}, "two files are called 'branch'"),
+    ({"before": "before", "after": ["nop=after"]}, "does not name a label and a file"),
+    ({"before": "before", "after": ["after"], "log": ["nobody=x.json"]}, "does not name an agent"),
+    ({"before": "before", "after": ["x=nofile.json"]}, "No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), BAD)
+def test_what_cannot_be_compared_is_an_error(given: dict[str, Any], said: str, sides: dict[str, str]) -> None:
+    def named(text: str) -> str:
+        label, sign, place = text.rpartition("=")
+        return label + sign + sides.get(place, place)
+
+    asked = {
+        name: [named(text) for text in value] if isinstance(value, list) else named(value)
+        for name, value in given.items()
+    }
+    with pytest.raises(SteelyardError, match=said):
+        sy.speedup(**asked)
+
+
+def test_one_file_alone_and_a_folder_beside_files_are_refused(sides: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(SteelyardError, match="holds one side"):
+        sy.speedup(SAMPLES / "pyperf.json")
+    with pytest.raises(UsageError, match="--before is for the files of one task"):
+        sy.speedup(tmp_path, before=sides["before"])
