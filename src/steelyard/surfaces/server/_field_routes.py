@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from steelyard.records import Redaction
 from steelyard.results import CoverageSummary, Matrix, UsageSummary
 from steelyard.surfaces.server._route import Query, Route, options_of, query_of
-from steelyard.workflow import CoverageOptions, MatrixOptions, RunsSource, UsageOptions
-from steelyard.workflow.coverage import coverage
+from steelyard.workflow import MatrixOptions, RunsSource
+from steelyard.workflow.coverage import CoverageOptions, coverage
 from steelyard.workflow.matrix import matrix
-from steelyard.workflow.usage import usage
+from steelyard.workflow.usage import UsageOptions, usage
 
 Values = Mapping[str, str]
 
