@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from steelyard.workflow._code_options import (
         RepeatOptions as RepeatOptions,
         SpeedupOptions as SpeedupOptions,
+        TaskFileOptions as TaskFileOptions,
     )
     from steelyard.workflow._commands import (
         command_text as command_text,

@@ -23,6 +23,7 @@ from steelyard.workflow import (
     RepeatOptions,
     RunsSource,
     SpeedupOptions,
+    TaskFileOptions,
     leaderboard,
     list_runs,
 )
@@ -39,7 +40,7 @@ BoardQuery = query_of(RankOptions)
 CompareQuery = query_of(CompareOptions, a="", b=())
 JudgesQuery = query_of(JudgesOptions)
 RepeatQuery = query_of(RepeatOptions)
-SpeedupQuery = query_of(SpeedupOptions)
+SpeedupQuery = query_of(SpeedupOptions, without=frozenset(file.name for file in fields(TaskFileOptions)))
 
 
 class RunsQuery(Paged, frozen=True, kw_only=True):
