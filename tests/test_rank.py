@@ -191,7 +191,7 @@ def test_more_than_can_be_ranked_are_refused() -> None:
         ({"by": []}, UsageError, "nothing to rank"),
         ({"by": ["agent", "task"]}, UsageError, "ranked by task"),
         ({"min_coverage": 2.0}, UsageError, "not a share"),
-        ({"metrics": ["pass_rate", "cost_usd"]}, UsageError, "needs one metric and was given 2"),
+        ({"metrics": ["pass_rate", "total_cost_usd"]}, UsageError, "total_cost_usd cannot be compared"),
         ({"metrics": ["r_prog"]}, NothingUsable, "cannot|no "),
     ],
 )

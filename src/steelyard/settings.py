@@ -96,8 +96,16 @@ def shown_path(path: Path) -> Path:
     return Path(PIPED) if is_stdin(path) else path
 
 
+def is_store(text: str) -> bool:
+    """Whether the text is the address of a store, not a path."""
+    return text.startswith(("sqlite:", "postgresql:", "postgresql+")) and "://" in text
+
+
 def named_path(given: str | PathLike[str]) -> Path:
     """The path that a user named; an empty text is refused, of which `Path` would make the current folder."""
     if not fspath(given):
         raise UsageError("an empty text names no file or folder", hint=". is the current folder")
+    if is_store(fspath(given)):
+        message = "an arena's store holds submissions with their scores, and no runs"
+        raise UsageError(message, hint="measure, matrix, compare, rank, gate and explain take it")
     return Path(given)

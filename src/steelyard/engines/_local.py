@@ -134,9 +134,12 @@ class LocalEngine:
         return value.reason if isinstance(value, Missing) else "no run has it"
 
     def _facts_behind(self, name: str) -> set[str]:
-        if name in FACTS:
+        declared = catalog()[name] if name not in FACTS else None
+        if declared is None or (declared.is_of_rows and declared.level != "run" and declared.mean_of is None):
             return {name}
-        inputs = catalog()[name].inputs
+        if declared.mean_of is not None:
+            return self._facts_behind(declared.mean_of)
+        inputs = declared.inputs
         return set().union(*(self._facts_behind(spec.of or parameter) for parameter, spec in inputs.items()))
 
 
@@ -149,7 +152,7 @@ class _ColumnFacts(Mapping[str, Any]):  # Any: column expressions
     """The facts of a frame as column expressions, made when asked for."""
 
     def __init__(self, present: set[str]) -> None:
-        self._present = present & set(FACTS)
+        self._present = present & {*FACTS, *catalog()}
 
     def __getitem__(self, name: str) -> Value:
         if name not in self._present:

@@ -30,7 +30,8 @@ def constants_of(declared: Metric, profile: Profile) -> dict[str, float]:
 def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: MutableMapping[str, Value]) -> Value:
     """The value of a fact or run metric. `known` keeps what was evaluated on the way, to be shown or shared.
 
-    A fact that `facts` does not hold is missing; a metric that needs it is missing with that reason.
+    A fact that `facts` does not hold is missing; a metric that needs it is missing with that reason. What a prompt, an
+    attempt or a submission has is measured by its own verb, and is a fact to all others.
     """
     if name in known:
         return known[name]
@@ -39,6 +40,13 @@ def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: Mutab
         known[name] = Missing(FACTS[name].absent) if value is None else value
         return known[name]
     declared = catalog()[name]
+    if declared.mean_of is not None:
+        known[name] = evaluate(declared.mean_of, facts, profile, known)
+        return known[name]
+    if declared.level in OWN_INPUTS:
+        value = facts.get(name)
+        known[name] = Missing(f"no {declared.row} has it") if value is None else value
+        return known[name]
     inputs = {
         parameter: evaluate(spec.of or parameter, facts, profile, known) for parameter, spec in declared.inputs.items()
     }

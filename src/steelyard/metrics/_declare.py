@@ -21,6 +21,16 @@ Level = Literal["run", "group", "component", "across", "benchmark", "task", "tas
 Better = Literal["higher", "lower", "neither"]
 Reducer: TypeAlias = str
 """The name of a statistic that may reduce."""
+ROWS: dict[Level, str] = {
+    "run": "run",
+    "group": "run",
+    "prompt": "prompt",
+    "task": "attempt",
+    "tasks": "attempt",
+    "benchmark": "benchmark",
+    "submission": "submission",
+}
+"""What a row of the table is that a level's metrics are taken over; the other levels are of groups alone."""
 REDUCERS = tuple(name for name, statistic in STATISTICS.items() if statistic.reduces)
 Scope = Literal["own", "base", "all"]
 
@@ -87,6 +97,8 @@ class Metric:
     """The place among the metrics that are shown unless others are asked for; None stands outside."""
     lower_bound: str | None = None
     """Of a total: the flag that says of a run that what it adds is a lower bound."""
+    mean_of: str | None = None
+    """Of a metric over tasks: the metric of one attempt whose mean it is, if it is one."""
 
     @property
     def where(self) -> str:
@@ -144,9 +156,19 @@ class Metric:
         return self._reducers == {"mean"} or (self._reducers == {"sum"} and CONSTANT not in {*form.above, *form.below})
 
     @property
+    def row(self) -> str | None:
+        """What one row of its table is: a run, a prompt, an attempt, ...; None of a metric of groups alone."""
+        return ROWS.get(self.level)
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether each row of its table has a value: each run, prompt, attempt, benchmark or submission."""
+        return self.level in ("run", "prompt", "task", "benchmark", "submission") or self.mean_of is not None
+
+    @property
     def is_estimate(self) -> bool:
-        """Whether it has intervals and can be compared: it is a metric of single runs, or a ratio of means."""
-        return self.level == "run" or self.is_ratio
+        """Whether it has intervals and can be compared: each row has a value, or it is a ratio of means."""
+        return self.is_of_rows or self.is_ratio
 
     @cached_property
     def is_total(self) -> bool:
@@ -244,8 +266,10 @@ def _check(declared: Metric) -> None:
         raise BadDeclaration(f"its bounds {low:g} and {high:g} leave no room", hint="bounds=(lowest, highest)")
     if declared.has_per_run and declared.level != "group":
         raise BadDeclaration("per_run is for group metrics")
-    if declared.binary and (declared.level != "run" or declared.bounds != (0, 1)):
+    if declared.binary and (not (declared.level == "run" or declared.mean_of) or declared.bounds != (0, 1)):
         raise BadDeclaration("a binary metric is one of runs, in the bounds (0, 1)")
+    if declared.mean_of is not None and declared.level != "tasks":
+        raise BadDeclaration("mean_of is for metrics over tasks")
     if (declared.needs_canon or declared.counts_outputs) and declared.level != "prompt":
         raise BadDeclaration("needs_canon and counts_outputs are for metrics of prompts")
     if declared.lower_bound is not None:
@@ -315,13 +339,15 @@ def metric(
     counts_outputs: bool = False,
     overview: int | None = None,
     lower_bound: str | None = None,
+    mean_of: str | None = None,
 ) -> Callable[[Callable[..., Value]], Metric]:
     """Declare the function below as a metric; what contradicts itself is refused, with file and line.
 
     `per_run` makes a second metric, `<name>_per_run`, from the same formula on each run's own values. `binary` promises
     that a run's value is 0 or 1, `counts_outputs` that a prompt's is a share of its outputs; `needs_canon` says that a
     prompt without a canon has none. `overview` is its place among the metrics that are shown unless others are asked
-    for. `lower_bound` names the flag of a run that adds only a lower bound to a total.
+    for. `lower_bound` names the flag of a run that adds only a lower bound to a total, `mean_of` the metric of an
+    attempt whose mean a metric over tasks is.
     """
 
     def declare(function: Callable[..., Value]) -> Metric:
@@ -348,6 +374,7 @@ def metric(
                 counts_outputs=counts_outputs,
                 overview=overview,
                 lower_bound=lower_bound,
+                mean_of=mean_of,
             )
             _check(declared)
         except SteelyardError as error:

@@ -237,6 +237,8 @@ def mean_success_rate(*, successes: Required) -> Value:
     spec="speedup",
     formula="attempts with success / attempts",
     example=Example({"successes": (True, False)}, 0.5),
+    binary=True,
+    mean_of="pass_rate",
 )
 def accuracy(*, successes: Required) -> Value:
     """Share of attempts with success, those without a verdict failed by default; how fast they are does not enter."""

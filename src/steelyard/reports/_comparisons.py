@@ -137,7 +137,9 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
         table.add_column("strength", justify="right")
     table.add_column(declared.title.lower(), justify="right")
     table.add_column(f"{result.level * 100:g} % interval", justify="right")
-    for title, spare in (("mean cost", 1), ("cost of pass", 2), ("Pareto", 3), ("runs", 4)):
+    for name in result.beside:
+        table.add_column(catalog()[name].title.lower(), justify="right")
+    for title, spare in (("mean cost", 1), ("cost of pass", 2), ("Pareto", 3), (f"{result.rows}s", 4)):
         table.add_column(title, justify="right", spare=spare)
     for place in result.places:
         add_row(
@@ -147,6 +149,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
             *([] if place.strength is None else [f"{place.strength:+.2f}"]),
             DASH if place.score.estimate is None else level_of(place.score.estimate, declared.unit),
             range_text(place.score.low, place.score.high, declared.unit, place.score.label),
+            *(DASH if value is None else level_of(value, catalog()[name].unit) for name, value in place.beside.items()),
             _cost_text(place),
             DASH if place.cost_of_pass is None else level_of(place.cost_of_pass, "USD"),
             _front_text(place),

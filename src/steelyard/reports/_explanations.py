@@ -24,6 +24,9 @@ _OF_COMPONENT = {
 def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
     """What the metric is and what made it."""
     declared = explanation.declared
+    if explanation.grades:
+        steps = ", ".join(f"{grade} ({meaning}) from {least:g}" for grade, least, meaning in explanation.grades)
+        yield f"grade: by the median composite score: {steps}"
     yield f"{declared.name}: {declared.title}"
     yield f"  formula: {declared.formula}"
     for name, value in explanation.constants.items():
@@ -44,7 +47,9 @@ def explanation_tables(explanation: GroupsExplanation) -> Iterator[TextTable]:
 def _groups(explanation: GroupsExplanation) -> TextTable:
     declared, result = explanation.declared, explanation.result
     table = _with_keys(explanation)
-    own = {"run": FIGURES, "group": ("value",)}.get(declared.level, ())
+    own = FIGURES if declared.is_of_rows else ("value",) if declared.level == "group" else ()
+    if explanation.grades:
+        table.add_column("grade")
     for figure in own:
         table.add_column(heading(declared.name, figure), justify="right")
     inputs = _inputs(explanation)
@@ -52,6 +57,7 @@ def _groups(explanation: GroupsExplanation) -> TextTable:
         table.add_column(heading(of, figure) if of in catalog() else f"{of}\n{figure}", justify="right")
     for group in result.groups:
         cells = _key_cells(explanation, group)
+        cells += [group.grade or DASH] if explanation.grades else []
         cells += [_figure(group, group.metrics[declared.name], declared.name, figure) for figure in own]
         if declared.level == "group":
             put_in = zip(inputs, explanation.put_in(group).values(), strict=True)
@@ -113,10 +119,11 @@ def _share_text(explanation: GroupsExplanation, share: ComponentShare) -> str:
 
 
 def _with_keys(explanation: GroupsExplanation) -> TextTable:
-    table = plain_table(f"{explanation.declared.title} by {', '.join(explanation.result.by)}")
+    by = f" by {', '.join(explanation.result.by)}" if explanation.result.by else " over all"
+    table = plain_table(f"{explanation.declared.title}{by}")
     for key in explanation.result.by:
         table.add_column(key)
-    table.add_column("runs", justify="right")
+    table.add_column(f"{explanation.result.rows}s", justify="right")
     return table
 
 

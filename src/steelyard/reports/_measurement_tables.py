@@ -85,13 +85,13 @@ def heading(name: str, statistic: str | None = None) -> str:
 
 def _overview(result: Measurement) -> TextTable:
     table = plain_table(
-        f"{counted(result.n, 'run')}, profile {result.profile}, prices {result.prices}, {weighting(result)}"
+        f"{counted(result.n, result.rows)}, profile {result.profile}, prices {result.prices}, {weighting(result)}"
     )
     for name in result.by:
         table.add_column(name)
     if not result.by:
         table.add_column("")
-    table.add_column("runs", justify="right", spare=1)
+    table.add_column(f"{result.rows}s", justify="right", spare=1)
     shown = overview_of(result)
     for declared in shown:
         spare = 0 if declared.name in result.asked else LAST_TO_LEAVE.get(declared.name, len(LAST_TO_LEAVE))

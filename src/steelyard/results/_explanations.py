@@ -20,6 +20,8 @@ class GroupsExplanation(Result):
     constants: Mapping[str, float]
     """The profile's values of the formula's constants."""
     result: Measurement
+    grades: tuple[tuple[str, float, str], ...] = ()
+    """Where grades are explained: each with the score from which it is given and what it means."""
 
     @property
     def reducers(self) -> dict[str, tuple[str, str]]:
@@ -36,7 +38,13 @@ class GroupsExplanation(Result):
         return list(self.declared.needs.values())
 
     def _about(self) -> str:
-        return f"{self.declared.name} by {','.join(self.result.by)}: {len(self.result.groups):,} groups"
+        by = f" by {','.join(self.result.by)}" if self.result.by else ""
+        return f"{self.name}{by}: {len(self.result.groups):,} groups"
+
+    @property
+    def name(self) -> str:
+        """What is explained."""
+        return "grade" if self.grades else self.declared.name
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a group and metric (the metric and its inputs), or one a component or tier."""
@@ -80,6 +88,8 @@ class GroupsExplanation(Result):
         groups = []
         for group in shown["groups"]:
             row = {name: group[name] for name in ("key", "tier_name", "n") if name in group}
+            if self.grades:
+                row["grade"] = group["grade"]
             if level == "component":
                 row["components"] = group.get("components", {})
             elif level != "across":
@@ -89,9 +99,11 @@ class GroupsExplanation(Result):
         if level == "group":
             for row, group in zip(groups, self.result.groups, strict=True):
                 row["put_in"] = {key: _figure_dict(figure) for key, figure in self.put_in(group).items()}
+        steps = [{"grade": grade, "at_least": least, "meaning": meaning} for grade, least, meaning in self.grades]
         return {
-            "metric": name,
-            "title": self.declared.title,
+            "metric": self.name,
+            **({"grades": steps} if steps else {}),
+            "title": "Grade" if steps else self.declared.title,
             "formula": self.declared.formula,
             "constants": dict(self.constants),
             "inputs": {key: f"{how} of {of}" for key, (how, of) in self.reducers.items()},

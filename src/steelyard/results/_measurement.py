@@ -147,10 +147,14 @@ class Measurement(Result):
     """What counts once in means and shares: runs or tasks."""
     unscored: str = "exclude"
     """What a run without a verdict counts as: left out, or failed."""
+    rows: str = "run"
+    """What was measured: runs, or prompts, attempts, benchmarks, submissions."""
+    rejected_elsewhere: int = 0
+    """Records that another verb set aside, where they are only counted."""
 
     def _about(self) -> str:
         by = f" by {','.join(self.by)}" if self.by else ""
-        return f"{self.n:,} runs in {len(self.groups):,} groups{by}, profile {self.profile}"
+        return f"{self.n:,} {self.rows}s in {len(self.groups):,} groups{by}, profile {self.profile}"
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         return {
@@ -159,6 +163,7 @@ class Measurement(Result):
             "by": list(self.by),
             **scheme_dict(self.tier_scheme),
             "n": self.n,
+            **({} if self.rows == "run" else {"rows": self.rows}),
             "weight_by": self.weight_by,
             "unscored": self.unscored,
             **({"interval": self.interval, "confidence": self.level} if self.interval != "none" else {}),
@@ -170,7 +175,7 @@ class Measurement(Result):
     @property
     def rejected_count(self) -> int:
         """How many records were set aside."""
-        return len(self.rejected)
+        return len(self.rejected) + self.rejected_elsewhere
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:

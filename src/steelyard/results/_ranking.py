@@ -46,6 +46,8 @@ class RankPlace:
     tasks: int = 0
     """The common tasks, of which the `n` of a pass@k are some."""
     runs: int = 0
+    beside: Mapping[str, float | None] = field(default_factory=dict)
+    """Other metrics on the common tasks, where they are asked for; None where no run has one."""
 
     @property
     def band(self) -> str:
@@ -76,6 +78,10 @@ class Ranking(Result):
     """What counts once in means and shares: tasks or runs."""
     unscored: str = "exclude"
     """What a run without a verdict counts as: left out, or failed."""
+    beside: tuple[str, ...] = ()
+    """The metrics that are shown beside the one that decides."""
+    rows: str = "run"
+    """What each place has several of: runs, or prompts, attempts, benchmarks, submissions."""
 
     def _about(self) -> str:
         by = ",".join(self.by)
@@ -101,6 +107,7 @@ class Ranking(Result):
                 "on_front": place.on_front,
                 "front_share": place.front_share,
                 "strength": place.strength,
+                **{name: value for name, value in place.beside.items() if name not in ("cost_usd", "cost_of_pass")},
             }
             for place in self.places
         ]
@@ -110,7 +117,7 @@ class Ranking(Result):
             "profile": self.profile,
             "by": list(self.by),
             **scheme_dict(self.tier_scheme),
-            "metrics": [self.on],
+            "metrics": [self.on, *self.beside],
             "order": self.order,
             "test": self.test,
             "correction": "holm" if "Holm" in self.test else "step-down" if "step-down" in self.test else None,
@@ -139,6 +146,8 @@ def _place_dict(place: RankPlace, tier_scheme: str | None) -> dict[str, Any]:  #
         "on_front": place.on_front,
         "front_share": place.front_share,
     }
+    if place.beside:
+        shape["beside"] = json_numbers(place.beside)
     if place.strength is not None:
         shape["strength"] = place.strength
     if place.passes:

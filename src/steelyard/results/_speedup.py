@@ -82,6 +82,7 @@ class SpeedupSummary:
 class SpeedupAttempt:
     """One attempt of one agent at one task."""
 
+    task: str
     trial: str
     """The task's name; later attempts carry their number."""
     number: int

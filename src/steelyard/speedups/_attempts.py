@@ -91,6 +91,7 @@ class Speedups:
         """All of it as a record; trees only of one task's files, since nobody draws a thousand of them."""
         attempts = tuple(
             SpeedupAttempt(
+                task=attempt.task,
                 trial=attempt.trial,
                 number=attempt.number,
                 agent=attempt.agent,

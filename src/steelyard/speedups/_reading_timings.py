@@ -316,7 +316,13 @@ def _check_keys(given: set[str], keys: set[str], where: str | None, reading: Tim
 
 def read_trial_file(path: Path, reading: TimingReading) -> None:
     """Add the trials of an FC-Eval results.json or log. Trials of one task are its attempts, in the file's order."""
-    opened, source = open_timings(path)
+    try:
+        opened, source = open_timings(path)
+    except UnreadableFile as error:
+        hint = error.hint or "docs/speedup.md shows the layout of a folder of tasks"
+        raise UnreadableFile(
+            str(path), f"speedup reads timings, and this holds none: {error.message}", hint=hint
+        ) from error
     if source is not FCEVAL:
         hint = "give --before FILE and --after FILE, or --nop, --agent and --oracle, or a folder of tasks"
         raise UnreadableFile(str(path), f"a {source.name} file holds one side, and a speedup needs two", hint=hint)

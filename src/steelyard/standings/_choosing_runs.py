@@ -28,8 +28,12 @@ def comparable(metrics: Sequence[str]) -> list[str]:
             continue
         twin = f"{name}_per_run"
         hint = f"take {twin}" if twin in catalog() else "take a metric that each run has, or a ratio of means"
-        of_group = declared.level == "group"
-        reason = f"cannot be compared: {why_no_estimate(declared)}" if of_group else "is not a metric of single runs"
+        reason = f"cannot be compared: {why_no_estimate(declared)}"
+        if declared.level == "tasks":
+            reason = "is one figure over all tasks, which speedup alone makes"
+            hint = "take what each attempt has: task_speedup, agent_advantage, accuracy, ..."
+        elif declared.level != "group":
+            reason = "is not a metric of single runs"
         raise UsageError(f"{name} {reason}", hint=hint)
     return list(dict.fromkeys(metrics))
 

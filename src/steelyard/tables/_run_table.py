@@ -114,6 +114,10 @@ class RunTable:
     rejected: Sequence[Rejected] = ()
     notes: tuple[Finding, ...] = ()
     """What reading found besides runs without a price."""
+    rejected_elsewhere: int = 0
+    """Records that were set aside before and are only counted."""
+    rows: str = "run"
+    """What a row is: a run, or a prompt, an attempt, a benchmark, a submission."""
     unpriced: Unpriced | None = None
     folder: SpillFolder | None = None
     """Holds spilled rows; it must live as long as the frame does."""
@@ -121,7 +125,7 @@ class RunTable:
     @property
     def rejected_count(self) -> int:
         """How many records were set aside."""
-        return len(self.rejected)
+        return len(self.rejected) + self.rejected_elsewhere
 
     @property
     def findings(self) -> tuple[Finding, ...]:

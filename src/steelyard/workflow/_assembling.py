@@ -156,12 +156,14 @@ def assemble(
             *table.findings,
             *scheme_findings,
             *notes,
-            *unexpected_run_counts(engine, keys_by),
+            *(unexpected_run_counts(engine, keys_by) if table.rows == "run" else ()),
             *_uneven(table, engine, plan, groups, grouping),
             *_checked(engine, plan, groups, grouping),
         ),
         n=table.n,
+        rows=table.rows,
         rejected=table.rejected,
+        rejected_elsewhere=table.rejected_elsewhere,
         interval=interval,
         level=level,
         weight_by=weight_by,
@@ -213,7 +215,12 @@ class _Plan:
     def of(cls, names: Sequence[str]) -> _Plan:
         known = catalog()
         wanted = set(names) or set(known)
-        runs = tuple(metric for metric in known.at("run") if metric.name in wanted)
+        # what a prompt or an attempt has is shown of those alone, and where it is asked for
+        runs = tuple(
+            metric
+            for metric in known.values()
+            if metric.is_of_rows and metric.name in wanted and (names or metric.level == "run")
+        )
         groups = tuple(metric for metric in known.at("group") if metric.name in wanted)
         across = tuple(metric for metric in known.at("across") if metric.name in wanted)
         inputs = [spec.of or name for metric in (*groups, *across) for name, spec in metric.inputs.items()]

@@ -41,7 +41,9 @@ from steelyard.settings import GIVEN_RECORDS, named_path
 from steelyard.tables import NamedRun, each_once, gather
 
 if TYPE_CHECKING:
+    from steelyard.arena import Arena
     from steelyard.mappings import Mapping
+    from steelyard.results import Repeatability, SpeedupResult
     from steelyard.tables import RunTable, TableBuilder
 
 PathInput = str | PathLike[str]
@@ -55,8 +57,10 @@ Progress = Callable[[str, int], None]
 if TYPE_CHECKING:
     Runs: TypeAlias = RunsInput | RunTable
     """What verbs take: what holds runs, or the table that `read` made of it."""
+    Measurable: TypeAlias = Runs | Repeatability | SpeedupResult | Arena
+    """The same, and what `repeat`, `speedup` or an arena measured."""
 else:
-    Runs = RunsInput  # the table's class brings numpy and Polars
+    Runs = Measurable = RunsInput  # the classes bring numpy, Polars and SQLAlchemy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from steelyard.records import (
     sum_in_order,
 )
 from steelyard.statistics import WeightBy
-from steelyard.workflow._opening_runs import Progress, Reading, Runs, open_mapping
+from steelyard.workflow._opening_runs import Measurable, Progress, Reading, open_mapping
 
 if TYPE_CHECKING:
     from steelyard.mappings import Mapping
@@ -253,8 +253,8 @@ class RankOptions(VerdictOptions, DrawOptions, PricedRunOptions):
 
     by: Names = ("agent", "model")
     """What to rank, separated by commas: agent, model, tier, experiment, ..."""
-    metrics: Names = ("composite_score",)
-    """The metric to rank by; one for now."""
+    metrics: Names = ()
+    """The metric to rank by, then those to show beside it; by default the score that most runs have."""
     order: Literal["mean", "bradley-terry", "ranked-pairs"] = "mean"
     """By mean over tasks, or by who beats whom task by task."""
     min_coverage: float = 0.5
@@ -308,7 +308,7 @@ class GateOptions(VerdictOptions, DifferenceOptions, PricedRunOptions):
 
     rule: Texts
     """A limit: "pass_rate >= 0.45", "pass_rate >= baseline - 0.02", "cost_usd <= baseline * 1.1"; may be repeated."""
-    baseline: Runs | None = None
+    baseline: Measurable | None = None
     """Run records of the baseline, for rules that name it; may be repeated."""
     inconclusive: Literal["pass", "fail", "report"] = "report"
     """What an inconclusive gate is: passed (exit 0), failed (exit 3), or reported (exit 4)."""

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.formats import PlacedRun
-from steelyard.records import Finding, Missing, Run, key_of, set_aside_findings
+from steelyard.records import Finding, Run, key_of, set_aside_findings
 from steelyard.repeatability import KEYS as REPEAT_KEYS
 from steelyard.results import (
     Comparison,
@@ -48,8 +48,6 @@ from steelyard.workflow.speedup import speedup
 if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
-SCORES = ("composite_score", "pass_rate", "impl_rate")
-"""What runs are ranked by where nothing is named: what most runs have, the first of equals."""
 GROUPS = ("agent", "model", "tier")
 OUTPUT_CHARACTERS = 64_000
 MOST_OUTPUTS, MOST_OUTPUT_CHARACTERS = 1_000, 16_000_000
@@ -147,7 +145,7 @@ class ReportSections:
 
     def _ranked(self, table: RunTable, by: tuple[str, ...]) -> Ranking | None:
         values = {option.name: getattr(self.options, option.name) for option in fields(RankOptions)}
-        options = RankOptions(**values | {"by": by, "metrics": self.options.metrics or (self._metric(table),)})
+        options = RankOptions(**values | {"by": by})
         self.keep_command("board", options, self.inputs.runs)
         # the table holds the chosen runs already
         return self._part("board", lambda: rank(table, options=replace(options, **CHOSEN)))
@@ -160,17 +158,6 @@ class ReportSections:
         self.keep_command("measure", options, self.inputs.runs)
         chosen = replace(options, **CHOSEN)
         return self._part("measure", lambda: measure(table, options=chosen))
-
-    def _metric(self, table: RunTable) -> str:
-        """The score that most runs have."""
-        from steelyard.engines import LocalEngine  # brings numpy and Polars
-
-        values = LocalEngine(table.frame, table.n, self.options.outcome_profile()).values(SCORES)
-        known = {
-            name: 0 if isinstance(column, Missing) else int((column == column).sum())  # noqa: PLR0124 # NaN is missing
-            for name, column in values.items()
-        }
-        return max(SCORES, key=lambda name: known[name])
 
     def _leaders(self, table: RunTable, by: tuple[str, ...]) -> Comparison | None:
         places = self.ranking.places if self.ranking is not None else ()

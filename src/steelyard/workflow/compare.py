@@ -12,7 +12,8 @@ from steelyard.errors import UsageError
 from steelyard.metrics import catalog
 from steelyard.records import Chosen, Finding, set_aside_findings, tier_text
 from steelyard.results import ComparedSide, Comparison, Coverage, Pair, tasks_text
-from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._measured_tables import open_table, usual_metrics
+from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import CompareOptions
 from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
@@ -27,7 +28,7 @@ FEW_TASKS = 10
 
 
 @verb(CompareOptions)
-def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> Comparison:
+def compare(runs: Measurable, options: CompareOptions, progress: Progress | None) -> Comparison:
     """B (one or several) against A on the tasks they share.
 
     `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
@@ -35,11 +36,12 @@ def compare(runs: Runs, options: CompareOptions, progress: Progress | None) -> C
     from steelyard.standings import chosen_rows, comparable, counted_otherwise, samples_of  # brings numpy and scipy
 
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
-    names = comparable(options.metrics or [metric.name for metric in catalog().overview() if metric.is_estimate])
+    usual = usual_metrics(runs) or [metric.name for metric in catalog().overview() if metric.is_estimate]
+    names = comparable(options.metrics or usual)
     if options.detect is not None and not 0 < abs(options.detect) < math.inf:
         raise UsageError(f"a difference of {options.detect:g} cannot be detected", hint="--detect 0.05")
     filters = _filters(options.a, [options.b] if isinstance(options.b, (str, Mapping)) else options.b)
-    table = open_runs(runs, options.reading(progress))
+    table = open_table(runs, names, options, progress=progress, keys=[key for chosen in filters for key in chosen])
     samples = samples_of(table, names, profile=profile, weight_by=options.weight_by)
     masks = [chosen_rows(table, chosen, where="--b" if place else "--a") for place, chosen in enumerate(filters)]
     sides, scheme_findings = _sides(table, samples, filters, masks)

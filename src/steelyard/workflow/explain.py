@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnknownName, UnreadableFile, UsageError
-from steelyard.files import beginning_of
-from steelyard.formats import SQLITE, PlacedRun
+from steelyard.formats import PlacedRun
 from steelyard.metrics import Metric, catalog, constants_of, evaluate
 from steelyard.prices import PriceBook, open_book, token_cost
-from steelyard.profiles import Profile
-from steelyard.records import FACTS, Run, run_facts
+from steelyard.profiles import Profile, default_profile
+from steelyard.records import FACTS, Judgment, Missing, Run, run_facts
 from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 from steelyard.settings import is_stdin, named_path, shown_path
 from steelyard.workflow._explaining_cost import with_calls
-from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
+from steelyard.workflow._explaining_rows import explain_row
+from steelyard.workflow._measured_tables import store_address
+from steelyard.workflow._opening_runs import Measurable, Progress, RecordReader
 from steelyard.workflow._options import ExplainOptions, MeasureOptions
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import MEASURED, checked_keys, measure
 
+GRADE = "grade"
+"""What is explained like a metric, although it is a letter."""
 IDS_LOOKED_AT = 2_000
 """Among so many the nearest is looked for when no run has the id."""
 
 
 @verb(ExplainOptions)
-def explain(runs: RunsInput, options: ExplainOptions, progress: Progress | None) -> RunExplanation | GroupsExplanation:
-    """How a metric came: formula, values put in, constants, what was missing; of one run, or in each group."""
-    if (options.run is None) == (not options.by):
-        raise UsageError("name one run with --run ID, or groups with --by tier")
+def explain(runs: Measurable, options: ExplainOptions, progress: Progress | None) -> RunExplanation | GroupsExplanation:
+    """How a metric came: formula, values put in, constants, what was missing; of one run, in each group, or over all.
+
+    `grade` is explained as a metric is. What a prompt, an attempt or a submission has is explained by its own id.
+    """
+    if options.run is not None and options.by:
+        raise UsageError("--run and --by exclude each other", hint="name one run with --run ID, or groups with --by")
     if options.run is None:
         return _explain_groups(runs, options, progress)
+    if options.metric != GRADE and (declared := catalog()[options.metric]).is_of_rows and declared.level != "run":
+        return explain_row(runs, options, options.run)
     return _explain_run(runs, options, options.run, progress)
 
 
-def _explain_run(runs: RunsInput, options: ExplainOptions, wanted: str, progress: Progress | None) -> RunExplanation:
-    metric, declared = options.metric, catalog()[options.metric]
+def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str, progress: Progress | None) -> RunExplanation:
+    metric = options.metric
+    declared = catalog()["composite_score" if metric == GRADE else metric]
     if declared.level == "group" and declared.has_per_run:
         declared = catalog()[f"{metric}_per_run"]
     if declared.level not in MEASURED:
@@ -52,13 +60,29 @@ def _explain_run(runs: RunsInput, options: ExplainOptions, wanted: str, progress
     known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
     evaluate(declared.name, facts, profile, known)
     root = with_calls(_tree(declared.name, known, profile, entry.run), entry.run, book)
+    if metric == GRADE:
+        root = _grade(root, profile)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
     return RunExplanation(run=id_, where=where, profile=profile.name, prices=book.label, root=root)
 
 
-def _explain_groups(runs: RunsInput, options: ExplainOptions, progress: Progress | None) -> GroupsExplanation:
-    declared, by = catalog()[options.metric], checked_keys(options.by)
-    if declared.level not in MEASURED:
+def _grade(composite: Explanation, profile: Profile) -> Explanation:
+    """The grade of one run: that of its own composite score."""
+    if not profile.grades:
+        raise UsageError(f"profile {profile.name} has no grades")
+    value = composite.value
+    if not isinstance(value, Missing):
+        grade = profile.grade_of(value)
+        value = f"{grade.grade} ({grade.meaning})"
+    steps = ", ".join(f"{grade.grade} from {grade.at_least:g}" for grade in profile.grades)
+    formula = f"by the median composite_score: {steps}"
+    return Explanation(GRADE, value, "Grade", None, formula, {}, None, (composite,))
+
+
+def _explain_groups(runs: Measurable, options: ExplainOptions, progress: Progress | None) -> GroupsExplanation:
+    graded = options.metric == GRADE
+    declared, by = catalog()["composite_score" if graded else options.metric], checked_keys(options.by)
+    if declared.level not in MEASURED and not declared.is_of_rows:
         raise _not_of_runs(declared)
     if declared.level == "across" and "tier" not in by:
         hint = f"steelyard explain FILE {declared.name} --by tier"
@@ -66,6 +90,7 @@ def _explain_groups(runs: RunsInput, options: ExplainOptions, progress: Progress
     profile = options.outcome_profile()
     asked = MeasureOptions(
         by=by,
+        metrics=() if declared.level in MEASURED else (declared.name,),
         profile=profile,
         prices=options.prices,
         map=options.map,
@@ -77,17 +102,16 @@ def _explain_groups(runs: RunsInput, options: ExplainOptions, progress: Progress
         unscored=options.unscored,
     )
     result = measure(runs, options=asked, progress=progress)
-    return GroupsExplanation(declared, constants_of(declared, profile), result)
+    own = profile if declared.level in MEASURED else default_profile(declared.spec) or profile
+    grades = tuple((grade.grade, grade.at_least, grade.meaning) for grade in profile.grades) if graded else ()
+    return GroupsExplanation(declared, constants_of(declared, own), result, grades)
 
 
 def store_of(path: str, metric: str) -> str | None:
     """The address of the arena's store in the file; None when it is none, or the metric is not a submission's."""
     if metric not in catalog() or catalog()[metric].level != "submission":
         return None
-    try:
-        return f"sqlite:///{path}" if beginning_of(Path(path)).startswith(SQLITE) else None
-    except OSError:
-        return None
+    return store_address(path, sure=True)
 
 
 def _not_of_runs(declared: Metric) -> UsageError:
@@ -97,12 +121,12 @@ def _not_of_runs(declared: Metric) -> UsageError:
     )
 
 
-def _find(runs: RunsInput, wanted: str, reader: RecordReader) -> tuple[str, PlacedRun]:
+def _find(runs: Measurable, wanted: str, reader: RecordReader) -> tuple[str, PlacedRun]:
     """The run with that id, or with the only id that begins with it."""
     place = _place(runs)
     starts: dict[str, PlacedRun] = {}
     some: list[str] = []
-    for id_, entry in reader.read(runs):
+    for id_, entry in reader.read(runs):  # type: ignore[arg-type] # other inputs have no metric of runs
         if id_ == wanted:
             return id_, entry
         if len(some) < IDS_LOOKED_AT:
@@ -117,7 +141,7 @@ def _find(runs: RunsInput, wanted: str, reader: RecordReader) -> tuple[str, Plac
     raise UnknownName("run", wanted, some, where=place)
 
 
-def _place(runs: RunsInput) -> str | None:
+def _place(runs: Measurable) -> str | None:
     """The file that was named, as messages name it; one that is not there is an error."""
     if not isinstance(runs, (str, PathLike)):
         return None
@@ -145,6 +169,9 @@ _FIELD_OF_FACT = {
 
 def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Explanation:
     stated = run.provenance or {}
+    if name == "weighted_score" and run.judgments:
+        title = FACTS[name].meaning
+        return Explanation(name, known[name], title, None, None, {}, None, tuple(map(_judgment, run.judgments)))
     if name in FACTS:
         field = _FIELD_OF_FACT.get(name, name)
         provenance = stated.get(field)
@@ -157,3 +184,23 @@ def _tree(name: str, known: dict[str, Any], profile: Profile, run: Run) -> Expla
     parts = tuple(_tree(spec.of or parameter, known, profile, run) for parameter, spec in declared.inputs.items())
     constants = constants_of(declared, profile)
     return Explanation(name, known[name], declared.title, declared.unit, declared.formula, constants, None, parts)
+
+
+def _judgment(judgment: Judgment) -> Explanation:
+    """What a judge gave, with the lines of the rubric."""
+    lines = tuple(
+        Explanation(
+            line.name,
+            line.achieved / line.max,
+            f"{line.achieved:g} of {line.max:g}, weight {line.weight:g}",
+            None,
+            None,
+            {},
+            None,
+            (),
+        )
+        for line in judgment.criteria or ()
+    )
+    how = "sum(weight x achieved / max) / sum(weight)" if lines and judgment.weighted_score is None else None
+    title = f"Score of judge {judgment.judge}" if judgment.judge else "Score of a judge without a name"
+    return Explanation("score", judgment.score, title, None, how, {}, None if how else "reported", lines)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.records import Finding
 from steelyard.results import Gate, Rule
-from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._measured_tables import open_table
+from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import GateOptions
 from steelyard.workflow._tiers import compared_schemes
 from steelyard.workflow._verb import verb
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @verb(GateOptions)
-def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
+def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> Gate:
     """Whether the runs keep every rule.
 
     `pass_rate >= 0.45` limits the runs' own figure. `pass_rate >= baseline - 0.02` allows a loss of two points and
@@ -39,11 +40,14 @@ def gate(runs: Runs, options: GateOptions, progress: Progress | None) -> Gate:
     rules = _read_rules(options)
     profile, judging = options.outcome_profile(), options.statistics(options.interval)
     metrics = comparable([rule.metric for rule in rules])
-    reading, inputs = options.reading(progress), {"the candidate": runs}
+    choice, inputs = options.choice(), {"the candidate": runs}
     if options.baseline is not None:
         inputs = {"the baseline": options.baseline, **inputs}
-    tables = {name: open_runs(given, reading, where=f"--where, {name}") for name, given in inputs.items()}
-    chosen = {condition.key: condition.value for condition in reading.choice.conditions if condition.equal}
+    tables = {
+        name: open_table(given, metrics, options, progress=progress, where=f"--where, {name}")
+        for name, given in inputs.items()
+    }
+    chosen = {condition.key: condition.value for condition in choice.conditions if condition.equal}
     compared_schemes((chosen, table.tier_schemes() if "tier" in chosen else []) for table in tables.values())
     sides = [_side(table, metrics, options, profile=profile, name=name) for name, table in tables.items()]
     samples, otherwise, from_new = _joined(sides)

@@ -9,7 +9,8 @@ from steelyard.errors import NothingUsable, UsageError
 from steelyard.metrics import Metric, catalog
 from steelyard.records import Chosen, Missing, key_label, key_text
 from steelyard.results import Matrix, MatrixGroup
-from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._measured_tables import open_table
+from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import MatrixOptions
 from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 
 @verb(MatrixOptions)
-def matrix(runs: Runs, options: MatrixOptions, progress: Progress | None) -> Matrix:
+def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) -> Matrix:
     """One metric of every task by every group, the hardest task first."""
     from steelyard.standings import groups_of, matrix_tasks, samples_of  # brings numpy and scipy
 
     keys_by, declared = _columns_by(options.by), _shown(options.metrics)
     profile = options.outcome_profile()
-    table = open_runs(runs, options.reading(progress))
+    table = open_table(runs, [declared.name], options, progress=progress, keys=keys_by)
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, [declared.name], profile=profile, weight_by=options.weight_by, any_size=True)
     _check_any(samples, declared)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UnknownName, UsageError
 from steelyard.metrics import catalog
 from steelyard.records import GROUP_KEYS
-from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._measured_tables import open_table, usual_metrics
+from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import CONFIDENCE, MeasureOptions
 from steelyard.workflow._verb import verb
 
@@ -24,22 +25,24 @@ BASED = "tier_uplift"
 
 
 @verb(MeasureOptions)
-def measure(runs: Runs, options: MeasureOptions, progress: Progress | None) -> Measurement:
+def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None) -> Measurement:
     """Weigh the runs, group by group."""
     from steelyard.workflow._assembling import assemble  # brings numpy and Polars
 
     keys = checked_keys(options.by)
     profile = options.outcome_profile()
-    for name in options.metrics:
-        if (declared := catalog()[name]).level not in MEASURED:
-            raise UsageError(f"{name} is a metric of the {declared.spec} specification, which measure does not make")
+    names = options.metrics or usual_metrics(runs)
+    for name in names:
+        if not (declared := catalog()[name]).is_of_rows and declared.level not in MEASURED:
+            message = f"{name} is one figure over all tasks, which measure does not make"
+            raise UsageError(message, hint=f"steelyard {declared.spec} shows it")
     _check_across(keys, options.metrics, options.base_tier)
     _check_intervals(options)
     return assemble(
-        open_runs(runs, options.reading(progress)),
+        open_table(runs, names, options, progress=progress, keys=keys),
         by=keys,
         profile=profile,
-        names=options.metrics,
+        names=names,
         base_tier=options.base_tier,
         interval=options.interval,
         level=options.confidence,

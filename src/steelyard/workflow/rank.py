@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import NothingUsable, UsageError
 from steelyard.metrics import Metric, catalog
-from steelyard.records import Finding, key_label
+from steelyard.records import Finding, Missing, key_label
 from steelyard.results import Ranking
-from steelyard.workflow._opening_runs import Progress, Runs, open_runs
+from steelyard.workflow._measured_tables import open_table, usual_metrics
+from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import RankOptions
 from steelyard.workflow._tiers import keys_with_scheme
 from steelyard.workflow._verb import verb
@@ -18,14 +19,19 @@ from steelyard.workflow.compare import skews, table_findings
 from steelyard.workflow.measure import checked_keys
 
 if TYPE_CHECKING:
+    from steelyard.profiles import Profile
     from steelyard.standings import Entrants, Key, Samples
     from steelyard.statistics import Floats, Ints
+    from steelyard.tables import RunTable
 
     Standing = tuple[Floats, Ints, Ints]
 
+SCORES = ("composite_score", "pass_rate", "impl_rate")
+"""What runs are ranked by where nothing is named: what most runs have, the first of equals."""
+
 
 @verb(RankOptions)
-def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking:
+def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> Ranking:
     """Rank the groups by one metric over the tasks they share.
 
     Groups that tried less than `min_coverage` of all tasks are left out, so that one short run does not shrink what
@@ -39,11 +45,14 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
         samples_of,
     )
 
-    keys_by, declared = _ranked_by(options.by), _ranked_on(options)
-    on = declared.name
-    metrics = comparable([on, "pass_rate", "cost_usd", "cost_of_pass"])
+    keys_by, named = _ranked_by(options.by), _named(options, usual_metrics(runs)[:1])
     profile, judging = options.outcome_profile(), options.statistics()
-    table = open_runs(runs, options.reading(progress))
+    table = open_table(runs, named, options, progress=progress, keys=keys_by)
+    chosen_findings: list[Finding] = []
+    if not named:
+        named, chosen_findings = _score_of_most(table, profile)
+    declared, on, beside = _ranked_on(named[0], options), named[0], named[1:]
+    metrics = comparable([*named, "pass_rate", "cost_usd", "cost_of_pass"])
     keys_by, tier_scheme, scheme_findings = keys_with_scheme(keys_by, table.tier_schemes() if "tier" in keys_by else [])
     samples = samples_of(table, metrics, profile=profile, weight_by=options.weight_by)
     keys, codes = groups_of(table, keys_by, profile=profile)
@@ -54,12 +63,14 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
         with suppress(NothingUsable):  # counted the other way nobody has a value: then there is no other place
             other = _standing(otherwise, keys, codes, declared, options, by=keys_by)
             standing, notes = _either_way(field, standing, other[:2], keys_by)
-    placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging)
+    placed = places(samples, field, on, standing, by=keys_by, order=options.order, options=judging, beside=beside)
     labels = [key_label(keys_by, key) for key in field.keys]
     return Ranking(
         by=tuple(keys_by),
         tier_scheme=tier_scheme,
         on=on,
+        beside=tuple(beside),
+        rows=table.rows,
         order=options.order,
         test=test,
         places=placed,
@@ -71,6 +82,7 @@ def rank(runs: Runs, options: RankOptions, progress: Progress | None) -> Ranking
         profile=profile.name,
         findings=(
             *table_findings(table),
+            *chosen_findings,
             *scheme_findings,
             *field.findings,
             *notes,
@@ -134,16 +146,40 @@ def _ranked_by(by: Sequence[str]) -> list[str]:
     return keys
 
 
-def _ranked_on(options: RankOptions) -> Metric:
-    """The metric, if somebody can lead on it in the order that is asked for."""
+def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
+    """The metrics that are named, else the usual ones of what is ranked; none where runs decide."""
+    from steelyard.standings import comparable  # brings numpy and scipy
+
     names = [options.metrics] if isinstance(options.metrics, str) else list(options.metrics)
-    if len(names) != 1:
-        raise UsageError(f"rank needs one metric and was given {len(names)}", hint="--metrics composite_score")
-    declared = catalog()[names[0]]
+    if not 0 <= options.min_coverage <= 1:
+        raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
+    return comparable(names or usual)
+
+
+def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[Finding]]:
+    """The score that most runs have, the first of equals; a finding where that is not the first."""
+    from steelyard.engines import LocalEngine  # brings numpy and Polars
+
+    values = LocalEngine(table.frame, table.n, profile).values(SCORES)
+    known = {
+        name: 0 if isinstance(column, Missing) else int((column == column).sum())  # noqa: PLR0124 # NaN is missing
+        for name, column in values.items()
+    }
+    name = max(SCORES, key=lambda score: known[score])
+    if name == SCORES[0]:
+        return [name], []
+    message = (
+        f"ranked by {name}, which {known[name]:,} of {table.n:,} runs have: "
+        f"{known[SCORES[0]]:,} have a {SCORES[0]}, which needs a verdict and an impl_rate"
+    )
+    return [name], [Finding(code="ranked_on", severity="info", message=message)]
+
+
+def _ranked_on(name: str, options: RankOptions) -> Metric:
+    """The metric, if somebody can lead on it in the order that is asked for."""
+    declared = catalog()[name]
     if declared.better == "neither":
         raise UsageError(f"{declared.name} has no better direction, so nobody leads on it")
     if declared.is_ratio and options.order != "mean":
         raise UsageError(f"{declared.name} is a ratio of means, which no single task decides", hint="--order mean")
-    if not 0 <= options.min_coverage <= 1:
-        raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
     return declared

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from steelyard.arena.views._profile_comparison import (
         compare_profiles as compare_profiles,
     )
+    from steelyard.arena.views._submission_table import (
+        submission_table as submission_table,
+    )
     from steelyard.arena.views._task_standings import (
         outliers as outliers,
         task_standings as task_standings,

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter, Token
 
 from steelyard.errors import UsageError
-from steelyard.settings import named_path
+from steelyard.settings import is_store, named_path
 
 
 def _path(_type: object, tokens: Sequence[Token]) -> Path:
@@ -18,6 +18,11 @@ def _path(_type: object, tokens: Sequence[Token]) -> Path:
 
 def _paths(_type: object, tokens: Sequence[Token]) -> list[Path]:
     return [named_path(token.value) for token in tokens]
+
+
+def _paths_or_stores(_type: object, tokens: Sequence[Token]) -> list[Path | str]:
+    """The address of an arena's store stays as it is: a path has no two slashes in a row."""
+    return [token.value if is_store(token.value) else named_path(token.value) for token in tokens]
 
 
 def _whole(_type: object, tokens: Sequence[Token]) -> int:
@@ -47,13 +52,14 @@ LONGEST_WAIT_SECONDS = 365 * 24 * 3600
 
 OnePath = Annotated[Path, Parameter(converter=_path)]
 Paths = Annotated[list[Path], Parameter(converter=_paths, negative="")]
+PathsOrStores = Annotated[list[Path | str], Parameter(converter=_paths_or_stores, negative="")]
 Whole = Annotated[int, Parameter(converter=_whole)]
 FromOne = Annotated[Whole, Parameter(validator=_from_one)]
 FromZero = Annotated[Whole, Parameter(validator=_from_zero)]
 Seconds = Annotated[float, Parameter(validator=_above_zero)]
 
 Files = Annotated[
-    Paths,
+    PathsOrStores,
     Parameter(help="Run records (JSON lines or array, CSV, Parquet), or logs: files, folders, archives; - is stdin."),
 ]
 ProfileOption = Annotated[str, Parameter(help="A shipped profile (steelyard profiles) or a TOML file.")]

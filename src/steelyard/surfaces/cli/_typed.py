@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 from cyclopts import Parameter, Token
 
 from steelyard.records import Chosen
-from steelyard.surfaces.cli._options import OnePath, Paths, Whole, split_names
+from steelyard.surfaces.cli._options import OnePath, PathsOrStores, Whole, split_names
 from steelyard.workflow import (
     ManyChosen,
     MapName,
@@ -43,7 +43,7 @@ TYPED: dict[Any, Any] = {  # Any: types as they are written
     Moment: str | None,
     MapName: str | None,
     ProfileName: str,
-    Runs | None: Paths | None,
+    Runs | None: PathsOrStores | None,
     Path | None: OnePath | None,
     int | None: Whole | None,
 }

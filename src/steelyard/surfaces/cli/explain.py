@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from steelyard.results import Explanation, GroupsExplanation, RunExplanation
 
 DEFAULTS = typed(ExplainOptions)()
+VALUES_SHOWN = 8
 
 
 def explain(
@@ -32,6 +33,8 @@ def explain(
 
     Example: steelyard explain runs.jsonl composite_score --run demo-T3-fix-race-01
     Example: steelyard explain runs.jsonl cost_of_pass --by tier
+    Example: steelyard explain runs.jsonl grade
+    Example: steelyard explain outputs/ r_raw --run TASK
     Example: steelyard explain sqlite:///steelyard.db speed_score --run SUBMISSION
     """
     from steelyard.results import RunExplanation  # with the next it brings the formats
@@ -39,10 +42,10 @@ def explain(
 
     asked = replace(options, metric=metric)
     store = file if "://" in file else store_of(file, metric)
-    if store is not None:
-        return _show_submission(asked, store, json=showing.json)
+    if store is not None and asked.run is not None:
+        return _show_submission(asked, store, asked.run, json=showing.json)
     with reading_progress(shown=not showing.quiet) as progress:
-        explanation = explain_metric(file, options=asked, progress=progress)
+        explanation = explain_metric(store or file, options=asked, progress=progress)
     if isinstance(explanation, RunExplanation):
         _show_run(explanation, json=showing.json)
         return 0
@@ -52,16 +55,14 @@ def explain(
     return showing.status(explanation.result.rejected_count)
 
 
-def _show_submission(asked: ExplainOptions, store: str, *, json: bool) -> int:
+def _show_submission(asked: ExplainOptions, store: str, submission: str, *, json: bool) -> int:
     """A store holds scores, made under its own profile."""
-    if asked.run is None or asked.by:
-        raise UsageError("in a store, name a submission with --run ID")
-    if asked != replace(DEFAULTS, metric=asked.metric, run=asked.run):
+    if asked != replace(DEFAULTS, metric=asked.metric, run=submission):
         raise UsageError(
             "a store holds scores made under its own profile",
             hint="leave out all but --run: --profile, --prices, --where, --since, --until",
         )
-    return show(asked.run, asked.metric, store=store, json=json)
+    return show(submission, asked.metric, store=store, json=json)
 
 
 def _show_groups(explanation: GroupsExplanation, *, json: bool) -> None:
@@ -93,9 +94,16 @@ def _branch(part: Explanation) -> TextTree:
 
 
 def _sentence(part: Explanation) -> str:
-    shown = f"{part.value}" if isinstance(part.value, Missing) else f"= {part.value}"
+    shown = f"{part.value}" if isinstance(part.value, Missing) else f"= {_short(part.value)}"
     unit = f" {part.unit}" if part.unit and not isinstance(part.value, Missing) else ""
     source = f" [{part.provenance}]" if part.provenance else ""
     formula = f"\n{part.formula}" if part.formula else f"  {part.title}"
     constants = "".join(f"\n{name} = {value} (profile)" for name, value in part.constants.items())
     return f"{part.name} {shown}{unit}{source}{formula}{constants}"
+
+
+def _short(value: object) -> object:
+    """The value; of a long list the first, and how many there are."""
+    if not isinstance(value, list) or len(value) <= VALUES_SHOWN:
+        return value
+    return f"{', '.join(str(each) for each in value[:VALUES_SHOWN])}, ... ({len(value):,} in all)"

@@ -1,0 +1,43 @@
+"""Every submission that counts, over all tasks, as columns: scores as the standings show them, and a run's facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.arena.intake import Arena, load_tasks
+from steelyard.arena.scoring import KEPT_SCORES
+from steelyard.arena.views._task_view import View, view_task
+from steelyard.records import PROVIDED_MODEL
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_AS_FACTS = {"estimated_cost": "reported_cost_usd", "execution_time": "stated_duration_seconds"}
+"""What a submission and a run both have, under the names of a run's facts. An arena takes 0 for unknown."""
+_SAME = ("id", "agent", "total_tokens", "tool_calls", "iterations")
+
+
+def submission_table(arena: Arena) -> pl.DataFrame:
+    """One row a submission, by task and order of acceptance; each task under one baseline, as its standings are."""
+    import polars as pl  # heavy: a single submission is accepted without it
+
+    with arena.read() as connection:
+        views = [
+            view_task(connection, task, policy=arena.policy) for task in load_tasks(connection, arena.rules).values()
+        ]
+    return pl.concat([_columns(view) for view in views]) if views else pl.DataFrame({"task": []}, {"task": pl.String})
+
+
+def _columns(view: View) -> pl.DataFrame:
+    import polars as pl  # heavy: a single submission is accepted without it
+
+    known = {field: pl.when(pl.col(field) > 0).then(pl.col(field)) for field in _AS_FACTS}
+    return view.rows.select(
+        pl.lit(view.stored_task.task.id).alias("task"),
+        *(pl.col(name) for name in _SAME),
+        pl.col("model").str.replace(PROVIDED_MODEL, "$1"),
+        # an exact division: Polars divides by a constant through its reciprocal
+        (pl.col("submitted_at") / (pl.col("submitted_at") * 0 + 1_000_000)).alias("start_time"),
+        *(expression.cast(pl.Float64).alias(_AS_FACTS[field]) for field, expression in known.items()),
+        *((pl.col(name) / (pl.col(name) * 0 + 100)).cast(pl.Float64).alias(f"{name}_score") for name in KEPT_SCORES),
+    )

@@ -1,0 +1,275 @@
+"""Prompts, attempts, benchmarks and submissions as tables beside the table of runs, so that every verb takes them.
+
+A row has the keys of a run (task, agent, model, ...), the facts that it shares with a run (verdict, cost, time), and a
+column for each metric that its own verb measured. From there on a group, a difference, a band or a rule is made as it
+is made of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.errors import NothingUsable, UsageError
+from steelyard.files import beginning_of
+from steelyard.formats import SQLITE
+from steelyard.metrics import catalog
+from steelyard.records import Finding, Rejected
+from steelyard.results import Repeatability, Result, SpeedupResult
+from steelyard.settings import is_store
+from steelyard.workflow._measured_rows import Row, attempt_rows, prompt_row, read_saved, saved_paths, saved_rows
+from steelyard.workflow._opening_runs import Measurable, Progress, open_runs, outside_time, refuse_labels
+
+if TYPE_CHECKING:
+    from steelyard.arena import Arena
+    from steelyard.tables import RunTable
+    from steelyard.workflow._options import PricedRunOptions
+
+USUAL: dict[str, tuple[str, ...]] = {
+    "prompt": ("r_raw", "r_anchor", "mu_pre"),
+    "attempt": ("agent_advantage", "task_speedup", "accuracy"),
+    "submission": ("overall_score", "efficiency_score", "speed_score", "cost_score", "correctness_score"),
+}
+"""What is shown of a kind of rows where no metric is named."""
+VERBS = {"prompt": "repeat", "attempt": "speedup", "benchmark": "speedup", "submission": "arena submit"}
+"""The verb that makes each kind of rows."""
+_ARENA = b"arena_settings"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows that a verb measured, and what it has to say about them."""
+
+    rows: Iterable[Row]
+    findings: tuple[Finding, ...] = ()
+    rejected: Sequence[Rejected] = ()
+    rejected_count: int = 0
+    """Where the records that were set aside are only counted."""
+
+
+def usual_metrics(inputs: Measurable) -> tuple[str, ...]:
+    """The metrics to show where none is named, if the input is not one of runs."""
+    kind = _kind_of(inputs)
+    return () if kind is None else USUAL[kind]
+
+
+def open_table(
+    inputs: Measurable,
+    metrics: Sequence[str],
+    options: PricedRunOptions,
+    *,
+    progress: Progress | None = None,
+    where: str = "--where",
+    keys: Iterable[str] = (),
+) -> RunTable:
+    """The table that has these metrics: of runs, or of what the verb of their specification measures.
+
+    `keys` are what rows will be grouped and chosen by: outputs of one prompt agree in them.
+    """
+    kind = _kind_of_metrics(metrics)
+    given = _kind_of(inputs)
+    if given is not None and kind != given and (given, kind) != ("attempt", "benchmark"):
+        if kind != "run" or given == "prompt":
+            name = next(name for name in metrics if catalog()[name].row == kind)
+            raise UsageError(f"{name} is a metric of {_a(kind)}, and the input holds {given}s", hint=_instead(given))
+        kind = given
+    if kind == "run":
+        assert not isinstance(inputs, (Repeatability, SpeedupResult)), "they are no runs"
+        return open_runs(inputs, options.reading(progress), where=where)  # type: ignore[arg-type] # an arena is none
+    from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
+
+    if isinstance(inputs, RunTable):
+        message = f"{metrics[0]} is a metric of {_a(kind)}, which a table of runs does not hold"
+        raise UsageError(message, hint=f"pass the path, or the result of sy.{VERBS[kind].split()[0]}")
+    choice = options.choice()
+    table = _table(_measured(inputs, kind, options, [*keys, *(each.key for each in choice.conditions)]), kind, options)
+    if table.n == 0:
+        raise NothingUsable(f"the input holds no {kind}", hint=f"steelyard {VERBS[kind]} --help")
+    if choice.timed and kind != "submission":
+        raise UsageError(f"{_a(kind)} has no time of its own to be chosen by", hint="leave --since and --until out")
+    chosen = choose(table, choice, where=where)
+    if chosen.n == 0:
+        raise outside_time(table.n)
+    return chosen
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _instead(kind: str) -> str:
+    return f"take a metric of {kind}s: {', '.join(USUAL[kind][:3])}, ..."
+
+
+def _kind_of_metrics(metrics: Sequence[str]) -> str:
+    """What a row is of which all these metrics are; verdict and cost are known of every kind."""
+    kinds = {catalog()[name].row or "run": name for name in metrics}
+    others = {kind: name for kind, name in kinds.items() if kind != "run"}
+    if len(others) > 1:
+        told = " and ".join(f"{name} is of {_a(kind)}" for kind, name in others.items())
+        raise UsageError(f"{told}: they do not fit one table", hint="ask for them one after another")
+    return next(iter(others), "run")
+
+
+def _kind_of(inputs: Measurable) -> str | None:
+    """What the rows of the input are where that is seen at once; None for what may hold runs."""
+    if isinstance(inputs, Repeatability):
+        return "prompt"
+    if isinstance(inputs, SpeedupResult):
+        return "attempt"
+    if _is_arena(inputs) or store_address(inputs) is not None:
+        return "submission"
+    saved = saved_paths(_paths(inputs))
+    return None if not saved else "prompt" if read_saved(saved[0]).prompts is not None else "attempt"
+
+
+def _is_arena(inputs: object) -> bool:
+    """Whether it is an arena; its class would bring SQLAlchemy to every start."""
+    return type(inputs).__module__.startswith("steelyard.arena")
+
+
+def _paths(inputs: object) -> list[str]:
+    """The paths, where the input is made of nothing else."""
+    several = [inputs] if isinstance(inputs, (str, PathLike)) else inputs
+    if not isinstance(several, (list, tuple)) or not all(isinstance(path, (str, PathLike)) for path in several):
+        return []
+    return [str(path) for path in several]
+
+
+def store_address(inputs: object, *, sure: bool = False) -> str | None:
+    """The address of an arena's store; a file of SQLite is one if it names its tables, or if nothing else is meant."""
+    paths = _paths(inputs)
+    if len(paths) != 1:
+        return None
+    text = paths[0]
+    if is_store(text):
+        return text
+    path = Path(text)
+    try:
+        head = beginning_of(path) if path.is_file() else b""
+    except OSError:
+        return None
+    return f"sqlite:///{path}" if head.startswith(SQLITE) and (sure or _ARENA in head) else None
+
+
+def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Sequence[str]) -> _Rows:
+    """The rows of a kind: of a result or of an arena as they are, of files by the verb that measures them."""
+    if kind == "submission":
+        return _submissions(inputs, options)
+    saved = saved_paths(_paths(inputs))
+    if isinstance(inputs, Result) or saved:
+        refuse_labels(options.labels())
+    if saved:
+        return _Rows([row for path in saved for row in saved_rows(read_saved(path), kind, path)])
+    result = measured_result(inputs, kind, options, keys)
+    if isinstance(result, Repeatability):
+        rows = (prompt_row(prompt.prompt, prompt.key, prompt.metrics) for prompt in result.prompts)
+        return _Rows(rows, result.all_findings, result.rejected)
+    return _Rows(
+        (
+            row
+            for attempt in result.attempts
+            for row in attempt_rows(
+                kind,
+                task=attempt.task,
+                agent=attempt.agent,
+                number=attempt.number,
+                payload=msgspec.to_builtins(attempt.payload),
+                measures=attempt.measures,
+            )
+        ),
+        result.findings,
+        rejected_count=result.rejected_count,
+    )
+
+
+def measured_result(
+    inputs: Measurable, kind: str, options: PricedRunOptions, keys: Sequence[str] = ()
+) -> Repeatability | SpeedupResult:
+    """The result of the verb that makes such rows: what was given, or what it makes of the files."""
+    wanted = Repeatability if kind == "prompt" else SpeedupResult
+    if isinstance(inputs, wanted):
+        return inputs
+    if isinstance(inputs, Result):
+        raise UsageError(f"a {type(inputs).__name__} holds no {kind}", hint=f"sy.{VERBS[kind]}")
+    return _repeated(inputs, options, keys) if kind == "prompt" else _timed(inputs, options)
+
+
+def _repeated(inputs: Any, options: PricedRunOptions, keys: Sequence[str]) -> Repeatability:  # Any: paths or records
+    from steelyard.workflow._code_options import RepeatOptions  # it imports what opens runs
+    from steelyard.workflow.repeat import repeat  # brings rapidfuzz
+
+    by = tuple(dict.fromkeys(["task", "agent", "model", *keys]))
+    return repeat(inputs, options=RepeatOptions(by=by, set=options.set, map=options.map))
+
+
+def _timed(inputs: Any, options: PricedRunOptions) -> SpeedupResult:  # Any: paths
+    from steelyard.speedups import timings_in  # brings numpy and SciPy
+    from steelyard.workflow._code_options import SpeedupOptions  # it imports what opens runs
+    from steelyard.workflow.speedup import speedup
+
+    if not any(timings_in(Path(path)) for path in _paths(inputs)):
+        message = "speedups are measured from timings, and the input holds none"
+        raise UsageError(message, hint="docs/speedup.md shows the layout of a folder of tasks")
+    if options.set or options.map:
+        raise UsageError("timings take neither labels nor a mapping", hint="leave --set and --map out")
+    return speedup(inputs, options=SpeedupOptions(prices=options.prices))
+
+
+def _submissions(inputs: Measurable, options: PricedRunOptions) -> _Rows:
+    from steelyard.arena import submission_table  # brings SQLAlchemy
+
+    if options.set or options.map:
+        raise UsageError("an arena takes neither labels nor a mapping", hint="leave --set and --map out")
+    return _Rows(submission_table(arena_of(inputs)).iter_rows(named=True))
+
+
+def arena_of(inputs: Measurable) -> Arena:
+    """The arena that was given, or the one in the store."""
+    from steelyard.workflow._arena import opened  # brings SQLAlchemy
+
+    address = store_address(inputs, sure=True)
+    if address is None and not _is_arena(inputs):
+        raise UsageError("scores are kept in an arena", hint="give its store: sqlite:///steelyard.db")
+    arena: Any = inputs if address is None else address  # Any: an arena, by its module
+    return opened(arena)
+
+
+def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
+    """The rows as columns; a metric that no row has is left out, and so missing."""
+    import polars as pl  # heavy: --help does not need it
+
+    from steelyard.prices import open_book
+    from steelyard.tables import RunTable
+
+    names = [declared.name for declared in catalog().values() if declared.is_of_rows and declared.level != "run"]
+    numbers = dict.fromkeys([*names, "reported_cost_usd", "start_time", "stated_duration_seconds"], pl.Float64)
+    rows = [_typed(row, numbers) for row in measured.rows]
+    frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None, strict=False)
+    empty = [series.name for series in frame if series.null_count() == len(series) and series.name != "task"]
+    return RunTable(
+        frame=frame.drop(empty).lazy(),
+        n=frame.height,
+        book=open_book(options.prices).label,
+        rejected=measured.rejected,
+        notes=measured.findings,
+        rejected_elsewhere=measured.rejected_count,
+        rows=kind,
+    )
+
+
+def _typed(row: Row, numbers: Mapping[str, object]) -> Row:
+    """The row with numbers where numbers belong: a saved file may hold anything."""
+    return {
+        name: float(value)
+        if name in numbers and isinstance(value, int | float) and not isinstance(value, bool)
+        else None
+        if name in numbers or value is None
+        else value
+        for name, value in row.items()
+    }
