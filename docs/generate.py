@@ -77,7 +77,11 @@ def records_page() -> str:
         "",
         "One JSON object a line; every field but `task` is optional. `steelyard schema run`",
     ]
-    lines += ["prints the JSON Schema with the parts in full. Keys of your own begin with `x_` and are kept.", ""]
+    lines += [
+        "prints the JSON Schema with the parts in full. Keys of your own begin with `x_` and are kept; runs are",
+        "grouped, chosen, compared and gated by them ([measure.md](measure.md#your-own-fields)).",
+        "",
+    ]
     lines += ["| field | meaning |", "|---|---|"]
     meanings = field_meanings(Run)
     for field in msgspec.structs.fields(Run):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard.engines._grouping import GroupedStatistics, Grouping, Key, KeyCoder, grouped_statistics
 from steelyard.metrics import NotAnExpression, Value, catalog, evaluate
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing
+from steelyard.records import FACTS, Missing, is_own_fact
 from steelyard.statistics import WeightBy
 
 _CELLS_AT_ONCE = 40_000_000
@@ -134,7 +134,7 @@ class LocalEngine:
         return value.reason if isinstance(value, Missing) else "no run has it"
 
     def _facts_behind(self, name: str) -> set[str]:
-        declared = catalog()[name] if name not in FACTS else None
+        declared = None if name in FACTS or is_own_fact(name) else catalog()[name]
         if declared is None or (declared.is_of_rows and declared.level != "run" and declared.mean_of is None):
             return {name}
         if declared.mean_of is not None:
@@ -152,7 +152,7 @@ class _ColumnFacts(Mapping[str, Any]):  # Any: column expressions
     """The facts of a frame as column expressions, made when asked for."""
 
     def __init__(self, present: set[str]) -> None:
-        self._present = present & {*FACTS, *catalog()}
+        self._present = (present & {*FACTS, *catalog()}) | {name for name in present if is_own_fact(name)}
 
     def __getitem__(self, name: str) -> Value:
         if name not in self._present:

@@ -19,14 +19,18 @@ if TYPE_CHECKING:
     )
     from steelyard.metrics._declare import (
         Example as Example,
+        Metric as Metric,
+        metric as metric,
+    )
+    from steelyard.metrics._signatures import (
         Input as Input,
         Mean as Mean,
-        Metric as Metric,
         Optional as Optional,
+        OwnAmount as OwnAmount,
+        OwnFlag as OwnFlag,
         Param as Param,
         Required as Required,
         Sum as Sum,
-        metric as metric,
     )
     from steelyard.metrics._words import (
         INFINITY as INFINITY,

@@ -18,7 +18,7 @@ from steelyard.metrics._limits import limits_of
 from steelyard.metrics._words import Value, as_column, library_of
 from steelyard.plugins import plug_ins
 from steelyard.profiles import Profile
-from steelyard.records import FACTS, Missing
+from steelyard.records import FACTS, Missing, is_own_fact
 from steelyard.settings import METRICS_PATH
 
 
@@ -35,9 +35,10 @@ def evaluate(name: str, facts: Mapping[str, Any], profile: Profile, known: Mutab
     """
     if name in known:
         return known[name]
-    if name in FACTS:
+    if name in FACTS or is_own_fact(name):
         value = facts.get(name)
-        known[name] = Missing(FACTS[name].absent) if value is None else value
+        absent = FACTS[name].absent if name in FACTS else f"the record has no {name.replace(' as ', ' that is a ')}"
+        known[name] = Missing(absent) if value is None else value
         return known[name]
     declared = catalog()[name]
     if declared.mean_of is not None:
@@ -129,7 +130,7 @@ def _in_order(metrics: Mapping[str, Metric]) -> list[str]:
                 continue
             if needed in metrics and needed != name:
                 graph[name].add(needed)
-            elif needed not in FACTS:
+            elif needed not in FACTS and not is_own_fact(needed):
                 known = [*metrics, *FACTS]
                 unknown = UnknownName("fact or metric", needed, known, where=name)
                 raise BadDeclaration(str(unknown), where=declared.where)

@@ -7,20 +7,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, get_args
 
 from steelyard.errors import BadDeclaration, SteelyardError, UnknownName, UsageError, said_by
 from steelyard.metrics._followed_formulas import CONSTANT, LOST, ONE, Followed, weighed
 from steelyard.metrics._limits import Limits, check_inputs, check_result
+from steelyard.metrics._signatures import Input, Scope, read_signature
 from steelyard.metrics._words import Value, as_column, exactly, library_of
-from steelyard.profiles import default_profile
 from steelyard.records import FACTS, Missing
 from steelyard.statistics import STATISTICS
 
 Level = Literal["run", "group", "component", "across", "benchmark", "task", "tasks", "submission", "prompt"]
 Better = Literal["higher", "lower", "neither"]
-Reducer: TypeAlias = str
-"""The name of a statistic that may reduce."""
 ROWS: dict[Level, str] = {
     "run": "run",
     "group": "run",
@@ -32,30 +30,6 @@ ROWS: dict[Level, str] = {
 }
 """What a row of the table is that a level's metrics are taken over; the other levels are of groups alone."""
 REDUCERS = tuple(name for name, statistic in STATISTICS.items() if statistic.reduces)
-Scope = Literal["own", "base", "all"]
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, else its own name."""
-
-    optional: bool = False
-    reduce: Reducer | None = None
-    of: str | None = None
-    scope: Scope = "own"
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A parameter that a profile sets. Its default is that of the shipped profile; where none sets it, its own."""
-
-
-# Any: on plain numbers these are floats, on tables column expressions.
-Required: TypeAlias = Annotated[Any, Input()]
-Optional: TypeAlias = Annotated[Any, Input(optional=True)]
-Mean: TypeAlias = Annotated[Any, Input(reduce="mean")]
-Sum: TypeAlias = Annotated[Any, Input(reduce="sum")]
-Param: TypeAlias = Annotated[float, Constant()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,36 +199,6 @@ def _place(function: Callable[..., Value]) -> str:
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
 
 
-def _read_signature(function: Callable[..., Value], spec: str) -> tuple[dict[str, Input], dict[str, float]]:
-    inputs: dict[str, Input] = {}
-    constants: dict[str, float] = {}
-    hints = get_type_hints(function, include_extras=True)
-    for name, parameter in inspect.signature(function).parameters.items():
-        marks = [mark for mark in get_args(hints.get(name)) if isinstance(mark, (Input, Constant))]
-        if not marks:
-            raise BadDeclaration(f"parameter {name!r} must be annotated as an input or a Param")
-        if isinstance(marks[0], Constant):
-            constants[name] = _default(name, parameter.default, spec)
-        else:
-            inputs[name] = marks[0]
-    return inputs, constants
-
-
-def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or nothing
-    """What the constant is where no profile sets it: the shipped profile alone says so, if it can."""
-    shipped = default_profile(spec)
-    if shipped is not None and name in shipped.constants:
-        if own is not inspect.Parameter.empty:
-            hint = f"write {name}: Param"
-            raise BadDeclaration(f"Param {name!r} has a default of its own, and {shipped.name} sets it", hint=hint)
-        return shipped.constant(name, math.nan)
-    if own is inspect.Parameter.empty:
-        raise BadDeclaration(f"Param {name!r} needs a default: no shipped profile of {spec!r} sets it")
-    if not isinstance(own, int | float):
-        raise BadDeclaration(f"the default of Param {name!r} is {own!r}, not a number")
-    return own
-
-
 def _check(declared: Metric) -> None:
     """Refuse a declaration that contradicts itself."""
     _check_word("level", declared.level, get_args(Level))
@@ -352,7 +296,7 @@ def metric(
 
     def declare(function: Callable[..., Value]) -> Metric:
         try:
-            inputs, constants = _read_signature(function, spec)
+            inputs, constants = read_signature(function, spec)
             declared = Metric(
                 name=function.__name__,
                 function=function,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf
 
 from steelyard.errors import UsageError
-from steelyard.metrics._declare import Example, Mean, Optional, Param, Required, metric
+from steelyard.metrics._declare import Example, metric
+from steelyard.metrics._signatures import Mean, Optional, Param, Required
 from steelyard.metrics._words import INFINITY, Value, first_known, missing, number, ratio, when
 
 

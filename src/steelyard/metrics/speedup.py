@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, fsum, inf, log
 
-from steelyard.metrics._declare import Example, Required, metric
+from steelyard.metrics._declare import Example, metric
+from steelyard.metrics._signatures import Required
 from steelyard.metrics._words import Value, missing, ratio
 from steelyard.records import exact_mean
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from steelyard.metrics._declare import Example, Param, Required, metric
+from steelyard.metrics._declare import Example, metric
+from steelyard.metrics._signatures import Param, Required
 from steelyard.metrics._words import Value, missing
 from steelyard.metrics.speedup import geometric_mean, harmonic_mean
 from steelyard.records import exact_mean

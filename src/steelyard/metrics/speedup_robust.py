@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from math import exp, floor, fsum, inf, log
 from typing import Annotated, Any
 
-from steelyard.metrics._declare import Example, Input, Optional, Param, Required, metric
+from steelyard.metrics._declare import Example, metric
+from steelyard.metrics._signatures import Input, Optional, Param, Required
 from steelyard.metrics._words import Value, log as logarithm, missing, when
 from steelyard.metrics.speedup import geometric_mean, harmonic_mean
 from steelyard.records import Missing, exact_mean

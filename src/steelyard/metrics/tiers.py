@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Annotated, Any
 
-from steelyard.metrics._declare import Example, Input, Param, metric
+from steelyard.metrics._declare import Example, metric
+from steelyard.metrics._signatures import Input, Param
 from steelyard.metrics._words import Value, missing, ratio
 from steelyard.records import exact_mean, exact_quotient
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from steelyard.metrics._declare import Example, Required, Sum, metric
+from steelyard.metrics._declare import Example, metric
+from steelyard.metrics._signatures import Required, Sum
 from steelyard.metrics._words import INFINITY, Value, missing, ratio, when
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from steelyard.metrics._declare import Example, Metric, Sum, metric
+from steelyard.metrics._declare import Example, Metric, metric
+from steelyard.metrics._signatures import Sum
 from steelyard.metrics._words import Value
 
 

@@ -94,7 +94,13 @@ if TYPE_CHECKING:
         now_microseconds as now_microseconds,
     )
     from steelyard.records._own_keys import (
+        OwnKind as OwnKind,
+        is_own_fact as is_own_fact,
+        is_own_key as is_own_key,
         own_cell as own_cell,
+        own_fact as own_fact,
+        own_facts as own_facts,
+        own_text as own_text,
         own_value as own_value,
         plain_type as plain_type,
     )
@@ -134,6 +140,7 @@ if TYPE_CHECKING:
         KeyCondition as KeyCondition,
         RunChoice as RunChoice,
         RunChooser as RunChooser,
+        check_key as check_key,
         conditions_of as conditions_of,
         key_of as key_of,
         none_together as none_together,

@@ -7,11 +7,60 @@ spaced. Text that would be taken for something else is written in JSON's quotes.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 _PLAIN = frozenset({str, int, float, bool})
+OwnKind: TypeAlias = Literal["amount", "flag"]
+"""What a metric may take a value under an `x_` key for: a number, or true and false."""
+
+
+def is_own_key(name: str) -> bool:
+    """Whether it is a key of the user's own."""
+    return name.startswith("x_") and len(name) > len("x_")
+
+
+def own_fact(key: str, kind: OwnKind) -> str:
+    """The name under which the values of a key are facts: those of one kind, since a key may hold several."""
+    return f"{key} as {kind}"
+
+
+def is_own_fact(name: str) -> bool:
+    """Whether it is the name of such a fact."""
+    return is_own_key(name) and name.endswith((" as amount", " as flag"))
+
+
+def own_facts(values: Mapping[str, Any]) -> dict[str, float | bool]:  # Any: the user's own values
+    """The values that are numbers or flags, by the names of their facts."""
+    facts: dict[str, float | bool] = {}
+    for key, value in values.items():
+        if isinstance(value, bool):
+            facts[own_fact(key, "flag")] = value
+        elif isinstance(value, int | float):
+            facts[own_fact(key, "amount")] = _float(value)
+    return facts
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number past every float
+        return math.inf if value > 0 else -math.inf
+
+
+def own_text(value: Any) -> str | None:  # Any: the user's own value
+    """The value as a key to group and choose by: text as it is, all else as JSON writes it; None for null.
+
+    >>> own_text("main"), own_text(12), own_text(True)
+    ('main', '12', 'true')
+    """
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else _json(value)
+    return text.encode("utf-8", "backslashreplace").decode()  # a column of text holds no halves of characters
 
 
 def own_cell(value: Any) -> str:  # Any: the user's own value

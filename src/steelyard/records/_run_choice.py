@@ -13,6 +13,7 @@ from steelyard.records._facts import FACT_PARTS, GROUP_KEYS
 from steelyard.records._findings import Finding
 from steelyard.records._model_names import model_group
 from steelyard.records._moments import as_utc
+from steelyard.records._own_keys import is_own_key, own_text
 from steelyard.records._tier_schemes import tier_text
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Chosen: TypeAlias = str | Mapping[str, str]
 """What chooses runs: `agent=X,model=Y`, or a dict of the same."""
 
-_PAIR = re.compile(r",(?=\s*\w+\s*!?=)")
+_PAIR = re.compile(r",(?=\s*(?:\w+|x_[\w.-]+)\s*!?=)")
 """The comma before another `key=value`."""
 VALUES_LOOKED_AT = 2_000
 """Among so many the nearest is looked for when no run has the value."""
@@ -155,8 +156,16 @@ def outside_findings(count: int) -> list[Finding]:
     return [Finding(code="outside_time", severity="info", message=message)]
 
 
+def check_key(name: str, *, what: str = "key", where: str | None = None) -> None:
+    """Refuse what runs can neither be grouped nor chosen by; `x_` keys are the user's own."""
+    if name not in GROUP_KEYS and not is_own_key(name):
+        raise UnknownName(what, name, (*GROUP_KEYS, "x_..."), where=where)
+
+
 def key_of(run: Run, key: str) -> str | None:
     """The run's value of a key to group by, as text."""
+    if is_own_key(key):
+        return own_text((run.extra or {}).get(key))
     value = FACT_PARTS[key].get(run)
     return None if value is None else str(value)
 
@@ -169,8 +178,7 @@ def conditions_of(given: Chosen | Sequence[Chosen], *, option: str) -> tuple[Key
     """
     conditions: list[KeyCondition] = []
     for condition in each_pair(given, option=option):
-        if condition.key not in GROUP_KEYS:
-            raise UnknownName("key", condition.key, GROUP_KEYS, where=option)
+        check_key(condition.key, where=option)
         if condition.equal and any(earlier.equal and earlier.key == condition.key for earlier in conditions):
             raise UsageError(f"{option} names {condition.key!r} twice")
         model = condition.key == "model"  # is chosen as it is grouped, however it is written

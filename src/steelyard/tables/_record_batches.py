@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,9 @@ from steelyard.records import (
     Run,
     component_column,
     content_digest,
+    is_own_fact,
+    own_facts,
+    own_text,
 )
 
 TYPES: dict[Kind, type[pl.DataType]] = {
@@ -88,19 +91,72 @@ class Unpriced:
         return Finding(code="unpriced", message=f"{runs} no cost: {reason}", where=where, count=count)
 
 
+MOST_OWN_KEYS = 200
+"""The `x_` keys of one table that runs can be grouped by: each is a column, and logs may bring any number."""
+
+
+@dataclass(slots=True)
+class OwnKeys:
+    """The user's own keys as columns: each as text to group and choose by, its numbers and flags as facts."""
+
+    _kept: dict[str, None] = field(default_factory=dict)
+    _left_out: dict[str, None] = field(default_factory=dict)
+
+    def columns(self, rows: Sequence[Mapping[str, Any]]) -> list[pl.Series]:  # Any: the user's own values
+        """The columns of a batch; keys that no row of it has are left out."""
+        texts: dict[str, dict[int, str | None]] = {}
+        facts: dict[str, dict[int, float | bool]] = {}
+        for place, values in enumerate(rows):
+            kept = {key: values[key] for key in values if self._keeps(key)}
+            for key, value in kept.items():
+                texts.setdefault(key, {})[place] = own_text(value)
+            for name, fact in own_facts(kept).items():
+                facts.setdefault(name, {})[place] = fact
+        places = range(len(rows))
+        return [
+            *(pl.Series(key, [cells.get(place) for place in places], dtype=pl.String) for key, cells in texts.items()),
+            *(
+                pl.Series(
+                    name, [own.get(place) for place in places], dtype=pl.Boolean if "flag" in name else pl.Float64
+                )
+                for name, own in facts.items()
+            ),
+        ]
+
+    def _keeps(self, key: str) -> bool:
+        if key in self._kept:
+            return True
+        if len(self._kept) >= MOST_OWN_KEYS or is_own_fact(key):
+            self._left_out[key] = None
+            return False
+        self._kept[key] = None
+        return True
+
+    def findings(self) -> list[Finding]:
+        """That there were more keys than columns."""
+        if not self._left_out:
+            return []
+        count = len(self._left_out)
+        message = f"{count:,} x_ keys beyond the first {MOST_OWN_KEYS} are kept in their records, but runs cannot be "
+        return [Finding(code="own_keys", message=f"{message}grouped by them", count=count)]
+
+
 BATCH_ROWS = 20_000
 """Lists of this size are cheap to make columns from."""
 
 
-def batch_frame(batch: Sequence[PlacedRun], runs: Sequence[Run], book: PriceBook, unpriced: Unpriced) -> pl.DataFrame:
+def batch_frame(
+    batch: Sequence[PlacedRun], runs: Sequence[Run], book: PriceBook, unpriced: Unpriced, own: OwnKeys
+) -> pl.DataFrame:
     """One row a run, with its labels in `runs` and as it was read in `batch`.
 
-    Facts that no run of the batch has are left out; reasons for costs not found are numbered.
+    Facts that no run of the batch has are left out; reasons for costs not found are numbered, own keys collected.
     """
     columns: list[pl.Series] = []
     for part in (*KEY_PARTS, *VALUE_PARTS):
         if part.facts[0].name != "id":  # the place columns hold it, made from the content where the record has none
             columns += _part_columns(part, runs)
+    columns += own.columns([run.extra or {} for run in runs])
     columns += _place_columns(batch)
     return pl.DataFrame(columns).with_columns(_priced_columns(runs, book, unpriced))
 

@@ -38,7 +38,7 @@ from steelyard.records import (
 )
 from steelyard.tables._duplicates import without_duplicates
 from steelyard.tables._flat_files import facts_of, flat_frame, suspicious
-from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, Mask, Unpriced, batch_frame
+from steelyard.tables._record_batches import BATCH_ROWS, NO_PRICE, PATH, Mask, OwnKeys, Unpriced, batch_frame
 from steelyard.tables._spool import SpillFolder, Spool
 
 if TYPE_CHECKING:
@@ -187,6 +187,7 @@ class TableBuilder:
         self._waiting: list[PlacedRun] = []
         self._set_aside = SetAside()
         self._unpriced = Unpriced(book.name)
+        self._own = OwnKeys()
         self._notes: list[Finding] = []
 
     def add_file(self, path: Path, log_format: LogFormat) -> None:
@@ -231,7 +232,7 @@ class TableBuilder:
                 batch.append(entry)
                 runs.append(labeled)
         if batch:
-            self._spool.add(batch_frame(batch, runs, self._book, self._unpriced))
+            self._spool.add(batch_frame(batch, runs, self._book, self._unpriced, self._own))
         if self._progress:
             self._progress(name, len(self._waiting))
         self._waiting = []
@@ -274,7 +275,10 @@ class TableBuilder:
             frame = frame.filter(~suspicious(frame))
         frame = frame.with_columns(pl.lit(value).alias(key) for key, value in labels.items() if key != "extra")
         written = frame.select("model") if "model" in frame.collect_schema().names() else None
-        facts = self._priced(facts_of(frame), written).with_columns(pl.lit(str(path)).alias(PATH))
+        own = self._own.columns([labels["extra"]]) if isinstance(labels.get("extra"), dict) else []  # type: ignore[list-item] # a label's own values
+        facts = self._priced(facts_of(frame), written).with_columns(
+            pl.lit(str(path)).alias(PATH), *(pl.lit(series[0], series.dtype).alias(series.name) for series in own)
+        )
         if self._progress:
             self._progress(str(path), int(facts.select(pl.len()).collect().item()))
         self._spool.add_lazy(facts)
@@ -325,7 +329,7 @@ class TableBuilder:
     def finish(self) -> RunTable:
         """The table of all that was added, each run once."""
         spooled = self._spool.frame()
-        findings = [*self._notes, *self._labeler.findings()]
+        findings = [*self._notes, *self._labeler.findings(), *self._own.findings()]
         if spooled is None:
             spooled = pl.LazyFrame(schema={"task": pl.String, "tier_scheme": pl.String})
         deduplicated = without_duplicates(spooled)

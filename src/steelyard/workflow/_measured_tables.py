@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import NothingUsable, UsageError
+from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.files import beginning_of
 from steelyard.formats import SQLITE
 from steelyard.metrics import catalog
-from steelyard.records import Finding, Rejected
+from steelyard.records import Finding, Rejected, is_own_fact, is_own_key
 from steelyard.results import Repeatability, Result, SpeedupResult
 from steelyard.settings import is_store
 from steelyard.workflow._measured_rows import Row, attempt_rows, prompt_row, read_saved, saved_paths, saved_rows
@@ -71,6 +71,24 @@ def open_table(
 
     `keys` are what rows will be grouped and chosen by: outputs of one prompt agree in them.
     """
+    table = _opened(inputs, metrics, options, progress=progress, where=where, keys=[*keys])
+    present = table.frame.collect_schema().names()
+    for key in keys:
+        if is_own_key(key) and key not in present:
+            own = [name for name in present if is_own_key(name) and not is_own_fact(name)]
+            raise UnknownName("field of your own", key, own)
+    return table
+
+
+def _opened(
+    inputs: Measurable,
+    metrics: Sequence[str],
+    options: PricedRunOptions,
+    *,
+    progress: Progress | None,
+    where: str,
+    keys: Sequence[str],
+) -> RunTable:
     kind = _kind_of_metrics(metrics)
     given = _kind_of(inputs)
     if given is not None and kind != given and (given, kind) != ("attempt", "benchmark"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UsageError
 from steelyard.metrics import catalog
-from steelyard.records import GROUP_KEYS
+from steelyard.records import check_key
 from steelyard.workflow._measured_tables import open_table, usual_metrics
 from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import CONFIDENCE, MeasureOptions
@@ -82,8 +82,7 @@ def checked_keys(by: Sequence[str]) -> list[str]:
     if isinstance(by, str):
         by = [by]
     for name in by:
-        if name not in GROUP_KEYS:
-            raise UnknownName("key to group by", name, GROUP_KEYS)
+        check_key(name, what="key to group by")
     if len(set(by)) != len(by):
         raise UsageError("a key to group by is named twice")
     return list(by)

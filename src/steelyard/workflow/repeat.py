@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import Profile, load_profile
-from steelyard.records import Finding, Missing, Run, one_a_kind, set_aside_findings
+from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
 from steelyard.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
@@ -65,8 +65,8 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
     """The same; `told` is given each prompt as soon as it is measured, so that rows can be written as they come."""
     by = tuple([options.by] if isinstance(options.by, str) else options.by)
     for key in by:
-        if key not in KEYS:
-            raise UnknownName("key to group by", key, KEYS)
+        if key not in KEYS and not is_own_key(key):
+            raise UnknownName("key to group by", key, (*KEYS, "x_..."))
     if len(set(by)) != len(by):
         raise UsageError("a key to group by is named twice")
     if options.language is not None:

@@ -1,0 +1,87 @@
+"""What the parameters of a formula stand for: inputs, and constants that a profile sets."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+
+from steelyard.errors import BadDeclaration
+from steelyard.metrics._words import Value
+from steelyard.profiles import default_profile
+from steelyard.records import OwnKind, is_own_key, own_fact
+
+Reducer: TypeAlias = str
+"""The name of a statistic that may reduce."""
+Scope = Literal["own", "base", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a parameter of a formula stands for. `of` is the fact or metric it is taken from, else its own name."""
+
+    optional: bool = False
+    reduce: Reducer | None = None
+    of: str | None = None
+    scope: Scope = "own"
+    kind: OwnKind | None = None
+    """What the values under a key of the user's own (`x_...`) are; others under the key are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A parameter that a profile sets. Its default is that of the shipped profile; where none sets it, its own."""
+
+
+# Any: on plain numbers these are floats, on tables column expressions.
+Required: TypeAlias = Annotated[Any, Input()]
+Optional: TypeAlias = Annotated[Any, Input(optional=True)]
+Mean: TypeAlias = Annotated[Any, Input(reduce="mean")]
+Sum: TypeAlias = Annotated[Any, Input(reduce="sum")]
+OwnAmount: TypeAlias = Annotated[Any, Input(kind="amount")]
+OwnFlag: TypeAlias = Annotated[Any, Input(kind="flag")]
+Param: TypeAlias = Annotated[float, Constant()]
+
+
+def read_signature(function: Callable[..., Value], spec: str) -> tuple[dict[str, Input], dict[str, float]]:
+    """The inputs and the constants of a formula, by the names of its parameters."""
+    inputs: dict[str, Input] = {}
+    constants: dict[str, float] = {}
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        marks = [mark for mark in get_args(hints.get(name)) if isinstance(mark, (Input, Constant))]
+        if not marks:
+            raise BadDeclaration(f"parameter {name!r} must be annotated as an input or a Param")
+        if isinstance(marks[0], Constant):
+            constants[name] = _default(name, parameter.default, spec)
+        else:
+            inputs[name] = _own_input(name, marks[0])
+    return inputs, constants
+
+
+def _own_input(name: str, spec: Input) -> Input:
+    """The input; one that is a key of the user's own is taken from its values of the declared kind."""
+    key = spec.of or name
+    if is_own_key(key) != (spec.kind is not None):
+        message = f"{key!r} is a key of the user's own, and nothing says what its values are"
+        if spec.kind is not None:
+            message = f"{key!r} has a kind, which is for keys of the user's own (x_...)"
+        raise BadDeclaration(message, hint="annotate x_ keys, and no others, with OwnAmount or OwnFlag")
+    return spec if spec.kind is None else replace(spec, of=own_fact(key, spec.kind))
+
+
+def _default(name: str, own: Any, spec: str) -> float:  # Any: a number, or nothing
+    """What the constant is where no profile sets it: the shipped profile alone says so, if it can."""
+    shipped = default_profile(spec)
+    if shipped is not None and name in shipped.constants:
+        if own is not inspect.Parameter.empty:
+            hint = f"write {name}: Param"
+            raise BadDeclaration(f"Param {name!r} has a default of its own, and {shipped.name} sets it", hint=hint)
+        return shipped.constant(name, math.nan)
+    if own is inspect.Parameter.empty:
+        raise BadDeclaration(f"Param {name!r} needs a default: no shipped profile of {spec!r} sets it")
+    if not isinstance(own, int | float):
+        raise BadDeclaration(f"the default of Param {name!r} is {own!r}, not a number")
+    return own

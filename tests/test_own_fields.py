@@ -1,0 +1,206 @@
+"""The user's own `x_` keys: they group, choose, compare, gate, and are inputs of metrics with a declared kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import steelyard as sy
+from commands import steelyard
+from matchups import write
+from steelyard.errors import BadDeclaration, UnknownName
+from steelyard.metrics import INFINITY, Example, Metric, OwnAmount, OwnFlag, Required, Value, metric
+from steelyard.records import Output, Run
+from steelyard.surfaces.cli import run
+from steelyard.tables import _record_batches
+
+FEW = {"resamples": 200}
+
+
+def made(**own: object) -> list[Run]:
+    """Main passes three of four tasks, the change all of them; both hold what is given too."""
+    return [
+        Run(
+            id=f"{branch}-{task}",
+            task=f"task-{task}",
+            agent="a",
+            passed=branch == "change" or task > 2,
+            extra={"x_branch": branch, "x_number": task, "x_warm": task % 2 == 0, **own},
+        )
+        for branch in ("main", "change")
+        for task in range(12)
+    ]
+
+
+def test_a_key_of_one_s_own_groups_chooses_compares_and_ranks() -> None:
+    runs = made()
+    measured = sy.measure(runs, by=["x_branch"], metrics=["pass_rate"])
+    shares = {group.key["x_branch"]: group.metrics["pass_rate"].mean for group in measured.groups}
+    assert shares == {"change": 1.0, "main": 0.75}
+    assert sy.measure(runs, where="x_branch=main").n == 12
+    assert sy.measure(runs, where={"x_branch": "main", "x_warm": "true"}).n == 6
+    assert sy.measure(runs, where="x_number!=3").n == 22
+    compared = sy.compare(runs, a="x_branch=main", b="x_branch=change", metrics=["pass_rate"], **FEW)
+    assert [flip.task for flip in compared.pairs[0].metrics[0].difference.gained] == ["task-0", "task-1", "task-2"]
+    assert sy.rank(runs, by=["x_branch"], metrics=["pass_rate"], **FEW).places[0].key == {"x_branch": "change"}
+    assert [group.key for group in sy.matrix(runs, by=["x_branch"]).groups] == [
+        {"x_branch": "change"},
+        {"x_branch": "main"},
+    ]
+
+
+def test_the_same_keys_work_from_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path / "runs.jsonl", made())
+    answers = []
+    for ending in ("jsonl", "csv", "parquet"):
+        path = str(tmp_path / f"runs.{ending}")
+        assert ending == "jsonl" or run(["read", file, "--out", path, "--quiet"]) == 0
+        capsys.readouterr()
+        assert run(["measure", path, "--by", "x_branch,x_number,x_warm", "--json"]) == 0
+        answers.append([group["key"] for group in json.loads(capsys.readouterr().out)["groups"]])
+    assert answers[0] == answers[1] == answers[2]
+    assert {"x_branch": "main", "x_number": "10", "x_warm": "true"} in answers[0]
+
+
+def test_a_gate_holds_for_the_runs_that_an_own_key_chooses(tmp_path: Path) -> None:
+    file = write(tmp_path / "runs.jsonl", made())
+    rule = ["--rule", "pass_rate >= 0.7", "--quiet"]
+    assert run(["gate", file, *rule, "--where", "x_branch=change"]) == 0
+    assert run(["gate", file, *rule, "--where", "x_branch=main"]) == 4  # 9 of 12 do not show 70 %
+
+
+def test_a_label_of_one_s_own_groups_a_flat_file_too(tmp_path: Path) -> None:
+    plain = [msgspec.structs.replace(each, extra=None) for each in made()]
+    file = write(tmp_path / "runs.jsonl", plain)
+    assert run(["read", file, "--out", str(tmp_path / "flat.parquet"), "--quiet"]) == 0
+    measured = sy.measure(tmp_path / "flat.parquet", set="x_host=one", by=["x_host"])
+    assert [group.key for group in measured.groups] == [{"x_host": "one"}]
+
+
+def test_a_key_that_no_run_has_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="x_brnch") as error:
+        sy.measure(made(), by=["x_brnch"])
+    assert error.value.hint == "did you mean 'x_branch'?"
+    with pytest.raises(UnknownName, match="no x_branch named 'mian'") as wrong:
+        sy.measure(made(), where="x_branch=mian")
+    assert wrong.value.hint == "did you mean 'main'?"
+    with pytest.raises(UnknownName, match="key to group by named 'branch'"):
+        sy.measure(made(), by=["branch"])
+
+
+def test_outputs_are_one_prompt_only_with_the_same_own_key() -> None:
+    runs = [msgspec.structs.replace(each, output=Output(language="python", text="x = 1")) for each in made()]
+    assert len(sy.repeat(runs, by=["task"]).prompts) == 12
+    assert len(sy.repeat(runs, by=["task", "x_branch"]).prompts) == 24
+    ranked = sy.rank(runs, by=["x_branch"], metrics=["r_raw"], **FEW)
+    assert len(ranked.places) == 2
+
+
+def test_more_keys_than_a_table_has_room_for_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_record_batches, "MOST_OWN_KEYS", 4)
+    result = sy.measure(made(x_a=1, x_b=2, x_c=3), by=["x_branch"])
+    (told,) = [finding for finding in result.findings if finding.code == "own_keys"]
+    assert told.count == 2
+    assert "x_ keys beyond the first 4" in told.message
+
+
+@metric(
+    level="run",
+    title="Latency",
+    unit="s",
+    better="lower",
+    bounds=(0, INFINITY),
+    spec="outcome",
+    formula="x_latency, doubled where x_warm is false",
+    example=Example({"x_latency": 2.0, "x_warm": False}, 4.0),
+)
+def latency(*, x_latency: OwnAmount, x_warm: OwnFlag) -> Value:
+    """How long the first answer took."""
+    return x_latency * (2.0 - x_warm)
+
+
+PLUG_IN = '''
+from typing import Annotated, Any
+
+from steelyard.metrics import INFINITY, Example, Input, OwnAmount, Value, metric, ratio, missing
+
+
+@metric(
+    level="run", title="Latency", unit="s", better="lower", bounds=(0, INFINITY), spec="outcome",
+    formula="x_latency", example=Example({"x_latency": 2.0}, 2.0),
+)
+def latency(*, x_latency: OwnAmount) -> Value:
+    """How long the first answer took."""
+    return x_latency * 1.0
+
+
+@metric(
+    level="group", title="Latency per pass", unit="s", better="lower", bounds=(0, INFINITY), spec="outcome",
+    formula="mean x_latency / mean pass_rate", example=Example({"x_latency": 2.0, "pass_rate": 0.5}, 4.0),
+)
+def latency_of_pass(
+    *,
+    x_latency: Annotated[Any, Input(reduce="mean", kind="amount")],
+    pass_rate: Annotated[Any, Input(reduce="mean")],
+) -> Value:
+    """What waiting a pass takes."""
+    return ratio(x_latency, pass_rate, at_zero=INFINITY)
+'''
+
+
+def test_a_metric_takes_own_keys_of_a_declared_kind_on_every_verb(tmp_path: Path) -> None:
+    (tmp_path / "plug").mkdir()
+    (tmp_path / "plug" / "latency.py").write_text(PLUG_IN, "utf-8")
+    runs = [msgspec.structs.replace(each, extra={**(each.extra or {}), "x_latency": 0.5}) for each in made()]
+    texts = {"x_latency": "slow", "x_branch": "main"}
+    file = write(tmp_path / "runs.jsonl", [*runs, Run(id="text", task="task-1", passed=True, extra=texts)])
+    plugged = {"STEELYARD_METRICS": str(tmp_path / "plug")}
+    names = "latency,latency_of_pass"
+    done = steelyard("measure", file, "--by", "x_branch", "--metrics", names, "--json", **plugged)
+    groups = {group["key"]["x_branch"]: group["metrics"] for group in json.loads(done.stdout)["groups"]}
+    assert groups["main"]["latency"]["mean"] == 0.5
+    assert groups["main"]["latency"]["missing"] == 1  # text is no amount, and unknown is not zero
+    assert groups["change"]["latency_of_pass"]["value"] == 0.5
+    assert groups["main"]["latency_of_pass"]["value"] == 0.5 / 0.75
+    one = steelyard("explain", file, "latency", "--run", "main-3", **plugged)
+    assert "x_latency = 0.5  A field of your own." in one.stdout
+
+
+def test_numbers_and_columns_agree_on_own_keys() -> None:
+    assert isinstance(latency, Metric)
+    assert latency(x_latency=3.0, x_warm=True) == 3.0
+    assert latency.needs == {"x_latency": "x_latency as amount", "x_warm": "x_warm as flag"}
+
+
+def untyped(*, x_latency: Required) -> Value:
+    return x_latency
+
+
+def kinded(*, tool_calls: OwnAmount) -> Value:
+    return tool_calls
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [(untyped, "nothing says what its values are"), (kinded, "which is for keys of the user's own")],
+)
+def test_an_own_key_without_a_kind_and_a_kind_without_an_own_key_are_refused(
+    function: Callable[..., Value], message: str
+) -> None:
+    declare = metric(
+        level="run",
+        title="t",
+        unit="",
+        better="lower",
+        bounds=(0, 1),
+        spec="outcome",
+        formula="f",
+        example=Example({}, None),
+    )
+    with pytest.raises(BadDeclaration, match=message) as error:
+        declare(function)
+    assert "OwnAmount" in (error.value.hint or "")
