@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from functools import cache
@@ -73,6 +74,10 @@ OWN_INPUTS = frozenset({"component", "benchmark", "task", "tasks", "submission",
 """Levels whose inputs are not facts of a Run: components, benchmarks, a submission's baseline, a prompt's outputs."""
 
 
+_AT_K = re.compile(r"@(?:k|\d+)$")
+"""How people write what a function cannot be called: pass@k, pass@5."""
+
+
 class Catalog(Mapping[str, Metric]):
     """Metrics by name, in dependency order."""
 
@@ -86,9 +91,10 @@ class Catalog(Mapping[str, Metric]):
         self._metrics = {declared.name: replace(declared, limits=limits_of(declared, by_name)) for declared in ordered}
 
     def __getitem__(self, name: str) -> Metric:
-        if name not in self._metrics:
+        known = name if name in self._metrics else _AT_K.sub("_at_k", name)
+        if known not in self._metrics:
             raise UnknownName("metric", name, self._metrics)
-        return self._metrics[name]
+        return self._metrics[known]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._metrics)

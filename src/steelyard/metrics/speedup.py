@@ -248,6 +248,24 @@ def accuracy(*, successes: Required) -> Value:
 
 @metric(
     level="tasks",
+    title="pass@k",
+    unit="share",
+    better="higher",
+    bounds=(0, 1),
+    spec="speedup",
+    formula="mean over tasks of the chance that one of k attempts succeeds: 1 - C(n - c, k) / C(n, k)",
+    example=Example({"chances": (1.0, 0.5)}, 0.75),
+)
+def pass_at_k(*, chances: Required) -> Value:
+    """Share of tasks that k attempts would solve, by the unbiased estimator: n attempts at a task, c with success.
+
+    `rank` shows it of runs, with pass^k (all k attempts pass) beside it, `speedup` of attempts.
+    """
+    return exact_mean(chances) if chances else missing("no task has k attempts")
+
+
+@metric(
+    level="tasks",
     title="Mean cost per task",
     unit="USD",
     better="lower",

@@ -125,6 +125,9 @@ if TYPE_CHECKING:
         RUN_FILE_ENDINGS as RUN_FILE_ENDINGS,
         write_runs as write_runs,
     )
+    from steelyard.reports._speedup_summary import (
+        speedup_summary_table as speedup_summary_table,
+    )
     from steelyard.reports._speedups import (
         benchmark_tree as benchmark_tree,
         speedup_sentence as speedup_sentence,

@@ -10,15 +10,16 @@ from steelyard.records import tier_text
 from steelyard.reports._measurement_tables import cell_text, heading, key_cell, weighting
 from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
-from steelyard.results import FIGURES, Across, ComponentShare, Group, GroupsExplanation, GroupValue, Statistics
-
-_OF_COMPONENT = {
-    "component_tokens": "tokens",
-    "component_token_share": "token_share",
-    "component_cost_usd": "cost_usd",
-    "component_cost_share": "cost_share",
-}
-"""Where a component's metric stands among what is known of a component."""
+from steelyard.results import (
+    FIGURES,
+    OF_COMPONENT,
+    Across,
+    ComponentShare,
+    Group,
+    GroupsExplanation,
+    GroupValue,
+    Statistics,
+)
 
 
 def explanation_lines(explanation: GroupsExplanation) -> Iterator[str]:
@@ -114,7 +115,7 @@ def _components(explanation: GroupsExplanation) -> TextTable:
 
 
 def _share_text(explanation: GroupsExplanation, share: ComponentShare) -> str:
-    value: float | None = getattr(share, _OF_COMPONENT[explanation.declared.name])
+    value: float | None = getattr(share, OF_COMPONENT[explanation.declared.name])
     return f"{DASH} {share.reason or ''}".rstrip() if value is None else number_text(value, explanation.declared.unit)
 
 

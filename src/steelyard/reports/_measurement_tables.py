@@ -11,6 +11,7 @@ from steelyard.reports._plain_text import DASH, counted, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import (
     FIGURES,
+    OF_COMPONENT,
     UNITS_IN_CELLS,
     Comparison,
     Gate,
@@ -29,11 +30,14 @@ ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[TextTable]:
     """The overview by group, then tiers and token components where there are any; with `every`, all statistics too."""
-    yield _overview(result)
+    if overview_of(result) or not result.asked:
+        yield _overview(result)
     if result.across:
         yield _tiers(result)
-    if any(group.components for group in result.groups):
+    asked = [name for name in result.asked if name in OF_COMPONENT]
+    if any(group.components for group in result.groups) and not asked:
         yield _components(result)
+    yield from (_component_table(result, name) for name in asked)
     if every:
         for group in result.groups:
             yield _all_statistics(group)
@@ -184,6 +188,25 @@ def _components(result: Measurement) -> TextTable:
             if part.tokens != 0:
                 shares = [number_text(share, "share") for share in (part.token_share, part.cost_share)]
                 add_row(table, *keys, component, number_text(part.tokens, "tokens"), *shares)
+    return table
+
+
+def _component_table(result: Measurement, name: str) -> TextTable:
+    """One metric of components that was asked for: a column a component, with why where one has no value."""
+    table = plain_table(heading(name).replace("\n", ", "))
+    for key in result.by or ("",):
+        table.add_column(key)
+    types = list(dict.fromkeys(type_ for group in result.groups for type_ in group.components))
+    for type_ in types:
+        table.add_column(type_.replace("_", "\n"), justify="right")
+    if not types:
+        table.add_column("")
+    unit = catalog()[name].unit
+    for group in result.groups:
+        cells = [key_cell(group.key, key, result.tier_scheme) for key in result.by] or ["all"]
+        shares = [group.components.get(type_) for type_ in types]
+        cells += [DASH if part is None else number_text(getattr(part, OF_COMPONENT[name]), unit) for part in shares]
+        add_row(table, *cells, *([] if types else [f"{DASH} no run states its tokens by component"]))
     return table
 
 

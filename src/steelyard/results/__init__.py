@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     )
     from steelyard.results._measurement import (
         FIGURES as FIGURES,
+        OF_COMPONENT as OF_COMPONENT,
         SHOWN as SHOWN,
         Across as Across,
         ComponentShare as ComponentShare,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,15 @@ class ComponentShare:
     reason: str | None = None
 
 
+OF_COMPONENT = {
+    "component_tokens": "tokens",
+    "component_token_share": "token_share",
+    "component_cost_usd": "cost_usd",
+    "component_cost_share": "cost_share",
+}
+"""Where a component's metric stands among what is known of a component."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The runs that share a key, weighed."""
@@ -183,7 +192,33 @@ class Measurement(Result):
         return one_a_kind((*set_aside_findings(self.rejected), *self.findings))
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
-        """One flat row a group and metric."""
+        """One flat row a group and metric; of what was asked for by name also a row a component, and a row a tier."""
+        rows = self._group_rows()
+        extra = [*self._component_rows(), *self._across_rows()]
+        names = dict.fromkeys(name for row in (*rows, *extra) for name in row)
+        return [{name: row.get(name) for name in names} for row in (*rows, *extra)] if extra else rows
+
+    def _component_rows(self) -> Iterator[dict[str, Any]]:  # Any: cells of any type
+        for group in self.groups:
+            for metric in (name for name in self.asked if name in OF_COMPONENT):
+                for component, share in group.components.items():
+                    value = getattr(share, OF_COMPONENT[metric])
+                    row = {**scheme_dict(self.tier_scheme), **group.key, "n": group.n, "grade": group.grade}
+                    row |= {"metric": metric, "component": component, "value": value}
+                    yield row | {"reason": share.reason if value is None else None, "profile": self.profile}
+
+    def _across_rows(self) -> Iterator[dict[str, Any]]:  # Any: cells of any type
+        for across in self.across if self.asked else ():
+            values: list[tuple[str, str | None, GroupValue]] = [
+                *(("tier_uplift", tier, value) for tier, value in across.uplift.items()),
+                *((name, None, value) for name, value in across.values.items()),
+            ]
+            for name, tier, value in values:
+                row = {**scheme_dict(self.tier_scheme), **dict.fromkeys(self.by), **across.key, "tier": tier}
+                row |= {"metric": name, "value": value.value, "count": value.count, "missing": value.missing}
+                yield row | {"reason": value.reason, "profile": self.profile}
+
+    def _group_rows(self) -> list[dict[str, Any]]:  # Any: cells of any type
         rows: list[dict[str, Any]] = []
         for group in self.groups:
             for name, value in group.metrics.items():

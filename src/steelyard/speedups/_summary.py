@@ -198,7 +198,7 @@ def passes(
     attempts: Sequence[Attempt],
     verdicts: Sequence[bool | Missing],
     *,
-    over_tasks: Callable[[list[float]], float] = exact_mean,
+    over_tasks: Callable[[list[float]], float] = lambda chances: metrics.pass_at_k.function(chances=chances),
 ) -> Passes:
     """pass@k of each k that some task allows."""
     rows = _Tasks(attempts).rows

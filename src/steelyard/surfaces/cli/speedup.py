@@ -43,12 +43,13 @@ def speedup(
 
 
 def _show(result: SpeedupResult) -> None:
-    from steelyard.reports import benchmark_tree, speedup_sentence, speedup_table
+    from steelyard.reports import benchmark_tree, speedup_sentence, speedup_summary_table, speedup_table
 
     terminal = console()
     terminal.print(speedup_sentence(result))
     terminal.print()
     terminal.print(speedup_table(result))
+    terminal.print(speedup_summary_table(result))
     for attempt in result.attempts:
         if attempt.tree is not None:
             terminal.print(benchmark_tree(attempt.agent, attempt.tree))

@@ -1,0 +1,79 @@
+"""What is named is shown: in the table and in CSV, whatever the level of the metric."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from matchups import write
+from steelyard.metrics import Metric, catalog
+from steelyard.results import OF_COMPONENT
+from steelyard.surfaces.cli import run
+
+SPEEDUPS = Path(__file__).parent / "samples" / "speedup" / "fceval-results.json"
+OF_RUNS = [declared for declared in catalog().values() if declared.level in ("run", "group", "across", "component")]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    some = [each for place, each in enumerate(sy.demo_runs()) if place % 7 == 0]
+    return write(tmp_path_factory.mktemp("named") / "runs.jsonl", some)
+
+
+def shown_as(declared: Metric) -> str:
+    """What a heading holds of it, however it is broken."""
+    return declared.title.split()[0] if declared.name != "tier_uplift" else "uplift"
+
+
+@pytest.mark.parametrize("level", ["run", "group", "across", "component"])
+def test_every_metric_that_is_named_is_in_table_and_csv(
+    runs: str, level: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declared = [each for each in OF_RUNS if each.level == level]
+    names = ",".join(each.name for each in declared)
+    assert run(["measure", runs, "--by", "tier", "--metrics", names, "--csv", "--quiet"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["metric"] for row in rows} == {each.name for each in declared}
+    for each in declared:
+        assert run(["measure", runs, "--by", "tier", "--metrics", each.name, "--quiet"]) == 0
+        assert shown_as(each) in capsys.readouterr().out
+
+
+def test_the_rows_of_tiers_and_components_hold_the_numbers_of_json(runs: str) -> None:
+    names = ["tier_uplift", "cost_delta", "component_tokens", "component_cost_share", "pass_rate"]
+    result = sy.measure(runs, by=["tier"], metrics=names)
+    rows, shape = result.to_dicts(), result.to_dict()
+    uplift = {row["tier"]: row["value"] for row in rows if row["metric"] == "tier_uplift"}
+    assert uplift == shape["across"]["tier_uplift"]
+    assert [row["value"] for row in rows if row["metric"] == "cost_delta"] == [shape["across"]["cost_delta"]]
+    for name in ("component_tokens", "component_cost_share"):
+        told = [row["value"] for row in rows if row["metric"] == name]
+        assert told == [part[OF_COMPONENT[name]] for group in shape["groups"] for part in group["components"].values()]
+    assert len({tuple(row) for row in rows}) == 1  # all rows have the same keys
+    assert len(result.to_polars()) == len(rows)
+
+
+def test_without_names_rows_stay_those_of_groups(runs: str) -> None:
+    rows = sy.measure(runs, by=["tier"]).to_dicts()
+    assert "component" not in rows[0]
+    assert {catalog()[row["metric"]].level for row in rows} == {"run", "group"}
+
+
+def test_the_speedup_table_shows_success_levels_cost_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["speedup", str(SPEEDUPS), "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    summary = next(iter(sy.speedup([SPEEDUPS]).summaries.values()))
+    for words in ("success", "level 1", "level 2", "level 3", "level 4", "Total cost", "Cost-weighted", "pass@1"):
+        assert all(word in shown for word in words.split())
+    assert f"{100 * summary.fields['mean_success_rate']:.1f} %" in shown
+    assert f"{100 * summary.fields['pass@k']['1']:.1f} %" in shown
+
+
+@pytest.mark.parametrize("name", ["pass@k", "pass@5", "opt@k", "pass_at_k"])
+def test_pass_at_k_is_known_however_it_is_written(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["metrics", name]) == 0
+    assert "1 - C(n - c, k) / C(n, k)" in " ".join(capsys.readouterr().out.split())
