@@ -32,7 +32,7 @@ def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[
     """The overview by group, then tiers and token components where there are any; with `every`, all statistics too."""
     if overview_of(result) or not result.asked:
         yield _overview(result)
-    if result.across:
+    if any(across.uplift or across.values for across in result.across):
         yield _tiers(result)
     asked = [name for name in result.asked if name in OF_COMPONENT]
     if any(group.components for group in result.groups) and not asked:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from steelyard.metrics import catalog
 from steelyard.reports._measurement_tables import heading
-from steelyard.reports._plain_text import DASH
+from steelyard.reports._plain_text import DASH, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import SpeedupResult, level_of
 
@@ -31,7 +31,8 @@ def speedup_summary_table(result: SpeedupResult) -> TextTable:
     table = plain_table("Over tasks: success, advantage by level, cost, pass@k")
     table.add_column("agent")
     # without an expert there are no advantages to show
-    known = [name for name in OVER_TASKS if any(each.fields[name] is not None for each in result.summaries.values())]
+    compared = any(summary.fields["agent_advantage"] is not None for summary in result.summaries.values())
+    known = [name for name in OVER_TASKS if compared or "advantage" not in name]
     for name in known:
         table.add_column(heading(name), justify="right", spare=SPARED.get(name, 0))
     passes = {key: summary.fields["pass@k"] or {} for key, summary in result.summaries.items()}
@@ -49,5 +50,5 @@ def _figure(name: str, value: float | None, count: Mapping[str, int] | None) -> 
     """The number, and below it from how many it was made where that is not all of them."""
     if value is None:
         return DASH
-    text = level_of(value, catalog()[name].unit)
+    text = number_text(value, catalog()[name].unit)
     return text if count is None or count["n"] == count["of"] else f"{text}\n({count['n']} of {count['of']})"
