@@ -8,12 +8,14 @@ from typing import Any
 
 from steelyard.records import Finding, finding_dict, one_a_kind
 from steelyard.results._comparison import Comparison
+from steelyard.results._coverage import CoverageSummary
 from steelyard.results._judges import Judges
 from steelyard.results._manners import Result, json_number
 from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._speedup import SpeedupResult
+from steelyard.results._usage import UsageSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,8 @@ class Report(Result):
     judges: Judges | None = None
     repeatability: Repeatability | None = None
     speedup: SpeedupResult | None = None
+    usage: UsageSummary | None = None
+    coverage: CoverageSummary | None = None
     outputs: tuple[ReportOutput, ...] = ()
     outputs_left_out: int = 0
     sections: tuple[str, ...]
@@ -92,6 +96,8 @@ class Report(Result):
             "judges": self.judges,
             "repeat": self.repeatability,
             "speedup": self.speedup,
+            "usage": self.usage,
+            "coverage": self.coverage,
         }
         return {name: part for name, part in parts.items() if part is not None}
 

@@ -280,7 +280,9 @@ class MatrixOptions(VerdictOptions, PricedRunOptions):
     """What counts once in a group's own value: tasks, however often each was tried, or runs."""
 
 
-SECTIONS = ("board", "measure", "compare", "judges", "repeat", "speedup", "findings", "runs", "outputs")
+SECTIONS = tuple(
+    ["board", "measure", "compare", "judges", "repeat", "speedup", "usage", "coverage", "findings", "runs", "outputs"]
+)
 """What a report may hold, in its order."""
 
 
@@ -295,7 +297,7 @@ class ReportOptions(RankOptions):
     title: str | None = None
     """The title of the report."""
     sections: Names = ()
-    """Only these sections: board, measure, compare, judges, repeat, speedup, findings, runs, outputs."""
+    """Only these: board, measure, compare, judges, repeat, speedup, usage, coverage, findings, runs, outputs."""
     with_outputs: bool = False
     """Show what the agents wrote, up to 64,000 characters each."""
     redact: bool = True

@@ -12,10 +12,11 @@ from msgspec import structs
 
 from steelyard.errors import BadInput, UnknownName, UsageError
 from steelyard.formats import PlacedRun
-from steelyard.records import Finding, Run, key_of, set_aside_findings
+from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.repeatability import KEYS as REPEAT_KEYS
 from steelyard.results import (
     Comparison,
+    CoverageSummary,
     Judges,
     Measurement,
     Ranking,
@@ -24,6 +25,7 @@ from steelyard.results import (
     ReportOutput,
     Result,
     SpeedupResult,
+    UsageSummary,
 )
 from steelyard.settings import STDIN, is_stdin
 from steelyard.workflow._code_options import RepeatOptions, SpeedupOptions
@@ -37,6 +39,7 @@ from steelyard.workflow._options import (
     RankOptions,
     ReportOptions,
 )
+from steelyard.workflow._record_sums import RecordSums
 from steelyard.workflow._report_inputs import SortedInputs, described_inputs
 from steelyard.workflow.compare import compare
 from steelyard.workflow.judges import judges as examine_judges
@@ -73,6 +76,8 @@ class ReportSections:
     judges: Judges | None = None
     repeatability: Repeatability | None = None
     speedup: SpeedupResult | None = None
+    usage: UsageSummary | None = None
+    coverage: CoverageSummary | None = None
     outputs: list[ReportOutput] = field(default_factory=list)
     outputs_left_out: int = 0
     omitted: dict[str, str] = field(default_factory=dict)
@@ -127,7 +132,7 @@ class ReportSections:
         elif "findings" in self.sections:  # what is odd about single runs is found by measuring them
             self._measured(table, by, interval="none")
             self.omitted.pop("measure", None)
-        if {"judges", "repeat", "outputs"} & set(self.sections):
+        if {"judges", "repeat", "usage", "coverage", "outputs"} & set(self.sections):
             self._over_records(by)
 
     def _tell(self, doing: str) -> None:
@@ -182,12 +187,19 @@ class ReportSections:
     def _over_records(self, by: tuple[str, ...]) -> None:
         """Judges and outputs, which only whole records tell of."""
         judged = []
-        reader = RecordReader(self.options.reading(self.progress))
+        sums = RecordSums(self.options, self.sections)
+        chooser = RunChooser(self.options.choice())
+        reader = RecordReader(replace(self.options.reading(self.progress), choice=EVERY_RUN))
         entries: list[Any] = [each.run if isinstance(each, PlacedRun) else each for each in self.inputs.runs]
         for id_, entry in reader.read(entries) if entries else ():
             run = entry.run if entry.run.id else structs.replace(entry.run, id=id_)
+            sums.add_calls(run, id_)
+            if not chooser.keeps(run):
+                continue
+            sums.add_fields(run)
             judged += [run] if run.judgments else []
             self._answered += [run] if run.output is not None and run.output.text else []
+        self._sum_up(sums)
         if "judges" in self.sections:
             self._tell("examining the judges")
             self._examine(judged, by)
@@ -199,6 +211,22 @@ class ReportSections:
         prompts = Counter(tuple(key_of(run, key) for key in keys) for run in self._answered)
         self._answered = [run for run in self._answered if prompts[tuple(key_of(run, key) for key in keys)] > 1]
         self._repeat_by = keys
+
+    def _sum_up(self, sums: RecordSums) -> None:
+        """What the runs used and what is known of them."""
+        for section, options in sums.asked.items():
+            self.keep_command(section, options, self.inputs.runs)
+            if not self.inputs.runs:
+                self.omitted[section] = "a table of runs holds their figures, not the whole records"
+        if "usage" in sums.asked and self.inputs.runs:
+            try:
+                self.usage = self._part("usage", sums.used)
+            except UsageError as error:  # a model that runs name, and none of their calls
+                self.omitted["usage"] = error.message
+            if self.usage is None:
+                self.omitted.setdefault("usage", "no run states its tokens or its cost")
+        if "coverage" in sums.asked and self.inputs.runs:
+            self.coverage = self._part("coverage", sums.covered)
 
     def _examine(self, judged: Sequence[Run], by: tuple[str, ...]) -> None:
         shared = {option.name for option in fields(JudgesOptions)}
@@ -249,12 +277,14 @@ class ReportSections:
             if not timings:
                 self.omitted["speedup"] = "no input holds timings"
 
-    def _part(self, section: str, made: Callable[[], Part]) -> Part | None:
+    def _part(self, section: str, made: Callable[[], Part | None]) -> Part | None:
         """The result of a section; where the data do not allow it, why."""
         try:
             part = made()
         except BadInput as error:
             self.omitted[section] = error.message
+            return None
+        if part is None:
             return None
         name = "all_findings" if hasattr(part, "all_findings") else "findings"
         findings: Sequence[Finding] = getattr(part, name)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import get_args
 
 from steelyard.prices import PriceBook, cost_of, open_book
-from steelyard.records import TOKEN_KINDS, Provenance, Run, key_of
+from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
 from steelyard.results import CoverageGroup, CoverageSummary, FieldCoverage
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
 from steelyard.workflow._options import Names, PricedRunOptions
@@ -33,25 +33,39 @@ class CoverageOptions(PricedRunOptions):
 @verb(CoverageOptions)
 def coverage(runs: RunsInput, options: CoverageOptions, progress: Progress | None) -> CoverageSummary:
     """What is known of the runs: each field by how it came, or unknown."""
-    by, book = checked_keys(options.by), open_book(options.prices)
+    counting = CoverageCounting(options)
     reader = RecordReader(options.reading(progress))
-    groups: dict[tuple[str | None, ...], _GroupCount] = {}
-    total = _GroupCount()
     for _, entry in reader.read(runs):
-        origins = origins_of(entry.run, book)
-        key = tuple(key_of(entry.run, name) for name in by)
-        for group in (groups.setdefault(key, _GroupCount()), total):
+        counting.add(entry.run)
+    return counting.summary(reader.finish(), rejected_count=len(reader.set_aside))
+
+
+class CoverageCounting:
+    """Counts the fields of runs as the options ask."""
+
+    def __init__(self, options: CoverageOptions) -> None:
+        self._by, self._book = tuple(checked_keys(options.by)), open_book(options.prices)
+        self._groups: dict[tuple[str | None, ...], _GroupCount] = {}
+        self._total = _GroupCount()
+
+    def add(self, run: Run) -> None:
+        """One more run."""
+        origins = origins_of(run, self._book)
+        key = tuple(key_of(run, name) for name in self._by)
+        for group in (self._groups.setdefault(key, _GroupCount()), self._total):
             group.add(origins)
-    findings = reader.finish()
-    ordered = sorted(groups.items(), key=lambda item: [(value is None, value or "") for value in item[0]])
-    return CoverageSummary(
-        by=tuple(by),
-        groups=tuple(group.result(dict(zip(by, key, strict=True))) for key, group in ordered),
-        total=total.result({}),
-        prices=book.label,
-        rejected_count=len(reader.set_aside),
-        findings=tuple(findings),
-    )
+
+    def summary(self, findings: Sequence[Finding], *, rejected_count: int = 0) -> CoverageSummary:
+        """What was counted."""
+        ordered = sorted(self._groups.items(), key=lambda item: [(value is None, value or "") for value in item[0]])
+        return CoverageSummary(
+            by=self._by,
+            groups=tuple(group.result(dict(zip(self._by, key, strict=True))) for key, group in ordered),
+            total=self._total.result({}),
+            prices=self._book.label,
+            rejected_count=rejected_count,
+            findings=tuple(findings),
+        )
 
 
 class _GroupCount:

@@ -48,6 +48,8 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         judges=work.judges,
         repeatability=work.repeatability,
         speedup=work.speedup,
+        usage=work.usage,
+        coverage=work.coverage,
         outputs=tuple(work.outputs),
         outputs_left_out=work.outputs_left_out,
         sections=work.sections,

@@ -42,40 +42,62 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
 
     Without runs, the logs of installed agents are read. The total says how sure it is.
     """
-    zone, by = zone_of(options.tz), _keys(options.by)
-    choice, book = options.choice(zone), open_book(options.prices)
+    adding = UsageAdding(options)
     places: tuple[LogPlace, ...] = ()
     if runs is None:
         places = log_places()
         runs = [Path(place.path) for place in places if place.exists]
-    of_calls = tuple(condition for condition in choice.conditions if condition.key == "model")
-    of_runs = RunChoice(tuple(condition for condition in choice.conditions if condition.key != "model"))
-    question = UsageQuestion(by=by, zone=zone, since=choice.since, until=choice.until, models=of_calls)
-    tally = UsageTally(question, book)
-    reader = RecordReader(replace(options.reading(progress), choice=of_runs))
+    reader = RecordReader(replace(options.reading(progress), choice=adding.choice))
     for id_, entry in reader.read(runs):
-        tally.add(entry.run, id_)
-    findings = (*_read(reader, places), *tally.findings())
-    days, total = tally.days(), tally.total
-    return UsageSummary(
-        by=by,
-        groups=tally.groups(),
-        total=total,
-        unpriced_models=tally.unpriced_models,
-        first_day=days[0].day if days else None,
-        last_day=days[-1].day if days else None,
-        series_by=question.series_by,
-        days=days,
-        run_costs=tally.run_costs,
-        tz=options.tz,
-        since=None if choice.since is None else choice.since.isoformat(),
-        until=None if choice.until is None else choice.until.isoformat(),
-        prices=book.label,
-        budget=_budget(options.budget, total),
-        looked_in=places,
-        rejected_count=len(reader.set_aside),
-        findings=findings,
-    )
+        adding.add(entry.run, id_)
+    findings = _read(reader, places)
+    return adding.summary(findings, rejected_count=len(reader.set_aside), looked_in=places)
+
+
+class UsageAdding:
+    """Adds up runs as the options ask."""
+
+    def __init__(self, options: UsageOptions) -> None:
+        zone = zone_of(options.tz)
+        limits = options.choice(zone)
+        self._options, self._book = options, open_book(options.prices)
+        self._question = UsageQuestion(
+            by=_keys(options.by),
+            zone=zone,
+            since=limits.since,
+            until=limits.until,
+            models=tuple(condition for condition in limits.conditions if condition.key == "model"),
+        )
+        self._tally = UsageTally(self._question, self._book)
+        self.add = self._tally.add
+        self.choice = RunChoice(tuple(condition for condition in limits.conditions if condition.key != "model"))
+        """Which runs to add; time and model are those of each call."""
+
+    def summary(
+        self, findings: Sequence[Finding], *, rejected_count: int = 0, looked_in: tuple[LogPlace, ...] = ()
+    ) -> UsageSummary:
+        """What all runs came to."""
+        options, question, tally = self._options, self._question, self._tally
+        days, total = tally.days(), tally.total
+        return UsageSummary(
+            by=question.by,
+            groups=tally.groups(),
+            total=total,
+            unpriced_models=tally.unpriced_models,
+            first_day=days[0].day if days else None,
+            last_day=days[-1].day if days else None,
+            series_by=question.series_by,
+            days=days,
+            run_costs=tally.run_costs,
+            tz=options.tz,
+            since=None if question.since is None else question.since.isoformat(),
+            until=None if question.until is None else question.until.isoformat(),
+            prices=self._book.label,
+            budget=_budget(options.budget, total),
+            looked_in=looked_in,
+            rejected_count=rejected_count,
+            findings=(*findings, *tally.findings()),
+        )
 
 
 def _keys(by: Sequence[str]) -> tuple[str, ...]:

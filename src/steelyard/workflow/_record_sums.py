@@ -1,0 +1,47 @@
+"""What a report adds up while whole records are read: usage by day and model, and what is known of each field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from steelyard.records import Run, RunChooser
+from steelyard.results import CoverageSummary, UsageSummary
+from steelyard.workflow._options import ReportOptions
+from steelyard.workflow.coverage import CoverageCounting, CoverageOptions
+from steelyard.workflow.usage import UsageAdding, UsageOptions
+
+Asked: TypeAlias = dict[str, UsageOptions | CoverageOptions]
+
+
+class RecordSums:
+    """Takes records one after another; a section that is not asked for takes none."""
+
+    def __init__(self, options: ReportOptions, sections: Sequence[str]) -> None:
+        shared = {name: getattr(options, name) for name in ("set", "map", "where", "since", "until", "prices")}
+        # a report says the same wherever it is made
+        usage, coverage = UsageOptions(**shared, tz="UTC"), CoverageOptions(**shared)
+        wanted: Asked = {"usage": usage, "coverage": coverage}
+        self.asked = {name: wanted[name] for name in wanted if name in sections}
+        self._adding, self._counting = UsageAdding(usage), CoverageCounting(coverage)
+        self._chooser = RunChooser(self._adding.choice)
+
+    def add_calls(self, run: Run, id_: str) -> None:
+        """The calls of a run, of which each has its own time."""
+        if "usage" in self.asked and self._chooser.keeps(run):
+            self._adding.add(run, id_)
+
+    def add_fields(self, run: Run) -> None:
+        """The fields of a run that was chosen."""
+        if "coverage" in self.asked:
+            self._counting.add(run)
+
+    def used(self) -> UsageSummary | None:
+        """What the calls came to; None where nothing tells."""
+        summary = self._adding.summary(())
+        is_told = summary.total.cost_usd is not None or summary.total.total_tokens is not None
+        return summary if is_told and summary.total.runs else None
+
+    def covered(self) -> CoverageSummary:
+        """What is known of the runs."""
+        return self._counting.summary(())
