@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 
 import steelyard as sy
@@ -13,3 +14,18 @@ def test_no_public_name_is_that_of_a_module() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert all(getattr(sy, name) is not None for name in sy.__all__)
+
+
+NEEDS_MORE = {
+    "connect": "a server",
+    "list_tokens": "a token, which the example of create_token has",
+    "revoke_token": "a token, which the example of create_token has",
+    "task_standings": "an arena, which the example of init_arena has",
+    "upgrade_arena": "a store of an earlier version",
+}
+"""Functions whose examples stand elsewhere, and what they would need."""
+
+
+def test_every_public_function_shows_an_example_that_runs() -> None:
+    functions = {name for name in sy.__all__ if inspect.isfunction(getattr(sy, name))}
+    assert {name for name in functions if ">>> " not in (getattr(sy, name).__doc__ or "")} == set(NEEDS_MORE)

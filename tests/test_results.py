@@ -87,6 +87,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "Repeatability": repeatability,
     "Comparison": lambda _: sy.compare(sy.demo_runs(), a="tier=T0", b=["tier=T1", "tier=T2"]),
     "Gate": lambda _: sy.gate(sy.demo_runs(), baseline=sy.demo_runs(), rule=["pass_rate >= -0.02", "cost_usd <= +10%"]),
+    "Matrix": lambda _: sy.matrix(sy.demo_runs(), by=["tier"]),
     "Ranking": lambda _: sy.rank(sy.demo_runs(), by=["tier"]),
     "Judges": lambda _: sy.judges(sy.demo_runs()),
     "RunList": lambda _: list_runs(sy.read(sy.demo_runs()), load_profile(DEFAULT)),
@@ -116,6 +117,7 @@ def breaches(result: Result) -> list[str]:
             isinstance(cell, (list, tuple, dict)) for row in result.to_dicts() for cell in row.values()
         ),
         "its frame holds its rows": result.to_polars().height == len(result.to_dicts()),
+        "its pandas frame holds its rows": result.to_pandas().shape[0] == len(result.to_dicts()),
         "it is one short line as text": repr(result).isprintable() and len(repr(result)) < 120,
         "it is named as text": repr(result).startswith(f"{type(result).__name__}("),
         "it is a table in a notebook": result._repr_html_().startswith("<table><caption>"),
@@ -313,3 +315,34 @@ def test_every_json_answer_is_an_object_with_its_version(
     answer = json.loads(capsys.readouterr().out)
     assert next(iter(answer)) == "schema_version"
     assert answer[listed]
+
+
+HOSTILE = '<script>alert("x")</script>\x1b[31m\u202e'
+
+
+@pytest.mark.parametrize(
+    "verb", ["measure", "rank", "matrix", "coverage", "usage", "judges", "compare", "gate", "report"]
+)
+def test_names_from_data_are_escaped_in_a_notebook(verb: str) -> None:
+    judged = [{"judge": f"{HOSTILE}{n}", "weighted_score": 0.5} for n in range(2)]
+    runs: list[dict[str, Any]] = [
+        {
+            "task": f"{HOSTILE}{n}",
+            "agent": f"{HOSTILE}{n % 2}",
+            "model": HOSTILE,
+            "passed": n % 3 == 0,
+            "judgments": judged,
+        }
+        for n in range(6)
+    ]
+    asked: dict[str, dict[str, Any]] = {
+        "rank": {"by": ["agent"], "metrics": ["pass_rate"], "min_coverage": 0.0},
+        "measure": {"by": ["agent", "task"]},
+        "compare": {"a": {"agent": f"{HOSTILE}0"}, "b": {"model": HOSTILE}},
+        "gate": {"rule": ["pass_rate >= 0.2"]},
+    }
+    if verb == "rank":  # ranks stand on the tasks that all tried
+        runs = [{**run, "task": HOSTILE, "attempt": n} for n, run in enumerate(runs, 1)]
+    shown = getattr(sy, verb)(runs, **asked.get(verb, {}))._repr_html_()
+    assert "<script" not in shown
+    assert not {"\x1b", "\u202e"} & set(shown)

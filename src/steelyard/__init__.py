@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         init_arena as init_arena,
         open_arena as open_arena,
         task_standings as task_standings,
+        upgrade_arena as upgrade_arena,
     )
     from steelyard.workflow.compare import (
         compare as compare,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from cyclopts import App
 
 import steelyard as sy
 from arena_makers import make_arena
 from steelyard.records import Rejected
 from steelyard.results import Receipt, Standings
 from steelyard.store import Store
+from steelyard.surfaces.cli import build_app
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "arena.md"
 
@@ -90,3 +94,60 @@ def test_the_json_of_standings_tells_all_that_they_are(store: Store) -> None:
     told["task_id"] = told.pop("task")
     del told["schema_version"]
     assert msgspec.convert(told, Standings) == sy.task_standings(arena, "task")
+
+
+ALIASES = {"files": "paths", "submission": "submission_id"}
+"""Arguments that stand without a name on the command line, and are mostly given so in Python."""
+BY_COMMAND: dict[str, tuple[str, ...]] = {
+    "task add": ("add_tasks",),
+    "task list": ("tasks",),
+    "task show": ("task",),
+    "submit": ("submit_files", "submit_runs"),
+    "standings": ("standings", "all_standings", "leaderboard"),
+    "history": ("history", "changes"),
+    "notify": ("notifier",),
+}
+"""The methods that a command stands for, where they have other names than it."""
+OPENING = {"init": sy.init_arena, "upgrade": sy.upgrade_arena}
+SURFACE = {"store", "json", "out", "figure", "skip_bad", "quiet"}
+"""Which store it is, and how a command prints and ends."""
+OF_THE_COMMAND = {
+    "submit": {"from_runs"},  # chooses the method
+    "notify": {"once", "every"},  # how often it calls `send`
+    "watch": {"every", "looks"},  # how often it calls `look`
+    "review": {"accept", "exclude", "reinstate"},  # one word in Python: the verb
+}
+
+
+def arena_commands(app: App, words: tuple[str, ...] = ()) -> Iterator[tuple[str, App]]:
+    for name in app:
+        if not name.startswith("-"):
+            yield from arena_commands(app[name], (*words, name))
+    if words and app.default_command is not None:
+        yield " ".join(words), app
+
+
+def options_of(command: str, app: App) -> dict[str, object]:
+    """The options of a command with their defaults; MISSING where one must be given."""
+    options = {}
+    for argument in app.assemble_argument_collection(parse_docstring=False):
+        name = argument.name.removeprefix("--").replace("-", "_").lower()
+        if argument.parameter.parse is not False and name not in SURFACE | OF_THE_COMMAND.get(command, set()):
+            empty = argument.field_info.default is argument.field_info.empty
+            options[name] = inspect.Parameter.empty if empty else argument.field_info.default
+    return options
+
+
+@pytest.mark.parametrize(("command", "app"), list(arena_commands(build_app()["arena"])))
+def test_every_command_of_the_arena_is_a_method_with_its_options_and_defaults(command: str, app: App) -> None:
+    if command in OPENING:
+        called = [OPENING[command]]
+    else:
+        called = [getattr(sy.Arena, name) for name in BY_COMMAND.get(command, (command.replace("-", "_"),))]
+    given = [inspect.signature(each).parameters for each in called]
+    for name, default in options_of(command, app).items():
+        keywords = {name, ALIASES.get(name, name)}
+        own = [parameters[word].default for parameters in given for word in keywords & set(parameters)]
+        assert own, f"--{name} of arena {command} is no keyword"
+        if default not in (None, inspect.Parameter.empty):
+            assert default in own

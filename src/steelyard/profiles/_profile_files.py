@@ -126,7 +126,11 @@ def default_profile(spec: str) -> Profile | None:
 
 
 def load_profile(name_or_path: str) -> Profile:
-    """The profile of that name, or the one in that TOML file."""
+    """The profile of that name, or the one in that TOML file.
+
+    >>> load_profile("outcome-1").spec
+    'outcome'
+    """
     if name_or_path in shipped_profiles():
         return _shipped(name_or_path)
     path = Path(name_or_path)

@@ -203,7 +203,8 @@ def rescore(
 ) -> Rescored:
     """Score every submission of the tasks (of all) again; a new profile or policy holds from here on."""
     arena = opened(arena)
-    count = arena.rescore(
+    count = Arena.rescore(  # an arena's own method may be this verb
+        arena,
         list(tasks) or None,
         profile=load_profile(profile) if profile else None,
         policy=policy_named(policy) if policy else None,

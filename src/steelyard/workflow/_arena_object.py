@@ -21,6 +21,7 @@ class LocalArena(arena.Arena):
     submit_files = _arena.submit_files
     submit_runs = _arena_runs.submit_runs
     notifier = _arena.notifier
+    rescore = _arena.rescore  # type: ignore[assignment] # the verb names its profile and says what it did
     task = _arena_views.show_task
     standings = _arena_views.task_standings
     all_standings = _arena_views.all_standings
@@ -36,12 +37,32 @@ class LocalArena(arena.Arena):
 
 
 def init_arena(address: str = DEFAULT_STORE, *, profile: str = DEFAULT_PROFILE, policy: str = "current") -> LocalArena:
-    """Make an arena in the store, or open the one that is there under the same rules."""
+    """Make an arena in the store, or open the one that is there under the same rules.
+
+    >>> import steelyard as sy
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     arena = sy.init_arena(f"sqlite:///{folder}/arena.db")
+    ...     _ = arena.add_task({"id": "fix-race"})
+    ...     _ = arena.submit([{"id": "s1", "task_id": "fix-race", "total_tokens": 900, "tool_calls": 3}])
+    ...     places = arena.standings("fix-race").standings
+    >>> [(place.submission_id, place.overall_ranking) for place in places]
+    [('s1', 1)]
+    """
     return _with_verbs(_arena.init_arena(address, profile=profile, policy=policy))
 
 
 def open_arena(address: str = DEFAULT_STORE) -> LocalArena:
-    """The arena in the store; an error when there is none."""
+    """The arena in the store; an error when there is none.
+
+    >>> import steelyard as sy
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = sy.init_arena(f"sqlite:///{folder}/arena.db")
+    ...     tasks = sy.open_arena(f"sqlite:///{folder}/arena.db").tasks()
+    >>> tasks
+    []
+    """
     return _with_verbs(_arena.open_arena(address))
 
 

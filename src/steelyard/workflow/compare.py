@@ -32,6 +32,11 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
     """B (one or several) against A on the tasks they share.
 
     `a` and `b` choose runs by `key=value`, separated by commas (`agent=X,model=Y`), or by a dict of the same.
+
+    >>> import steelyard as sy
+    >>> compared = sy.compare(sy.demo_runs(), a="tier=T0", b="tier=T2", metrics=["pass_rate"])
+    >>> compared.pairs[0].metrics[0].verdict
+    'better'
     """
     from steelyard.standings import chosen_rows, comparable, counted_otherwise, samples_of  # brings numpy and scipy
 

@@ -32,7 +32,13 @@ class CoverageOptions(PricedRunOptions):
 
 @verb(CoverageOptions)
 def coverage(runs: RunsInput, options: CoverageOptions, progress: Progress | None) -> CoverageSummary:
-    """What is known of the runs: each field by how it came, or unknown."""
+    """What is known of the runs: each field by how it came, or unknown.
+
+    >>> import steelyard as sy
+    >>> known = sy.coverage([{"task": "t", "passed": True}, {"task": "u"}])
+    >>> len(known.to_dicts()) > 0
+    True
+    """
     counting = CoverageCounting(options)
     reader = RecordReader(options.reading(progress))
     for _, entry in reader.read(runs):

@@ -32,6 +32,11 @@ def explain(runs: Measurable, options: ExplainOptions, progress: Progress | None
     """How a metric came: formula, values put in, constants, what was missing; of one run, in each group, or over all.
 
     `grade` is explained as a metric is. What a prompt, an attempt or a submission has is explained by its own id.
+
+    >>> import steelyard as sy
+    >>> runs = [{"id": "r1", "task": "t", "passed": True, "impl_rate": 0.8}]
+    >>> sy.explain(runs, "composite_score", run="r1").root.value
+    0.9
     """
     if options.run is not None and options.by:
         raise UsageError("--run and --by exclude each other", hint="name one run with --run ID, or groups with --by")

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 @verb(JudgesOptions)
 def judges(runs: RunsInput, options: JudgesOptions, progress: Progress | None) -> Judges:
-    """Agreement per task and overall, severity, stated against recomputed scores, and contradictions."""
+    """Agreement per task and overall, severity, stated against recomputed scores, and contradictions.
+
+    >>> import steelyard as sy
+    >>> sy.judges(sy.demo_runs())
+    Judges(3 judges of 1,400 runs, alpha 0.987)
+    """
     from steelyard.standings import JudgedRun, examine  # brings numpy and scipy
     from steelyard.statistics import check_level
 

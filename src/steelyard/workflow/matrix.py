@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 @verb(MatrixOptions)
 def matrix(runs: Measurable, options: MatrixOptions, progress: Progress | None) -> Matrix:
-    """One metric of every task by every group, the hardest task first."""
+    """One metric of every task by every group, the hardest task first.
+
+    >>> import steelyard as sy
+    >>> sy.matrix(sy.demo_runs(), by=["tier"])
+    Matrix(20 tasks x 7 by tier on pass_rate)
+    """
     from steelyard.standings import groups_of, matrix_tasks, samples_of  # brings numpy and scipy
 
     keys_by, declared = _columns_by(options.by), _shown(options.metrics)

@@ -26,7 +26,15 @@ BASED = "tier_uplift"
 
 @verb(MeasureOptions)
 def measure(runs: Measurable, options: MeasureOptions, progress: Progress | None) -> Measurement:
-    """Weigh the runs, group by group."""
+    """Weigh the runs, group by group.
+
+    >>> import steelyard as sy
+    >>> measured = sy.measure(sy.demo_runs(), by=["tier"])
+    >>> measured
+    Measurement(1,400 runs in 7 groups by tier, profile outcome-1)
+    >>> round(measured.groups[0].metrics["pass_rate"].mean, 4)
+    0.505
+    """
     from steelyard.workflow._assembling import assemble  # brings numpy and Polars
 
     keys = checked_keys(options.by)

@@ -36,6 +36,11 @@ def rank(runs: Measurable, options: RankOptions, progress: Progress | None) -> R
 
     Groups that tried less than `min_coverage` of all tasks are left out, so that one short run does not shrink what
     all others are judged on.
+
+    >>> import steelyard as sy
+    >>> board = sy.rank(sy.demo_runs(), by=["tier"], metrics=["pass_rate"])
+    >>> board.places[0].key
+    {'tier': 'T6'}
     """
     from steelyard.standings import (  # brings numpy and scipy
         comparable,

@@ -39,6 +39,10 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     """The table of runs in the files and folders, or of the records given, ready to be measured.
 
     A path that is not there is an error. A table is given back, with the chosen runs alone.
+
+    >>> import steelyard as sy
+    >>> sy.read([{"task": "fix-race", "passed": True, "cost_usd": 0.2}, {"task": "fix-race"}], prices="seed")
+    RunTable(2 runs, prices seed (1))
     """
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 

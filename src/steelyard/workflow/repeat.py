@@ -57,6 +57,12 @@ def repeat(outputs: RepeatInput, options: RepeatOptions, progress: Progress | No
     """Measure how alike the outputs of each prompt are.
 
     Outputs are files of run records with `output.text`, folders of output files, SKYT experiment files, or Runs.
+
+    >>> import steelyard as sy
+    >>> answers = [{"task": "t", "output": {"language": "python", "text": text}} for text in ("x = 1", "x=1", "x = 2")]
+    >>> repeated = sy.repeat(answers, repair=False)
+    >>> round(repeated.prompts[0].metrics["r_raw"], 4)
+    0.6667
     """
     return repeat_telling(outputs, options, lambda prompt: progress(prompt.prompt, 1) if progress else None)
 

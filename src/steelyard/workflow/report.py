@@ -21,6 +21,11 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
     """Answer every question that the inputs have something for, as one result: save it as .html or .md.
 
     Inputs are runs, as every verb takes them, SKYT experiment files, and what `speedup` takes. No code is run.
+
+    >>> import steelyard as sy
+    >>> made = sy.report(sy.demo_runs(), sections=["measure"], title="Demonstration")
+    >>> made
+    Report(Demonstration: measure; 1,400 runs)
     """
     from steelyard.tables import RunTable, choose  # tables bring numpy and Polars
 

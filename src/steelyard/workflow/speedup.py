@@ -33,6 +33,17 @@ def speedup(inputs: SpeedupInput | None, options: SpeedupOptions, progress: Prog
 
     `sy.speedup(before="main.json", after=["branch.json"])` compares two sides without an expert. With the interval
     `none` only the figures of the specification are computed, and nothing says how sure they are.
+
+    >>> import steelyard as sy
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, seconds in (("main", 4.0), ("branch", 2.0)):
+    ...         timed = f'{{"task": "t", "benchmarks": [{{"name": "sort", "seconds": {seconds}}}]}}'
+    ...         _ = Path(folder, f"{name}.json").write_text(timed)
+    ...     result = sy.speedup(before=f"{folder}/main.json", after=[f"{folder}/branch.json"])
+    >>> result.attempts[0].agent, result.attempts[0].payload.task_speedup
+    ('branch', 2.0)
     """
     from steelyard.speedups import (
         TimingReading,

@@ -45,7 +45,18 @@ def create_token(
     expires: str | date = DEFAULT_EXPIRES,
     store: Arena | str = DEFAULT_STORE,
 ) -> NewToken:
-    """A new token: its text is in the answer and nowhere else. It expires after `30d`, `12h` or `2w`, or on a date."""
+    """A new token: its text is in the answer and nowhere else. It expires after `30d`, `12h` or `2w`, or on a date.
+
+    >>> import steelyard as sy
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     store = sy.init_arena(f"sqlite:///{folder}/arena.db")
+    ...     made = create_token("build", expires="30d", store=store)
+    ...     names = [token.name for token in list_tokens(store=store).tokens]
+    ...     gone = revoke_token("build", store=store)
+    >>> made.record.name, names
+    ('build', ['build'])
+    """
     _check_name(name)
     allowed = [_scope(scope) for scope in dict.fromkeys(scopes)]
     if not allowed:

@@ -41,6 +41,12 @@ def usage(runs: Runs | None, options: UsageOptions, progress: Progress | None) -
     """Tokens by kind and dollars, summed by the day of each call, its model, and the run's keys.
 
     Without runs, the logs of installed agents are read. The total says how sure it is.
+
+    >>> import steelyard as sy
+    >>> tokens = {"input_tokens": 900, "output_tokens": 100}
+    >>> run = {"task": "t", "model": "gpt-4o", "started_at": "2026-01-02T03:04:05Z", "usage": tokens}
+    >>> sy.usage(run, prices="seed").total.cost_usd
+    0.006
     """
     adding = UsageAdding(options)
     places: tuple[LogPlace, ...] = ()
