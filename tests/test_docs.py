@@ -44,3 +44,15 @@ def test_the_page_about_reading_shows_what_read_prints() -> None:
     paths = [word for word in command.split() if "/" in word]
     printed = steelyard("read", *paths, cwd=ROOT).stdout
     assert [line.rstrip() for line in printed.splitlines()] == shown
+
+
+def test_the_page_about_python_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "python.md"
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, str(page), "exec"), names)  # noqa: S102 - our own page
+    assert "unknown column 'cost'" in capsys.readouterr().out
+    assert {file.name for file in tmp_path.iterdir()} >= {"board.svg", "board.html", "arena.db"}
