@@ -38,7 +38,7 @@ def _number_and_word(value: float, unit: str) -> tuple[str, str]:
         case "tool calls" | "iterations" | "interactions" | "signatures":
             return f"{size:,.{0 if size.is_integer() else 1}f}", unit
         case _:
-            number = f"{size:,.1f}" if size >= 1000 else f"{size:.3f}" if size >= 0.1 else f"{size:.3g}"
+            number = f"{size:,.1f}" if size >= 1000 else f"{size:.3f}" if size >= 0.1 or not size else f"{size:.3g}"
             return number, unit if unit != "ratio" else ""
 
 
