@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._receipts import (
         DEFAULTED as DEFAULTED,
         Places as Places,
-        claimed_criteria as claimed_criteria,
-        defaulted_fields as defaulted_fields,
-        lower_bounds as lower_bounds,
+        claimed_of as claimed_of,
+        defaulted_of as defaulted_of,
+        lower_bounds_of as lower_bounds_of,
         places_of as places_of,
         receipts_of as receipts_of,
         stored_receipts as stored_receipts,
@@ -107,8 +107,9 @@ if TYPE_CHECKING:
     from steelyard.arena.scoring._suspicion import (
         REVIEW as REVIEW,
         SUSPECT as SUSPECT,
+        flags_of as flags_of,
         outlier_flags as outlier_flags,
-        validate as validate,
+        warnings_of as warnings_of,
     )
     from steelyard.arena.scoring._task_state import (
         EXTREMES as EXTREMES,

@@ -19,7 +19,7 @@ from steelyard.arena.scoring import (
     score_interval,
     scored_by,
 )
-from steelyard.arena.views._task_view import View, view_task
+from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.records import Missing, iso
 from steelyard.results import (
     Advantage,
@@ -40,8 +40,8 @@ def views(arena: Arena, policy: Policy | None = None) -> Iterable[tuple[View, Ru
     """Every task that has submissions, one after the other, and who made the scores."""
     with arena.read() as connection:
         rules_history = read_rules_history(connection).behind(policy or arena.policy)
-        for stored_task in load_tasks(connection, arena.rules).values():
-            view = view_task(connection, stored_task, policy=policy or arena.policy)
+        every = load_tasks(connection, arena.rules).values()
+        for view in view_tasks(connection, every, policy=policy or arena.policy):
             if len(view.rows):
                 yield view, rules_history
 

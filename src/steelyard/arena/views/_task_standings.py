@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.arena.intake import Arena, find_task, load_tasks
 from steelyard.arena.scoring import (
@@ -16,9 +17,11 @@ from steelyard.arena.scoring import (
     Rules,
     RulesHistory,
     RulesInForce,
-    claimed_criteria,
-    defaulted_fields,
-    lower_bounds,
+    claimed_of,
+    collector_resting,
+    defaulted_of,
+    flags_of,
+    lower_bounds_of,
     outlier_flags,
     points,
     rank_and_percentile,
@@ -26,9 +29,9 @@ from steelyard.arena.scoring import (
     score_interval,
     scored_by,
     settings_at,
-    validate,
+    warnings_of,
 )
-from steelyard.arena.views._task_view import View, view_task
+from steelyard.arena.views._task_view import View, view_task, view_tasks
 from steelyard.records import iso
 from steelyard.results import Outlier, Outliers, Policy, RankedScore, Standing, Standings
 
@@ -100,6 +103,8 @@ def standings_of(
     made = [rules_history.of(view.stored_task.key, ordinal) for ordinal in rows["ordinal"].to_list()]
     weights = {made_by: _weights(made_by.rules.constants_of(view.stored_task.task)) for made_by in set(made)}
     task = _Task(view, rules, view.counts(), median_tokens, weights)
+    with collector_resting():
+        standings = tuple(_standing_rows(shown, task, made[: len(shown)]))
     return Standings(
         task_id=view.stored_task.task.id,
         category=view.stored_task.task.category,
@@ -112,10 +117,7 @@ def standings_of(
         n=n,
         reliable=n >= rules.standings.reliable_from,
         confidence_interval=score_interval(task.counts, rules.interval, confidence=confidence),
-        standings=tuple(
-            _standing(row, task, made_by)
-            for row, made_by in zip(shown.iter_rows(named=True), made[: len(shown)], strict=True)
-        ),
+        standings=standings,
         sorted_by=sort,
         reliable_from=rules.standings.reliable_from,
         criteria=len(view.stored_task.task.success_criteria),
@@ -127,44 +129,64 @@ def _weights(constants: Mapping[str, float]) -> dict[str, float]:
     return {f"{name}_weight": constants[f"{name}_weight"] for name in RANKED_SCORES[1:]}
 
 
-def _standing(row: dict[str, Any], task: _Task, made_in: RulesInForce) -> Standing:  # Any: column values
+def _standing_rows(rows: pl.DataFrame, task: _Task, made: Sequence[RulesInForce]) -> Iterator[Standing]:
+    """One standing a row. Columns are worked through one after the other: row by row took three times as long."""
     view, rules = task.view, task.rules
-    flags = outlier_flags(rules.outliers, task.median_tokens, *(row[name] for name in SUSPECT))
-    wants_review = len(flags) >= rules.outliers.flags_for_review and row["ordinal"] not in view.decisions.accepted
-    scores = {f"{name}_score": points(row[name]) for name in KEPT_SCORES}
-    rank, percentile = rank_and_percentile(row["overall_ranking"] - 1, task.counts[row["overall"]], len(view.rows))
-    return Standing(
-        submission_id=row["id"],
-        task_id=view.stored_task.task.id,
-        overall_ranking=rank,
-        percentile=percentile,
-        **scores,
-        efficiency_ranking=row["efficiency_ranking"],
-        speed_ranking=row["speed_ranking"],
-        cost_ranking=row["cost_ranking"],
-        correctness_ranking=row["correctness_ranking"],
-        baseline_version=view.version if view.policy == "current" else row["baseline_version"],
-        defaulted=defaulted_fields(*(row[name] for name in DEFAULTED)),
-        claimed=claimed_criteria(row["details"]) if row["is_claimed"] else (),
-        lower_bounds=lower_bounds(row["details"]),
-        flags=flags,
-        recommended_action=REVIEW if wants_review else None,
-        warnings=tuple(
-            validate([points(row[name]) for name in RANKED_SCORES], row["total_tokens"], rules.validation)[1]
-        ),
-        agent=row["agent"],
-        model=row["model"],
-        submitter=row["submitter"],
-        submitted_at=iso(row["submitted_at"]),
-        evaluated_at=iso(row["accepted_at"]),
-        total_tokens=row["total_tokens"],
-        tool_calls=row["tool_calls"],
-        iterations=row["iterations"],
-        execution_time=row["execution_time"],
-        estimated_cost=row["estimated_cost"],
-        profile=made_in.rules.name,
-        breakdown=task.weights[made_in],
-    )
+    told = {name: rows[name].to_list() for name in rows.columns}
+    flags = flags_of(rules.outliers, [task.median_tokens] * len(rows), *(told[name] for name in SUSPECT))
+    scores = {name: [points(cents) for cents in told[name]] for name in KEPT_SCORES}
+    ranked_scores = [scores[name] for name in RANKED_SCORES]
+    own = {
+        "submission_id": told["id"],
+        **{f"{name}_score": scores[name] for name in KEPT_SCORES},
+        **{f"{name}_ranking": told[f"{name}_ranking"] for name in RANKED_SCORES[1:]},
+        "baseline_version": [view.version] * len(rows) if view.policy == "current" else told["baseline_version"],
+        "defaulted": defaulted_of(*(told[name] for name in DEFAULTED)),
+        "claimed": claimed_of(told["is_claimed"], told["details"]),
+        "lower_bounds": lower_bounds_of(told["details"]),
+        "flags": flags,
+        "warnings": warnings_of(rules.validation, ranked_scores, told["total_tokens"]),
+        "submitted_at": [iso(moment) for moment in told["submitted_at"]],
+        "evaluated_at": [_iso_of_batch(moment) for moment in told["accepted_at"]],
+        **{name: told[name] for name in _AS_STORED},
+    }
+    places = [
+        rank_and_percentile(rank - 1, task.counts[cents], len(view.rows))
+        for rank, cents in zip(told["overall_ranking"], told["overall"], strict=True)
+    ]
+    least, accepted, task_id = rules.outliers.flags_for_review, view.decisions.accepted, view.stored_task.task.id
+    names = tuple(own)
+    for values, place, raised, ordinal, made_by in zip(
+        zip(*own.values(), strict=True), places, flags, told["ordinal"], made, strict=True
+    ):
+        yield Standing(
+            task_id=task_id,
+            overall_ranking=place[0],
+            percentile=place[1],
+            recommended_action=REVIEW if len(raised) >= least and ordinal not in accepted else None,
+            profile=made_by.rules.name,
+            breakdown=task.weights[made_by],
+            **dict(zip(names, values, strict=True)),
+        )
+
+
+_AS_STORED = (
+    "agent",
+    "model",
+    "submitter",
+    "total_tokens",
+    "tool_calls",
+    "iterations",
+    "execution_time",
+    "estimated_cost",
+)
+"""What a standing tells as the store keeps it."""
+
+
+@lru_cache(maxsize=4_096)
+def _iso_of_batch(microseconds: int) -> str:
+    """`iso`, remembered: submissions that came together were accepted at one moment."""
+    return iso(microseconds)
 
 
 def outliers(arena: Arena, task_id: str | None = None) -> Outliers:
@@ -176,8 +198,8 @@ def outliers(arena: Arena, task_id: str | None = None) -> Outliers:
             chosen = [find_task(connection, task_id, arena.rules)]
         flagged = [
             outlier
-            for stored_task in chosen
-            for outlier in _outliers_in(view_task(connection, stored_task, policy="as-submitted"), arena.rules)
+            for view in view_tasks(connection, chosen, policy="as-submitted")
+            for outlier in _outliers_in(view, arena.rules)
         ]
     return Outliers(outliers=tuple(flagged))
 

@@ -1,0 +1,40 @@
+"""Many tasks that are read together are what each of them is alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from arena_makers import make_arena, random_submission, random_task
+from steelyard.arena.intake import load_tasks
+from steelyard.arena.views import _task_view
+from steelyard.arena.views._task_view import view_task, view_tasks
+from steelyard.results import Policy
+from steelyard.store import Store
+
+
+@pytest.mark.parametrize("policy", ["current", "as-submitted"])
+def test_tasks_seen_together_are_as_each_is_alone(
+    store: Store, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(3)
+    arena = make_arena(store)
+    for number in range(12):
+        arena.add_task(random_task(rng, f"task {number}"))
+    # the tasks with the numbers 9 to 11 get none
+    names = [f"task {rng.randrange(9)}" for _ in range(120)]
+    arena.submit([random_submission(rng, f"s{number}", name, number) for number, name in enumerate(names)])
+    for number in rng.sample(range(120), 20):
+        arena.review(f"s{number}", rng.choice(("exclude", "accept")), by="ada", reason="seen")
+    monkeypatch.setattr(_task_view, "ROWS_TOGETHER", 30)  # several portions, of several tasks each
+    with arena.read() as connection:
+        tasks = load_tasks(connection, arena.rules)
+        together = list(view_tasks(connection, tasks.values(), policy=policy))
+        alone = [view_task(connection, task, policy=policy) for task in list(tasks.values())[:9]]
+    assert [view.stored_task.task.id for view in together] == [view.stored_task.task.id for view in alone]
+    for seen, expected in zip(together, alone, strict=True):
+        assert seen.rows.equals(expected.rows)
+        assert seen.rows.schema == expected.rows.schema
+        for name in ("policy", "version", "bounds", "last_updated", "decisions"):
+            assert getattr(seen, name) == getattr(expected, name), name
