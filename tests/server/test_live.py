@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import http.client
+import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import steelyard as sy
 from serving import Served, serving
+from steelyard.errors import SteelyardError
 from steelyard.records import encode_run
-from steelyard.surfaces.server import _live
+from steelyard.surfaces.server import _live, _workers
+from steelyard.surfaces.server._workers import keep_running
 from steelyard.workflow import ArenaSource, RunsSource
 
 SUBMISSION = {"task_id": "t", "total_tokens": 10, "tool_calls": 1}
@@ -163,6 +169,9 @@ def test_the_command_stops_at_once_with_streams_open(address: str, opened: Calla
             told = process.stderr.readline()
             port = re.fullmatch(r"serving at http://127.0.0.1:(\d+)/ \(Ctrl-C stops\)\n", told)
             assert port, told
+            # what a first answer needs is loaded by then, so that only stopping is timed
+            asked = Served(f"http://127.0.0.1:{port[1]}", None)  # type: ignore[arg-type] # the site is elsewhere
+            assert asked.api("/tasks/t/standings")["total"] == 1
             for _ in range(3):
                 assert next_event(opened(int(port[1])))["event"] == "changed"
             process.send_signal(signal.SIGINT)
@@ -172,3 +181,49 @@ def test_the_command_stops_at_once_with_streams_open(address: str, opened: Calla
             assert "Traceback" not in process.stderr.read()
         finally:
             process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+def test_several_processes_answer_alike_and_stop_together(address: str, opened: Callable[..., Stream]) -> None:
+    command = [sys.executable, "-m", "steelyard", "serve", "--store", address, "--port", "0", "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            port = int(process.stderr.readline().partition("127.0.0.1:")[2].partition("/")[0])
+            asked = Served(f"http://127.0.0.1:{port}", None)  # type: ignore[arg-type] # the sites are elsewhere
+            sy.open_arena(address).submit([{"id": f"s{number}", **SUBMISSION} for number in range(8)])
+            for _ in range(20):  # of whichever process
+                first = asked.api("/tasks/t/standings?limit=5")
+                rest = asked.api(f"/tasks/t/standings?limit=5&after={first['next']}")
+                assert (first["total"], rest["version"]) == (9, first["version"])
+                assert len({row["submission_id"] for row in first["items"] + rest["items"]}) == 9
+            next_event(opened(port))
+            process.send_signal(signal.SIGTERM)
+            stopped = time.monotonic()
+            assert process.wait(10) == 0
+            assert time.monotonic() - stopped < 4
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+def test_a_process_that_dies_is_replaced_unless_it_dies_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_a_file = partial(tempfile.mkstemp, dir=tmp_path)
+    with pytest.raises(SteelyardError, match="ended at once"):
+        keep_running(leave_a_file, 1)
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(_workers, "SHORTEST_LIFE_SECONDS", 0.0)
+    enough = threading.Event()
+
+    def end_after_three() -> None:
+        while len(list(tmp_path.iterdir())) < 4 and not enough.wait(0.05):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    watching = threading.Thread(target=end_after_three)
+    watching.start()
+    keep_running(leave_a_file, 1)
+    watching.join()
+    assert len(list(tmp_path.iterdir())) >= 4

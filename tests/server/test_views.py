@@ -172,23 +172,40 @@ def test_who_goes_away_does_not_end_the_build() -> None:
 def test_an_earlier_version_is_kept_for_its_cursors_then_gone() -> None:
     source, clock = Source(), Clock()
     views = views_of(source, clock)
-    _, build = counted(source)
+    builds, build = counted(source)
 
     async def ask() -> None:
         for state in (1, 2):
             source.state = state
             clock.now += 60
             await views.get("k", build)
-        assert views.kept("k", "1").result == 1
+        assert (await views.at("k", "1", build)).result == 1
         source.state = 3
         clock.now += 60
         await views.get("k", build)
-        assert views.kept("k", "2").result == 2
+        assert (await views.at("k", "2", build)).result == 2
         with pytest.raises(RequestRefused, match="is gone") as gone:
-            views.kept("k", "1")
+            await views.at("k", "1", build)
         assert gone.value.http_status == 410
 
     asyncio.run(ask())
+    assert builds == [1, 2, 3]
+
+
+def test_a_cursor_of_another_process_goes_on_here_while_its_version_is_the_present_one() -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    builds, build = counted(source)
+
+    async def ask() -> None:
+        await views.get("k", build)
+        source.state = 2  # the builder rests, and another process has built this version already
+        assert (await views.get("k", build)).version == "1"
+        assert (await views.at("k", "2", build)).result == 2
+        assert (await views.at("never asked for here", "2", build)).result == 2
+
+    asyncio.run(ask())
+    assert builds == [1, 2, 2]
 
 
 def test_names_that_there_are_not_push_nothing_out() -> None:

@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from steelyard.workflow._sources import (
         ArenaSource as ArenaSource,
         RunsSource as RunsSource,
+        open_source as open_source,
     )
     from steelyard.workflow._verb import (
         Verb as Verb,

@@ -164,6 +164,11 @@ class RunsSource:
         return self._lock
 
 
+def open_source(paths: Sequence[Path], store: str) -> ArenaSource | RunsSource:
+    """The files of runs, or without any the arena in the store."""
+    return RunsSource(paths) if paths else ArenaSource(store)
+
+
 def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
     """Name, time and size of each file below the path, in the order of names."""
     try:

@@ -2,19 +2,14 @@ from __future__ import annotations
 
 import importlib.util
 import webbrowser
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from steelyard.errors import MissingExtra, UsageError
 from steelyard.settings import DEFAULT_STORE
-from steelyard.surfaces.cli._options import FromZero, Paths
+from steelyard.surfaces.cli._options import FromOne, FromZero, Paths
 from steelyard.surfaces.cli._print import console
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from steelyard.workflow import ArenaSource, RunsSource
 
 
 def serve(
@@ -37,6 +32,7 @@ def serve(
         tuple[str, ...], Parameter(help="A name that the server goes by; may be repeated.", negative="")
     ] = (),
     root_path: Annotated[str, Parameter(help="What a proxy puts before every path, such as /steelyard.")] = "",
+    workers: Annotated[FromOne, Parameter(help="How many processes answer at the port.")] = 1,
     open: Annotated[bool, Parameter(help="Open the board in a browser.", negative="")] = False,  # noqa: A002
 ) -> int:
     """Serve the board and the API: an arena, or files of runs, which are watched.
@@ -48,25 +44,24 @@ def serve(
     """
     if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
         raise MissingExtra("Starlette and uvicorn", extra="serve", purpose="steelyard serve")
-    from steelyard.surfaces.server import ServeOptions, serve as answer, site_of  # brings Starlette
+    from steelyard.surfaces.server import ServeOptions, serve as answer  # brings Starlette
 
+    if runs and store is not None:
+        raise UsageError("a server shows runs or an arena, not both", hint="start two, each with a --port of its own")
     options = ServeOptions(
-        host=host, port=port, write=write, public_read=public_read, allow_host=allow_host, root_path=root_path
+        host=host,
+        port=port,
+        write=write,
+        public_read=public_read,
+        allow_host=allow_host,
+        root_path=root_path,
+        workers=workers,
     )
-    site = site_of(_source(runs, store), options)
 
     def ready(address: str) -> None:
         console(stderr=True).print(f"serving at {address} (Ctrl-C stops)")
         if open:
             webbrowser.open(address)
 
-    answer(site, options, ready=ready)
+    answer(runs or (), store or DEFAULT_STORE, options, ready=ready)
     return 0
-
-
-def _source(runs: list[Path] | None, store: str | None) -> ArenaSource | RunsSource:
-    from steelyard.workflow import ArenaSource, RunsSource  # bring SQLAlchemy and Polars
-
-    if runs and store is not None:
-        raise UsageError("a server shows runs or an arena, not both", hint="start two, each with a --port of its own")
-    return RunsSource(runs) if runs else ArenaSource(store or DEFAULT_STORE)

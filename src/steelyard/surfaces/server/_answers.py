@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlencode
@@ -57,14 +58,15 @@ async def answer(call: Call, form: Form) -> Response:
 
 async def _view(call: Call) -> View:
     """The view that the request is answered from; a cursor goes on in that of its version."""
-    key = call.route.key(call.values, call.query)
+    key, views = call.route.key(call.values, call.query), call.site.views
+    builder = call.route.builder(call.site.source.kind)
+    assert builder is not None, "the router refuses routes that the source has nothing for"
+    build = partial(builder, call.site.source, call.values, call.query)
     if isinstance(call.query, Paged) and call.query.after is not None:
         cursor = call.site.cursors.read(call.query.after)
         check_list(cursor, _digest(call))
-        return call.site.views.kept(key, cursor.version)
-    build = call.route.builder(call.site.source.kind)
-    assert build is not None, "the router refuses routes that the source has nothing for"
-    return await call.site.views.get(key, lambda: build(call.site.source, call.values, call.query))
+        return await views.at(key, cursor.version, build)
+    return await views.get(key, build)
 
 
 def _is_known(asked: str | None, etag: str) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
+from pathlib import Path
 
 import uvicorn
 
@@ -15,9 +18,11 @@ from steelyard.surfaces.server._app import Application
 from steelyard.surfaces.server._guard import LOOPBACK, Guard
 from steelyard.surfaces.server._protocol import Protocol
 from steelyard.surfaces.server._site import Site
-from steelyard.workflow import ArenaSource, RunsSource
+from steelyard.surfaces.server._workers import keep_running
+from steelyard.workflow import ArenaSource, RunsSource, open_source
 from steelyard.workflow.token import has_active
 
+BACKLOG = 2_048
 STOP_SECONDS = 2
 """How long answers that are being sent may take to end."""
 
@@ -32,6 +37,8 @@ class ServeOptions:
     public_read: bool = False
     allow_host: tuple[str, ...] = ()
     root_path: str = ""
+    workers: int = 1
+    """How many processes answer."""
 
 
 def is_loopback(host: str) -> bool:
@@ -103,13 +110,29 @@ def bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve(site: Site, options: ServeOptions, *, ready: Callable[[str], None]) -> None:
-    """Answer until a signal comes; `ready` is told the address."""
+def serve(paths: Sequence[Path], store: str, options: ServeOptions, *, ready: Callable[[str], None]) -> None:
+    """Show the files of runs, or without any the arena, until a signal comes; `ready` is told the address."""
+    site = site_of(open_source(paths, store), options)  # what cannot be served is refused before a port is taken
     listening = bound(options.host, options.port)
-    config = configured(guarded(site, options))
     shown = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{shown}:{listening.getsockname()[1]}{site.root_path}/"
-    Server(config, site, lambda: ready(address)).run(sockets=[listening])
+    if options.workers == 1:
+        _answer(site, options, listening, lambda: ready(address))
+        return
+    site.source.close()
+    listening.listen(BACKLOG)  # who asks before a process is up waits a moment
+    ready(address)
+    keep_running(partial(_answer_in_worker, tuple(paths), store, options, listening), options.workers)
+
+
+def _answer(site: Site, options: ServeOptions, listening: socket.socket, ready: Callable[[], None]) -> None:
+    Server(configured(guarded(site, options)), site, ready).run(sockets=[listening])
+
+
+def _answer_in_worker(paths: Sequence[Path], store: str, options: ServeOptions, listening: socket.socket) -> None:
+    """One of several processes at the same port."""
+    with suppress(KeyboardInterrupt):  # the process that started this one tells of it
+        _answer(site_of(open_source(paths, store), options), options, listening, lambda: None)
 
 
 def configured(app: Guard) -> uvicorn.Config:

@@ -114,21 +114,32 @@ class Views:
             return latest
         if shelf.building is not None and latest is not None:
             return latest
+        return await self._built(key, shelf, version, build)
+
+    async def at(self, key: Hashable, version: str, build: Callable[[], Any]) -> View:
+        """The view of a version, as a cursor names it: kept, or built if it is still the present one; else 410.
+
+        Another process may have written the cursor, and this one never have built the view.
+        """
+        shelf = self._shelf(key)
+        for view in (shelf.latest, shelf.before):
+            if view is not None and view.version == version:
+                return view
+        if version == await self.version():
+            view = await self._built(key, shelf, version, build)
+            if view.version == version:
+                return view
+        raise RequestRefused(
+            410, "cursor_gone", "the list that this cursor goes through is gone", hint="begin again without `after`"
+        )
+
+    async def _built(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+        """The view that is being built, or is from now on."""
         if shelf.building is None:
             shelf.building = asyncio.create_task(self._build(key, shelf, version, build))
             # whoever asked may be gone by then: nobody is left to hear of an error
             shelf.building.add_done_callback(lambda task: task.cancelled() or task.exception())
         return await asyncio.shield(shelf.building)
-
-    def kept(self, key: Hashable, version: str) -> View:
-        """The view of an earlier version, as a cursor names it; 410 when it is gone."""
-        shelf = self._shelves.get(key)
-        for view in (shelf.latest, shelf.before) if shelf is not None else ():
-            if view is not None and view.version == version:
-                return view
-        raise RequestRefused(
-            410, "cursor_gone", "the list that this cursor goes through is gone", hint="begin again without `after`"
-        )
 
     def _shelf(self, key: Hashable) -> _Shelf:
         shelf = self._shelves.setdefault(key, _Shelf())

@@ -1,0 +1,62 @@
+"""Several processes at one port: started, replaced when one dies, and ended together."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from types import FrameType
+
+from steelyard.errors import SteelyardError
+from steelyard.surfaces.server._problems import LOG
+
+LOOK_SECONDS = 0.25
+STOP_SECONDS = 4.0
+SHORTEST_LIFE_SECONDS = 5.0
+"""A process that dies sooner dies again: then all end, and the error tells of it."""
+
+
+def keep_running(work: Callable[[], None], count: int) -> None:
+    """Run the work in so many processes until a signal comes."""
+    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may stand still
+    is_over = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        is_over.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    running: dict[BaseProcess, float] = {}
+
+    def start() -> None:
+        process = context.Process(target=work, daemon=True)
+        process.start()
+        running[process] = time.monotonic()
+
+    try:
+        for _ in range(count):
+            start()
+        while not is_over.wait(LOOK_SECONDS):
+            for process in [each for each in running if not each.is_alive()]:
+                if time.monotonic() - running.pop(process) < SHORTEST_LIFE_SECONDS:
+                    message = f"a process of the server ended at once, with status {process.exitcode}"
+                    raise SteelyardError(message, hint="its own message stands above; --workers 1 may tell more")
+                LOG.warning("a process of the server ended with status %s and is replaced", process.exitcode)
+                start()
+    finally:
+        _end(list(running))
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(processes: list[BaseProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + STOP_SECONDS
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
