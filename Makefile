@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
+API := $(VENV)/.api
 WORKERS ?= auto
 # Files and folders that `make test` and `make test-pythons` run, such as TESTS="tests/server"; without, all tests.
 TESTS ?=
@@ -12,7 +13,7 @@ WITHOUT ?=
 PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
 
 .DEFAULT_GOAL := help
-.PHONY: help same-python demo test test-postgres test-browser test-pythons test-agents check docs bench long mutants lock clean
+.PHONY: help same-python demo test test-postgres test-browser test-api test-pythons test-agents check docs bench long mutants lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +48,13 @@ $(BROWSER): requirements/browser.lock $(STAMP)
 test-browser: $(BROWSER) ## the pages opened in a Chromium, which is installed where it is missing
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and not long" tests/browser
 
+$(API): requirements/api.lock $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/api.lock
+	touch $@
+
+test-api: $(API) ## requests made from the OpenAPI document, right and wrong ones, sent to a server on loopback
+	$(BIN)/python -m pytest -q -p no:xdist -m "not long" tests/api
+
 test-pythons: $(STAMP) ## the tests on every other supported Python that is found, each in an environment of its own
 	MAKE="$(MAKE)" scripts/pythons.sh $$($(BIN)/python -c '$(PYTHON_VERSION)') $(WITHOUT)
 
@@ -65,7 +73,7 @@ bench: $(STAMP) ## every benchmark, each against a named alternative in the same
 test-agents: $(STAMP) ## install pinned agents, run each against a scripted model, and read their logs back (2.5 GB, needs npm)
 	$(BIN)/python -m pytest -q -p no:xdist -m agents tests/agents
 
-long: $(BROWSER) mutants test-agents test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
+long: $(BROWSER) $(API) mutants test-agents test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents"
 	$(BIN)/python -m benchmarks.coverage.hard_cases --write docs/statistics.md
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
@@ -77,6 +85,7 @@ mutants: $(STAMP) ## make small changes to a copy of the package, one at a time:
 lock: ## resolve the dependencies again into requirements/*.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/dev.lock
 	uv pip compile --group pyproject.toml:browser -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/browser.lock
+	uv pip compile --group pyproject.toml:api -c requirements/dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/api.lock
 
 clean: ## remove the virtual environments and what the tools left
 	rm -rf $(VENV) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -86,6 +86,8 @@ class Guard:
                 raise RequestRefused(403, "cross_site", "another site may not read from here")
             return 0, False
         self._check_origin(headers, site)
+        if scope["method"] != "POST":  # nothing else is possible anywhere, and the application says so
+            return 0, False
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in BODY_BYTES:
             hint = f"send Content-Type: {JSON}, or {NDJSON} for many records"

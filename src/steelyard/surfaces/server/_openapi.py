@@ -9,6 +9,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 
+from steelyard.records import RECORDS, json_schema
 from steelyard.results import SCHEMA_VERSION, FieldsResult, Result
 from steelyard.surfaces.server._problems import PROBLEM_TYPE, Problem
 from steelyard.surfaces.server._route import API, Query, Route, query_fields
@@ -57,6 +58,14 @@ class _Parts:
         (schema,), components = msgspec.json.schema_components([kind], ref_template=REF)
         self.schemas |= components
         return schema
+
+    def body(self, kind: Any) -> Schema:  # Any: as above
+        """What is sent: a record as `steelyard schema` describes it, with what may be left out."""
+        if kind not in RECORDS.values():
+            return self.reference(kind)
+        described = msgspec.json.encode(json_schema(kind)["$defs"]).replace(b"#/$defs/", REF.format(name="").encode())
+        self.schemas |= msgspec.json.decode(described)
+        return {"$ref": REF.format(name=kind.__name__)}
 
     def _of_result(self, kind: type[Result]) -> Schema:
         """What `--json` prints of the result: its fields, where those are its JSON, else an object with a version."""
@@ -116,7 +125,7 @@ def _operation(route: Route, parts: _Parts) -> Schema:
         operation["responses"]["304"] = {"description": "What `If-None-Match` names is current."}
     if route.body is not None:
         kinds = ("application/json", "application/x-ndjson") if route.many else ("application/json",)
-        schemas = (parts.reference(route.body), {"type": "string", "description": "One JSON object a line."})
+        schemas = (parts.body(route.body), {"type": "string", "description": "One JSON object a line."})
         content = {kind: {"schema": schema} for kind, schema in zip(kinds, schemas, strict=False)}
         operation["requestBody"] = {"required": True, "content": content}
     if route.scope is not None:

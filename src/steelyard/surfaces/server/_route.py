@@ -222,7 +222,8 @@ def read_query(query: type[Query], text: str) -> Query:
     except msgspec.ValidationError as error:
         said, _, place = str(error).partition(" - at `$.")
         where = place.partition("`")[0].partition("[")[0]
-        raise UsageError(f"{where}: {said[:1].lower()}{said[1:]}", hint=f"see {API}/openapi.json") from error
+        told = f"{said[:1].lower()}{said[1:]}".replace("object missing required field", "the query lacks")
+        raise UsageError(f"{where}: {told}" if where else told, hint=f"see {API}/openapi.json") from error
 
 
 def _unknown(name: str, known: Mapping[str, object]) -> UnknownName:
