@@ -516,3 +516,16 @@ def test_a_connection_whose_request_does_not_come_is_closed(
             client.settimeout(0.2)
             with pytest.raises(TimeoutError):
                 client.recv(1 << 16)
+
+
+def test_no_query_names_a_file() -> None:
+    """An option that names a file of this machine on the command line is none over HTTP."""
+    from dataclasses import fields
+
+    from steelyard.workflow import TaskFileOptions
+
+    files = {option.name for option in fields(TaskFileOptions)} - {"agent", "task", "after"}
+    asked = {name for route in ROUTES for name in route.query.__struct_fields__}
+    assert not asked & (files | {"map", "prices", "contract", "store", "out"})
+    (route,) = [route for route in ROUTES if route.path == "/speedup"]
+    assert not {"agent", "after", "task", "log"} & set(route.query.__struct_fields__)

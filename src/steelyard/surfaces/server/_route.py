@@ -6,7 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -242,6 +243,7 @@ def query_of(options: type[Any], *, without: frozenset[str] = frozenset(), **als
     for option in fields(options):
         if option.name in ONLY_LOCAL | without:
             continue
+        assert Path not in (hints[option.name], *get_args(hints[option.name])), f"{option.name} names a file"
         kind: Any = OVER_HTTP.get(hints[option.name], hints[option.name])  # Any: a type as it is written
         meaning: Any = Annotated[kind, msgspec.Meta(description=sentences[option.name])]
         default = also.get(option.name, msgspec.NODEFAULT) if option.default is MISSING else option.default
