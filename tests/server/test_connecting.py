@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import inspect
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -343,3 +344,18 @@ def test_a_refusal_is_not_tried_again(odd: tuple[type[Odd], str]) -> None:
     with pytest.raises(BadInput, match="no"):
         remote.add_task({"id": "t"})
     assert len(kind.asked) == 2
+
+
+def test_the_page_s_example_runs(served: Served, arena: sy.Arena, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "api.md").read_text("utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    token = sy.create_token("page", scopes=["admin"], store=arena).token
+    example = example.replace("http://127.0.0.1:8600", served.address).replace("sytk_...", token)
+    exec(compile(example, "docs/api.md", "exec"), {})  # noqa: S102 - our own page
+    assert capsys.readouterr().out.split() == ["accepted", "1"]
+
+
+def test_the_page_names_every_verb() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "api.md").read_text("utf-8")
+    section = page.partition("## From Python")[2].partition("## ")[0]
+    assert [name for name in verbs(RemoteArena) if name != "check" and f"`{name}`" not in section] == []
