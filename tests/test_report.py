@@ -47,7 +47,7 @@ def agrees(shown: str, value: float) -> bool:
     """Whether the cell's first number is the value, as exactly as it is written."""
     if math.isinf(value):
         return "∞" in shown
-    first = re.search(r"[-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?", shown)
+    first = re.search(r"[-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?", shown.replace("$", ""))
     assert first is not None, shown
     digits = first[0].replace(",", "")
     if "e" in digits:
