@@ -139,3 +139,19 @@ def test_a_heading_orders_the_rows_and_takes_it_back() -> None:
         assert link is not None
         assert link[1] == "/below/tasks/a%20b?by=x" + (f"&amp;{following}" if following else "")
         assert ("aria-sort" in html) == bool(sort)
+
+
+def test_a_page_of_a_hundred_rows_of_a_large_task_stays_small(made: Made) -> None:
+    standings = made("Standings")
+    many = sized(standings, 5_000)
+    page = page_of(many)
+    assert page.table is not None
+    html = framed(replace(page, table=page.table.part(range(100))), query=())
+    assert len(html.encode()) < 60_000
+
+
+def test_the_history_of_a_large_task_stays_small(made: Made) -> None:
+    page = page_of(sized(made("ScoreHistory"), 5_000))
+    assert page.table is not None
+    html = framed(replace(page, table=page.table.part(range(100))), query=())
+    assert len(html.encode()) < 100_000

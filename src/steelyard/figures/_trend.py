@@ -17,6 +17,10 @@ MOST_LINES = 10
 """Changes that are drawn through the plot; more are marked above it."""
 
 
+MOST_TITLED = 150
+"""Dots that have a tooltip each; of more only those that were the best."""
+
+
 class TrendPoint(NamedTuple):
     """A score and its moment."""
 
@@ -62,7 +66,9 @@ def trend(
         plot = plot_of((when, ends), (axis, scores), top=top + 14, width=width, share=0.42)
         inside = [mark for mark in marks if plot.across.holds(_day(mark.at))]
         body = [plot_frame(plot, width, gap=28), *_changes(plot, inside), *_best(plot, shown)]
-        body += [_dot(plot, each) for each in shown]
+        titled = shown if len(shown) <= MOST_TITLED else [each for each in shown if _is_best(each)]
+        body += [_untitled(plot, shown, axis)] if len(titled) < len(shown) else []
+        body += [_dot(plot, each) for each in titled]
         bottom = plot.bottom
     best = max((each.score for each in known if each.score is not None), default=None)
     changed = f"; {len(marks):,} changes of baseline or profile" if marks else ""
@@ -81,10 +87,26 @@ def _day(moment: datetime) -> float:
     return moment.toordinal() + seconds / 86_400
 
 
+def _is_best(each: TrendPoint) -> bool:
+    return each.best is not None and each.score == each.best
+
+
+def _untitled(plot: Plot, shown: Sequence[TrendPoint], axis: Axis) -> Mark:
+    """The dots of very many scores as one mark: a tooltip for each would weigh more than the page."""
+    others = [each for each in shown if not _is_best(each)]
+    corners = {
+        (round(plot.across.at(_day(each.at))) - 2, round(plot.up.at(each.score or 0.0)) - 2): None for each in others
+    }
+    places = "".join(f"M{x} {y}h4v4h-4z" for x, y in corners)
+    known = [each.score for each in others if each.score is not None]
+    ends = f"{value_text(min(known), axis.unit)} to {value_text(max(known), axis.unit)}"
+    return path(places, look="soft", title=f"{len(others):,} more: {ends}")
+
+
 def _dot(plot: Plot, each: TrendPoint) -> Mark:
     when = each.at.isoformat(sep=" ", timespec="minutes")
     title = f"{brief(each.label)}: {value_text(each.score, plot.up.axis.unit)}, {when}"
-    is_best = each.best is not None and each.score == each.best
+    is_best = _is_best(each)
     return dot(
         plot.across.at(_day(each.at)),
         plot.up.at(each.score or 0.0),
@@ -111,6 +133,9 @@ def _changes(plot: Plot, marks: Sequence[TrendMark]) -> list[Mark]:
     shown: list[Mark] = []
     taken = 0.0
     foot = plot.up.start if len(marks) <= MOST_LINES else plot.up.end + 6
+    if len(marks) > MOST_TITLED:
+        places = "".join(f"M{px(plot.across.at(_day(mark.at)))} {px(plot.up.end - 6)}V{px(foot)}" for mark in marks)
+        return [path(places, look="dashed", title=f"{len(marks):,} changes of baseline or profile")]
     for mark in sorted(marks, key=lambda each: each.at):
         x = plot.across.at(_day(mark.at))
         when = mark.at.isoformat(sep=" ", timespec="minutes")

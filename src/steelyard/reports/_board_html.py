@@ -232,7 +232,7 @@ def _sides(table: PageTable, row: int) -> str:
     assert table.sides is not None
     side = text(table.sides[row], longest=LONGEST_LINK)
     return "".join(
-        f'<td class="short"><input type="radio" name="{name}" value="{side}" aria-label="{name.upper()}: {side}"></td>'
+        f'<td><input type="radio" name="{name}" value="{side}" aria-label="{name.upper()}: {side}"></td>'
         for name in "ab"
     )
 

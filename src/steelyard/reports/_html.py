@@ -158,7 +158,7 @@ def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> st
     shown = column.shown(row)
     looks = {
         "n": column.is_number,
-        "short": (has_values or base is not None) and not column.is_number and len(shown) <= SHORT,
+        "long": not column.is_number and len(shown) > SHORT,
         "missing": value is None or value == DASH,
     }
     classes = " ".join(look for look, holds in looks.items() if holds)
@@ -173,8 +173,8 @@ def _cell(column: Column, row: int, *, base: str | None, has_values: bool) -> st
 
 def _small_dots(numbers: Sequence[float]) -> str:
     """A few numbers from 0 to 100 on a line of their own, as small as a row."""
-    dots = "".join(f'<circle cx="{number:.4g}" cy="6" r="3.2"/>' for number in numbers)
-    return f'<svg class="dots" viewBox="-4 0 108 12" aria-hidden="true"><path d="M0 6H100"/>{dots}</svg>'
+    places = "".join(f"M{number:.3g} 6h0" for number in numbers)
+    return f'<svg class="dots" viewBox="-4 0 108 12" aria-hidden="true"><path d="{places}"/></svg>'
 
 
 def _number(value: float) -> str:

@@ -144,7 +144,7 @@
     }
   };
   const listen = () => {
-    if (stream || document.hidden) return;
+    if (stream || document.hidden || !announced) return; // a page that tells of an error has no version
     stream = new EventSource(`${body.dataset.base}/api/v1/events`);
     stream.addEventListener("changed", (event) => {
       announced = JSON.parse(event.data).version;

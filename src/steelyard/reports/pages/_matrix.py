@@ -50,7 +50,9 @@ def _group_column(result: Matrix, place: int, group: MatrixGroup) -> Column:
         links=[
             None if cell is None else _runs_path(row.task, group.key)
             for row, cell in zip(result.tasks, cells, strict=True)
-        ],
+        ]
+        if {*group.key} <= {*FILTERS}
+        else None,
     )
 
 

@@ -58,7 +58,7 @@ def page(call: Call, shown: Shown, view: View) -> str:
         query=pairs,
         as_of=shown.as_of,
         version=shown.version,
-        fields=tuple(fields_of(call.route.query, pairs)),
+        fields=tuple(field for field in fields_of(call.route.query, pairs) if _counts(call, field.name)),
         rows=rows,
         compare=_kept_by_compare(call.site.source.kind, pairs),
         data=address(call.route, call.values),
@@ -134,6 +134,11 @@ def _declared(query: type[Query]) -> tuple[QueryField, ...]:
     return cast("StructType", type_info(query)).fields
 
 
+def _counts(call: Call, name: str) -> bool:
+    heeded = call.route.arena_query if call.site.source.kind == "arena" else None
+    return heeded is None or name in heeded
+
+
 def _of_rows(query: type[Query]) -> tuple[str, ...]:
     """What chooses rows of the answer: it has its own place on the page, and no command has it."""
     return Paged.__struct_fields__ if issubclass(query, Paged) else ()
@@ -205,7 +210,8 @@ def _command(call: Call) -> tuple[tuple[str, str], ...]:
     asked = {
         field.name: value
         for field in _declared(route.query)
-        if field.name not in chosen and (value := getattr(call.query, field.name)) != field.default
+        if field.name not in chosen and _counts(call, field.name)
+        if (value := getattr(call.query, field.name)) != field.default
     }
     words = [part.format_map(call.values) for part in verb.split()]
     inputs = source.named_inputs(verb)

@@ -94,6 +94,8 @@ class Route:
     """Builds the result from files of runs; None where they have nothing to answer with."""
     arena_verb: str = ""
     """The command that gives the same of an arena, where it is another one."""
+    arena_query: tuple[str, ...] | None = None
+    """The fields of the query that count over an arena; None for all."""
     fixed: tuple[tuple[str, Any], ...] = ()
     """Options of the command that the server sets by itself (Any: their values)."""
     rows: str | None = None

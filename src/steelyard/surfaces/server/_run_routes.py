@@ -123,6 +123,7 @@ RUN_ROUTES = (
         sentence="Who is best, how surely and at what price: agents ranked, with bands where places overlap.",
         verb="rank",
         arena_verb="arena standings",
+        arena_query=("by", "confidence"),
         result=Ranking | Leaderboard,
         query=BoardQuery,
         page="/",
