@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,12 +16,14 @@ from urllib.parse import quote
 import pytest
 
 import steelyard as sy
+from arena_makers import random_submission
 from arena_results import filled
 from matchups import made_runs, write
 from serving import Answer, Served, serving
+from steelyard import workflow
 from steelyard.records import Judgment
 from steelyard.surfaces.cli import run
-from steelyard.surfaces.server import ROUTES, Route
+from steelyard.surfaces.server import ROUTES, Route, ServeOptions
 from steelyard.workflow import ArenaSource, RunsSource
 from test_report import agrees, numbers_in
 
@@ -150,3 +153,66 @@ def test_the_law_can_fail() -> None:
     cells = Cells()
     cells.feed('<table><tr><td class="n">1.50</td><td class="n">2.50</td><td class="n missing">-</td></tr></table>')
     assert strangers(cells, {"a": 1.5, "b": [2.6]}) == ["2.50"]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A task with 250 submissions, below a path of a proxy."""
+    folder = tmp_path_factory.mktemp("many")
+    arena = workflow.init_arena(f"sqlite:///{folder}/arena.db")
+    rng = random.Random(5)
+    (folder / "tasks.json").write_text(json.dumps([{"id": "a/b c", "category": "debugging"}]))
+    made = [random_submission(rng, f"s-{number:03}", "a/b c", number) for number in range(250)]
+    (folder / "made.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in made))
+    workflow.add_tasks(arena, [folder / "tasks.json"])
+    workflow.submit_files(arena, [folder / "made.jsonl"])
+    with serving(ArenaSource(arena), ServeOptions(root_path="/board")) as served:
+        yield served
+
+
+def rows_of(answer: Answer) -> list[str]:
+    """The ids of the submissions on a page, in its order."""
+    assert answer.status == 200, answer.body
+    return re.findall(r'<a href="/board/submissions/[^"]*">(s-\d+)</a>', answer.body.decode())
+
+
+def next_page(answer: Answer) -> str | None:
+    link = re.search(r'<a rel="next" href="([^"]*)"', answer.body.decode())
+    return None if link is None else unescape(link[1])
+
+
+@pytest.mark.parametrize("query", ["", "sort=-cost_score", "sort=submission_id&find=bee", "agent=ant"])
+def test_without_javascript_links_lead_through_every_row_once(query: str, many: Served) -> None:
+    path: str | None = f"/board/tasks/a%2Fb%20c?{query}"
+    listed: list[str] = []
+    while path is not None:
+        answer = many.ask(path)
+        page = rows_of(answer)
+        assert len(page) <= 100
+        listed += page
+        path = next_page(answer)
+    items = many.ask(f"/board/api/v1/tasks/a%2Fb%20c/standings?{query}&limit=1000").json["items"]
+    assert listed == [item["submission_id"] for item in items]
+    assert len(set(listed)) == len(listed) > 60
+
+
+def test_a_form_that_leaves_fields_empty_asks_for_the_defaults(many: Served) -> None:
+    empty = many.ask("/board/tasks/a%2Fb%20c?agent=&model=&policy=&confidence=&sort=&find=&limit=")
+    assert rows_of(empty) == rows_of(many.ask("/board/tasks/a%2Fb%20c"))
+
+
+def test_every_link_of_a_page_stays_below_the_path_of_a_proxy(many: Served) -> None:
+    for path in ("/", "/tasks", "/tasks/a%2Fb%20c", "/submissions/s-001", "/review", "/nowhere"):
+        html = many.ask(f"/board{path}").body.decode()
+        addresses = re.findall(r'(?:href|src|action)="([^"]*)"', html)
+        assert addresses
+        assert [address for address in addresses if not address.startswith(("/board/", "data:"))] == []
+        for address in {unescape(address) for address in addresses if address.endswith((".css", ".js"))}:
+            assert many.ask(address).status == 200
+
+
+def test_what_goes_wrong_is_told_on_a_page_that_leads_on(many: Served) -> None:
+    answer = many.ask("/board/tasks/nothing")
+    assert answer.status == 404
+    assert b">404 Not Found</h1>" in answer.body
+    assert b'<a href="/board/tasks"' in answer.body

@@ -89,6 +89,9 @@ if TYPE_CHECKING:
         TasksNeeded as TasksNeeded,
         Verdict as Verdict,
     )
+    from steelyard.results._comparison_figures import (
+        SOLVED_FROM as SOLVED_FROM,
+    )
     from steelyard.results._coverage import (
         CoverageGroup as CoverageGroup,
         CoverageSummary as CoverageSummary,

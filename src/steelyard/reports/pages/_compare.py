@@ -18,7 +18,7 @@ from steelyard.reports.pages._cells import (
     with_figures,
 )
 from steelyard.reports.pages._page import DASH, Column, Page, PageTable
-from steelyard.results import Comparison, Judged, amount, level_of
+from steelyard.results import SOLVED_FROM, Comparison, Flip, Judged, amount, level_of
 
 FIRST = ("composite_score", "pass_rate", "impl_rate")
 """The metrics that the answer is given for, the first that was compared."""
@@ -61,6 +61,7 @@ def _flips(result: Comparison) -> Iterator[PageTable]:
     if judged is None:
         return
     metric = catalog()[judged.difference.metric]
+    is_passing = metric.name == "pass_rate"
     flips = [*judged.difference.gained, *judged.difference.lost[::-1]]
     yield PageTable(
         name="tasks",
@@ -70,8 +71,15 @@ def _flips(result: Comparison) -> Iterator[PageTable]:
             level_column("a", f"A: {result.a.label}", [flip.a for flip in flips], metric.unit),
             level_column("b", f"B: {pair.b.label}", [flip.b for flip in flips], metric.unit),
             text_column("higher", "higher", ["B" if flip.b > flip.a else "A" for flip in flips]),
+            *([text_column("solved", "solved by", [_solved(flip) for flip in flips])] if is_passing else []),
         ),
     )
+
+
+def _solved(flip: Flip) -> str:
+    """Who solves the task, as the square of flips counts it; a filter finds `only B`."""
+    a, b = flip.a >= SOLVED_FROM, flip.b >= SOLVED_FROM
+    return "both" if a and b else "only A" if a else "only B" if b else "neither"
 
 
 def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:

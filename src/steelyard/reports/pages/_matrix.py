@@ -79,7 +79,7 @@ def _answer(result: Matrix) -> str:
     if result.metric == "pass_rate":
         nobody = sum(row.mean == 0 for row in known)
         everybody = sum(row.mean == 1 for row in known)
-        told.append(f"nobody solves {nobody:,}, everybody {everybody:,}")
+        told.append(f"{nobody:,} solved by nobody, {everybody:,} by everybody in every run")
     telling = [row for row in known if row.discrimination is not None]
     if telling:
         best = max(telling, key=lambda row: (row.discrimination or 0.0, row.task))
