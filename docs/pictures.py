@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from steelyard.figures import (
     Axis,
     BenchmarkRatio,
+    CallAmount,
     Change,
     DayAmount,
     Estimate,
@@ -21,6 +22,7 @@ from steelyard.figures import (
     TrendMark,
     TrendPoint,
     Tried,
+    calls,
     days,
     distances,
     dots,
@@ -56,6 +58,7 @@ VERBS = {
     "Judges": "`judges`",
     "Repeatability": "`repeat`",
     "SpeedupResult": "`speedup`",
+    "RunDetail": "`show`",
     "Standings": "`arena standings TASK`",
     "AllStandings": "`all_standings` (Python)",
     "Leaderboard": "`arena standings`",
@@ -174,6 +177,14 @@ def _days() -> Figure:
     return days(amounts, title="Cost by day and model", axis=axis, kinds=models, width=WIDTH)
 
 
+def _calls() -> Figure:
+    """When a run spent what: a bar for each call of a model."""
+    draw = random.Random(11)
+    moments = sorted(draw.uniform(0, 140) for _ in range(40))
+    amounts = [CallAmount(moment, 0.004 + 0.02 * draw.random(), "large") for moment in moments]
+    return calls(amounts, title="Calls over time, by cost", axis=Axis(title="Cost of a call", unit="USD"), width=WIDTH)
+
+
 def _reliability() -> Figure:
     """Whether scores mean what they say: the share of runs that passed, by score."""
     bins = [
@@ -260,4 +271,5 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "waterfall": _waterfall,
     "trend": _trend,
     "strip": _strip,
+    "calls": _calls,
 }

@@ -12,6 +12,7 @@ from steelyard import figures
 from steelyard.figures import (
     Axis,
     BenchmarkRatio,
+    CallAmount,
     Change,
     DayAmount,
     Estimate,
@@ -209,6 +210,14 @@ def _strip(values: Numbers, names: Names, width: int) -> Figure:
     return figures.strip(rows, title=names[0], note=names[-1], axis=axis, low=ends[0], high=ends[1], width=width)
 
 
+def _calls(values: Numbers, names: Names, width: int) -> Figure:
+    amounts = [
+        CallAmount(values[-1 - index], value, name)
+        for index, (name, value) in enumerate(zip(named(names, len(values)), values, strict=True))
+    ]
+    return figures.calls(amounts, title=names[0], note=names[-1], axis=Axis(title=names[0], unit="USD"), width=width)
+
+
 CASES: dict[str, Case] = {
     "dots": _dots,
     "pareto": _pareto,
@@ -224,4 +233,5 @@ CASES: dict[str, Case] = {
     "waterfall": _waterfall,
     "trend": _trend,
     "strip": _strip,
+    "calls": _calls,
 }

@@ -83,6 +83,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "GroupsExplanation across tiers": groups("tier_uplift"),
     "GroupsExplanation of all tiers": groups("cost_variance"),
     "RunExplanation": lambda folder: sy.explain(written_runs(folder), "composite_score", run="demo-T3-fix-race-01"),
+    "RunDetail": lambda folder: sy.show(written_runs(folder), "demo-T3-fix-race-01"),
     "ReadSummary": read_summary,
     "Repeatability": repeatability,
     "Comparison": lambda _: sy.compare(sy.demo_runs(), a="tier=T0", b=["tier=T1", "tier=T2"]),

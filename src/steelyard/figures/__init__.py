@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from steelyard.doors import open_door
 
 if TYPE_CHECKING:
+    from steelyard.figures._calls import (
+        CallAmount as CallAmount,
+        calls as calls,
+    )
     from steelyard.figures._days import (
         DayAmount as DayAmount,
         days as days,

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from steelyard.records._moments import (
         DAY as DAY,
         as_utc as as_utc,
+        between as between,
         end_of as end_of,
         first_and_last as first_and_last,
         iso as iso,

@@ -121,6 +121,11 @@ if TYPE_CHECKING:
         csv_text as csv_text,
         write_result as write_result,
     )
+    from steelyard.reports._run_details import (
+        detail_lines as detail_lines,
+        detail_tables as detail_tables,
+        detail_texts as detail_texts,
+    )
     from steelyard.reports._run_files import (
         RUN_FILE_ENDINGS as RUN_FILE_ENDINGS,
         write_runs as write_runs,

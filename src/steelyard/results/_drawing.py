@@ -40,6 +40,8 @@ from steelyard.results._measurement import Measurement
 from steelyard.results._ranking import Ranking
 from steelyard.results._repeatability import Repeatability
 from steelyard.results._review_desk import ReviewDesk
+from steelyard.results._run_detail import RunDetail
+from steelyard.results._run_figures import run_calls, run_tokens
 from steelyard.results._speedup import SpeedupResult
 from steelyard.results._trial_figures import (
     judge_reliability,
@@ -70,6 +72,7 @@ DRAWINGS: Mapping[type[Result], Mapping[str, Drawing]] = {
     Repeatability: {"repair": repair_slopes, "dots": prompt_dots, "distances": output_distances},
     SpeedupResult: {"waterfall": speedup_waterfall, "dots": speedup_dots},
     Standings: {"dots": standing_dots, "strip": standing_strip},
+    RunDetail: {"tokens": run_tokens, "calls": run_calls},
     AllStandings: {"dots": task_dots},
     Leaderboard: {"dots": leader_dots},
     Evaluation: {"scores": score_dots},

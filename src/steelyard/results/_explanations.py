@@ -152,6 +152,22 @@ class Explanation:
         }
         return shown | {name: value for name, value in optional.items() if value is not None}
 
+    def rows(self, *, run: str) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a value of the tree, this one first; text and lists stand under `text`."""
+        return [
+            {
+                "run": run,
+                "depth": depth,
+                "name": part.name,
+                "title": part.title,
+                **_cells(part.value),
+                "unit": part.unit,
+                "formula": part.formula,
+                "provenance": part.provenance,
+            }
+            for depth, part in _walked(self)
+        ]
+
 
 @dataclass(frozen=True, repr=False)
 class RunExplanation(Result):
@@ -169,19 +185,7 @@ class RunExplanation(Result):
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
         """One flat row a value of the tree, the metric itself first; text and lists stand under `text`."""
-        return [
-            {
-                "run": self.run,
-                "depth": depth,
-                "name": part.name,
-                "title": part.title,
-                **_cells(part.value),
-                "unit": part.unit,
-                "formula": part.formula,
-                "provenance": part.provenance,
-            }
-            for depth, part in _walked(self.root)
-        ]
+        return self.root.rows(run=self.run)
 
     def _shape(self) -> dict[str, Any]:  # Any: JSON values
         place = {"run": self.run, "where": self.where, "profile": self.profile, "prices": self.prices}

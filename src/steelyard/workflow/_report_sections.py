@@ -15,6 +15,7 @@ from steelyard.formats import PlacedRun
 from steelyard.records import Finding, Run, RunChooser, key_of, set_aside_findings
 from steelyard.repeatability import KEYS as REPEAT_KEYS
 from steelyard.results import (
+    PIECE_CHARACTERS,
     Comparison,
     CoverageSummary,
     Judges,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from steelyard.tables import RunTable
 
 GROUPS = ("agent", "model", "tier")
-OUTPUT_CHARACTERS = 64_000
 MOST_OUTPUTS, MOST_OUTPUT_CHARACTERS = 1_000, 16_000_000
 
 CHOSEN: dict[str, Any] = {"where": (), "since": None, "until": None, "set": (), "map": None}  # Any: options' values
@@ -242,7 +242,7 @@ class ReportSections:
         left = MOST_OUTPUT_CHARACTERS
         for run in sorted(self._answered, key=_output_order):
             assert run.output is not None
-            text = run.output.text[:OUTPUT_CHARACTERS]
+            text = run.output.text[:PIECE_CHARACTERS]
             if len(self.outputs) >= MOST_OUTPUTS or len(text) > left:
                 self.outputs_left_out += 1
                 continue

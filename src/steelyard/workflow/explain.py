@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -25,6 +27,7 @@ GRADE = "grade"
 """What is explained like a metric, although it is a letter."""
 IDS_LOOKED_AT = 2_000
 """Among so many the nearest is looked for when no run has the id."""
+IDS_LISTED = 10
 
 
 @verb(ExplainOptions)
@@ -61,14 +64,20 @@ def _explain_run(runs: Measurable, options: ExplainOptions, wanted: str, progres
         )
     profile, book = options.outcome_profile(), open_book(options.prices)
     id_, entry = _find(runs, wanted, RecordReader(options.reading(progress)))
-    facts = _all_facts(entry.run, book)
-    known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
-    evaluate(declared.name, facts, profile, known)
-    root = with_calls(_tree(declared.name, known, profile, entry.run), entry.run, book)
+    (root,) = explained([declared.name], entry.run, profile, book)
     if metric == GRADE:
         root = _grade(root, profile)
     where = entry.path if entry.line is None else f"{entry.path}:{entry.line}"
     return RunExplanation(run=id_, where=where, profile=profile.name, prices=book.label, root=root)
+
+
+def explained(names: Iterable[str], run: Run, profile: Profile, book: PriceBook) -> tuple[Explanation, ...]:
+    """How each of the metrics and facts of the run came."""
+    facts = _all_facts(run, book)
+    known: dict[str, Any] = {"cost_is_lower_bound": facts.get("cost_is_lower_bound")}
+    for name in (names := tuple(names)):
+        evaluate(name, facts, profile, known)
+    return tuple(with_calls(_tree(name, known, profile, run), run, book) for name in names)
 
 
 def _grade(composite: Explanation, profile: Profile) -> Explanation:
@@ -128,7 +137,7 @@ def _not_of_runs(declared: Metric) -> UsageError:
 
 def _find(runs: Measurable, wanted: str, reader: RecordReader) -> tuple[str, PlacedRun]:
     """The run with that id, or with the only id that begins with it."""
-    place = _place(runs)
+    place = place_of(runs)
     starts: dict[str, PlacedRun] = {}
     some: list[str] = []
     for id_, entry in reader.read(runs):  # type: ignore[arg-type] # other inputs have no metric of runs
@@ -136,17 +145,27 @@ def _find(runs: Measurable, wanted: str, reader: RecordReader) -> tuple[str, Pla
             return id_, entry
         if len(some) < IDS_LOOKED_AT:
             some.append(id_)
-        if id_.startswith(wanted) and len(starts) < 10:
+        if id_.startswith(wanted) and len(starts) <= IDS_LISTED:
             starts[id_] = entry
+    if not starts:
+        reader.finish()
+    return run_named(wanted, starts, some, where=place)
+
+
+def run_named(
+    wanted: str, starts: Mapping[str, PlacedRun], ids: Iterable[str], *, where: str | None
+) -> tuple[str, PlacedRun]:
+    """The only run whose id begins with what is wanted; none or several are an error."""
     if len(starts) == 1:
         return next(iter(starts.items()))
     if starts:
-        raise UsageError(f"several runs begin with {wanted!r}: {', '.join(sorted(starts))}", where=place)
-    reader.finish()
-    raise UnknownName("run", wanted, some, where=place)
+        listed = ", ".join(sorted(starts)[:IDS_LISTED])
+        more = f" and {len(starts) - IDS_LISTED:,} more" if len(starts) > IDS_LISTED else ""
+        raise UsageError(f"several runs begin with {wanted!r}: {listed}{more}", where=where)
+    raise UnknownName("run", wanted, list(islice(ids, IDS_LOOKED_AT)), where=where)
 
 
-def _place(runs: Measurable) -> str | None:
+def place_of(runs: Measurable) -> str | None:
     """The file that was named, as messages name it; one that is not there is an error."""
     if not isinstance(runs, (str, PathLike)):
         return None

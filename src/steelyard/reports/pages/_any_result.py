@@ -26,6 +26,7 @@ from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.reports.pages._profiles import profiles_page
 from steelyard.reports.pages._repeat import repeat_page
 from steelyard.reports.pages._review import bias_page, outliers_page, review_page
+from steelyard.reports.pages._run import run_page
 from steelyard.reports.pages._runs import run_list_page
 from steelyard.reports.pages._speedup import speedup_page
 from steelyard.reports.pages._submission import submission_page
@@ -49,6 +50,7 @@ from steelyard.results import (
     Repeatability,
     Result,
     ReviewDesk,
+    RunDetail,
     RunList,
     ScoreHistory,
     SpeedupResult,
@@ -124,6 +126,7 @@ PAGES: Mapping[type[Result], Callable[[Any], Page]] = {  # Any: each result's ow
     Repeatability: repeat_page,
     ReviewDesk: review_page,
     RunList: run_list_page,
+    RunDetail: run_page,
     ScoreHistory: history_page,
     SpeedupResult: speedup_page,
     StandingChanges: changes_page,

@@ -1,0 +1,243 @@
+"""One run: what it did, where each of its numbers comes from, and what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.records import Missing, Run, tier_text
+from steelyard.reports._plain_text import counted
+from steelyard.reports.pages._cells import count_column, level_column, number_column, text_column, with_figures
+from steelyard.reports.pages._page import DASH, Column, Facts, LongText, Page, PageTable
+from steelyard.results import Explanation, RunDetail, TextPiece, level_of
+
+INDENT = "\u2003"
+"""One level of what a number was made from: an em space, which a page does not fold."""
+
+
+def run_page(detail: RunDetail) -> Page:
+    """The run with the way to its numbers, its parts as tables of their own, and its output."""
+    page = Page(
+        name="run",
+        title=f"What did {detail.run} do, and where do its numbers come from?",
+        answer=_answer(detail),
+        notes=tuple(_notes(detail)),
+        table=_numbers(detail),
+        also=tuple(_parts(detail)),
+        texts=tuple(_texts(detail)),
+        facts=_facts(detail),
+    )
+    return with_figures(page, detail, ("tokens", "calls"))
+
+
+def _answer(detail: RunDetail) -> str:
+    record, tests = detail.record, detail.record.tests
+    who = " / ".join(name for name in (record.agent, record.model) if name) or "an unnamed agent"
+    told = [f"{detail.verdict.capitalize()}: {record.task}, {who}"]
+    told += [f"attempt {record.attempt}"] if record.attempt is not None else []
+    if tests is not None and tests.total:
+        told.append(f"{tests.total - tests.not_passed:,} of {counted(tests.total, 'test')} passed")
+    told += [level_of(value, unit) for name, unit in _SHOWN if (value := detail.number(name)) is not None]
+    told += [counted(len(detail.calls), "call")] if detail.calls else []
+    return ", ".join(told) + "."
+
+
+_SHOWN = (("cost_usd", "USD"), ("duration_seconds", "s"), ("total_tokens", "tokens"))
+
+
+def _notes(detail: RunDetail) -> Iterator[str]:
+    record = detail.record
+    if record.failure is not None:
+        yield f"It broke off ({record.failure.cause}): {record.failure.message or 'the log does not say why'}"
+    reported, priced = (_fact(detail.numbers, name) for name in ("reported_cost_usd", "priced_cost_usd"))
+    if reported is not None and priced is not None and abs(priced - reported) > 0.01 * max(priced, reported):
+        yield f"The tool reports {level_of(reported, 'USD')}; the price book gives {level_of(priced, 'USD')}."
+    difference = detail.difference
+    if difference is not None:
+        yield (
+            f"Against {difference.against}: {counted(difference.added, 'line')} added, {difference.removed:,} removed."
+            if difference.added or difference.removed
+            else f"Against {difference.against}: the same output."
+        )
+        if not difference.is_shortest:
+            yield "The outputs are long: the difference is complete, but a shorter one may exist."
+
+
+def _fact(parts: Sequence[Explanation], name: str) -> float | None:
+    """The fact of that name among what numbers were made from."""
+    for part in parts:
+        if part.name == name:
+            return part.value if isinstance(part.value, (int, float)) else None
+        inner = _fact(part.inputs, name)
+        if inner is not None:
+            return inner
+    return None
+
+
+def _numbers(detail: RunDetail) -> PageTable:
+    """Each number with what it was made from below it; what is missing says why."""
+    known = [each for each in detail.numbers if not isinstance(each.value, Missing)]
+    missing = [each for each in detail.numbers if isinstance(each.value, Missing)]
+    names = {each.name for each in detail.numbers}
+    rows = [row for each in known for row in _walked(each, names)] + [(0, each) for each in missing]
+    values = [part.value for _, part in rows]
+    columns = (
+        text_column("number", "number", [f"{INDENT * depth}{part.name}" for depth, part in rows]),
+        Column(
+            name="value",
+            title="value",
+            values=[float(value) if isinstance(value, (int, float)) else None for value in values],
+            decimals=6,
+            texts=[_value(part) for _, part in rows],
+        ),
+        text_column("how", "how it came", [_how(part) for _, part in rows]),
+        text_column("source", "source", [_source(part) for _, part in rows]),
+    )
+    return PageTable(caption="Where each number comes from", columns=columns)
+
+
+def _walked(part: Explanation, names: set[str], depth: int = 0) -> Iterator[tuple[int, Explanation]]:
+    """The number and what it was made from; what has rows of its own elsewhere is not taken apart again."""
+    yield depth, part
+    for inner in part.inputs if not depth or part.name not in names else ():
+        yield from _walked(inner, names, depth + 1)
+
+
+def _value(part: Explanation) -> str:
+    value = part.value
+    if isinstance(value, Missing):
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        whole = isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
+        return level_of(value, part.unit) if part.unit else f"{value:,.0f}" if whole else f"{value:,.6g}"
+    if isinstance(value, (list, tuple)):
+        return f"{len(value):,} values"
+    return str(value)
+
+
+def _how(part: Explanation) -> str:
+    if isinstance(part.value, Missing):
+        return f"missing: {part.value.reason}"
+    constants = ", ".join(f"{name} = {value:g}" for name, value in part.constants.items())
+    return "; ".join(text for text in (part.formula or part.title, constants) if text)
+
+
+def _source(part: Explanation) -> str | None:
+    return (part.provenance or "").replace("_", " ") or None
+
+
+def _parts(detail: RunDetail) -> Iterator[PageTable]:
+    record = detail.record
+    yield from _tests(record)
+    yield from _judgments(record)
+    yield from _steps(record)
+    if detail.calls:
+        yield PageTable(
+            name="calls",
+            caption=f"Calls ({len(detail.calls):,})",
+            columns=(
+                level_column("seconds", "after", [call.seconds for call in detail.calls], "s"),
+                text_column("model", "model", [call.model for call in detail.calls]),
+                count_column("tokens", "tokens", [call.tokens for call in detail.calls]),
+                level_column("cost_usd", "cost", [call.cost_usd for call in detail.calls], "USD"),
+            ),
+        )
+    if record.components:
+        yield PageTable(
+            name="component",
+            caption=f"Tokens by component ({len(record.components):,})",
+            columns=(
+                text_column("component", "component", [each.type.value for each in record.components]),
+                count_column("input_tokens", "input tokens", [each.input_tokens for each in record.components]),
+                count_column("output_tokens", "output tokens", [each.output_tokens for each in record.components]),
+            ),
+        )
+
+
+def _tests(record: Run) -> Iterator[PageTable]:
+    """What did not pass first; tests that are only counted stand in the answer."""
+    if record.tests is None:
+        return
+    kinds = (("error", record.tests.errors), ("failed", record.tests.failed), ("passed", record.tests.passed))
+    named = [(word, name) for word, names in kinds if isinstance(names, tuple) for name in names]
+    if named:
+        words = text_column("result", "result", [word for word, _ in named])
+        names = text_column("test", "test", [name for _, name in named])
+        yield PageTable(name="tests", caption=f"Tests ({len(named):,})", columns=(words, names))
+
+
+def _judgments(record: Run) -> Iterator[PageTable]:
+    """A line for each judge, those of its rubric below."""
+    if not record.judgments:
+        return
+    rows: list[tuple[str, str | None, float | None, str | None, float | None]] = []
+    for number, judgment in enumerate(record.judgments, 1):
+        vote = {True: "passed", False: "failed", None: None}[judgment.passed]
+        rows.append((judgment.judge or f"judge {number}", vote, judgment.score, None, judgment.cost_usd))
+        for line in judgment.criteria or ():
+            score, told = line.achieved / line.max, f"{line.achieved:g} of {line.max:g}, weight {line.weight:g}"
+            rows.append((f"{INDENT}{line.name}", None, score, told, None))
+    judges, votes, scores, points, costs = (list(column) for column in zip(*rows, strict=True))
+    yield PageTable(
+        name="judgments",
+        caption=f"Judgments ({len(record.judgments):,})",
+        columns=(
+            text_column("judge", "judge, criterion", judges),
+            text_column("vote", "vote", votes),
+            number_column("score", "score", scores),
+            text_column("points", "points", points),
+            level_column("cost_usd", "cost", costs, "USD"),
+        ),
+    )
+
+
+def _steps(record: Run) -> Iterator[PageTable]:
+    if record.steps is None:
+        return
+    achieved = set(record.steps.achieved)
+    expected = record.steps.expected or ()
+    unexpected = [step for step in record.steps.achieved if step not in {each.id for each in expected}]
+    ids = [*(step.id for step in expected), *unexpected]
+    if ids:
+        yield PageTable(
+            name="steps",
+            caption=f"Steps ({len(ids):,})",
+            columns=(
+                text_column("step", "step", ids),
+                text_column("achieved", "achieved", ["yes" if step in achieved else "no" for step in ids]),
+                number_column("weight", "weight", [*(step.weight for step in expected), *(None for _ in unexpected)]),
+            ),
+        )
+
+
+def _texts(detail: RunDetail) -> Iterator[LongText]:
+    if detail.output is not None:
+        yield LongText(heading=piece_heading("Output", detail.output), text=detail.output.text)
+    difference = detail.difference
+    if difference is not None and difference.changes.total:
+        heading = piece_heading(f"Difference from {difference.against}", difference.changes)
+        yield LongText(heading=heading, text=difference.changes.text)
+
+
+def piece_heading(what: str, piece: TextPiece) -> str:
+    """The text's name, with the part of it that is shown."""
+    if len(piece.text) == piece.total:
+        return f"{what} ({counted(piece.total, 'character')})"
+    return f"{what}, characters {piece.start + 1:,} to {piece.end:,} of {piece.total:,}"
+
+
+def _facts(detail: RunDetail) -> Facts:
+    record, position = detail.record, detail.position
+    known = (
+        ("read from", detail.where),
+        ("format", record.source.format if record.source is not None else None),
+        ("run", f"{position.number:,} of {position.count:,}"),
+        ("tier", tier_text(record.tier, record.tier_scheme) if record.tier is not None else None),
+        ("started", record.started_at.isoformat(sep=" ", timespec="seconds") if record.started_at else None),
+        ("claims success", {True: "yes", False: "no", None: None}[record.success]),
+        ("profile", detail.profile),
+        ("prices", detail.prices),
+        ("command", detail.command),
+    )
+    return tuple((label, fact) for label, fact in known if fact is not None)

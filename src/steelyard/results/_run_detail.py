@@ -1,0 +1,144 @@
+"""What `show` gives: one run, the way to each of its numbers, what it wrote, and how that differs from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from steelyard.records import Missing, Run
+from steelyard.results._explanations import Explanation
+from steelyard.results._manners import Result, json_number
+
+PIECE_CHARACTERS = 64_000
+"""How much of a text is shown at a time."""
+
+
+class TextPiece(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a long text."""
+
+    text: str
+    start: int
+    """How many characters of the whole stand before it."""
+    total: int
+    """Characters of the whole."""
+
+    @property
+    def end(self) -> int:
+        """How many characters of the whole stand up to its end."""
+        return self.start + len(self.text)
+
+    @property
+    def previous_start(self) -> int | None:
+        """Where the piece before begins; None for the first."""
+        return None if not self.start else max(0, self.start - PIECE_CHARACTERS)
+
+    @property
+    def next_start(self) -> int | None:
+        """Where the next piece begins; None for the last."""
+        return None if self.end >= self.total else self.end
+
+
+def piece_of(text: str, start: int = 0) -> TextPiece:
+    """The piece that begins there; past the end it is empty.
+
+    >>> piece_of("abc", 1).text, piece_of("abc", 9).text
+    ('bc', '')
+    """
+    begin = min(max(start, 0), len(text))
+    return TextPiece(text=text[begin : begin + PIECE_CHARACTERS], start=begin, total=len(text))
+
+
+class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """How the output of the run differs from that of another run."""
+
+    against: str
+    """The other run."""
+    added: int
+    """Lines that only this run has."""
+    removed: int
+    """Lines that only the other run has."""
+    is_shortest: bool
+    """False where the texts are so long that another list of changes may be shorter; it is complete either way."""
+    changes: TextPiece
+    """The changes in the unified format, with the lines around them."""
+
+
+class CallCost(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a model, placed in its run."""
+
+    seconds: float | None
+    """Since the start of the run, or the first call where the start is unknown; None where the call has no time."""
+    model: str | None
+    tokens: int | None
+    cost_usd: float | None
+    """As the price book has it; None where it has none."""
+
+
+class RunPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the run stands among those that were read."""
+
+    number: int
+    """Counts from 1."""
+    count: int
+    previous: str | None
+    next: str | None
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class RunDetail(Result):
+    """The result of showing one run."""
+
+    run: str
+    record: Run
+    """The record as it was read; its output stands apart."""
+    where: str
+    """The file and line that it was read from."""
+    profile: str
+    prices: str
+    numbers: tuple[Explanation, ...]
+    """Every metric of a run and the facts that a page shows, each with what it was made from."""
+    calls: tuple[CallCost, ...]
+    position: RunPosition
+    command: str
+    """What gives the same numbers on the command line."""
+    output: TextPiece | None = None
+    difference: OutputDifference | None = None
+
+    @property
+    def verdict(self) -> str:
+        """How the run ended, in a word or two."""
+        verdict = self.record.verdict
+        if verdict is not None:
+            return "passed" if verdict else "failed"
+        return (self.record.outcome or "without a verdict").replace("_", " ")
+
+    def number(self, name: str) -> float | None:
+        """The metric or fact of that name; None where it is missing."""
+        value = next((each.value for each in self.numbers if each.name == name), None)
+        return None if isinstance(value, (Missing, str)) else value
+
+    def _about(self) -> str:
+        return f"{self.run}: {self.verdict}, {self.record.task}"
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One flat row a number, those that it was made from below it."""
+        return [row for each in self.numbers for row in each.rows(run=self.run)]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        record = msgspec.json.decode(msgspec.json.encode(self.record))
+        record.pop("output", None)
+        return {
+            "run": self.run,
+            "where": self.where,
+            "verdict": self.verdict,
+            "profile": self.profile,
+            "prices": self.prices,
+            "position": msgspec.to_builtins(self.position),
+            "record": record,
+            "numbers": {each.name: each.to_dict() for each in self.numbers},
+            "calls": [{**msgspec.to_builtins(call), "cost_usd": json_number(call.cost_usd)} for call in self.calls],
+            "output": msgspec.to_builtins(self.output),
+            "difference": msgspec.to_builtins(self.difference),
+        }

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from steelyard.results import RunDetail
+from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
+from steelyard.surfaces.cli._print import console, print_lines, reading_progress
+from steelyard.surfaces.cli._typed import Typed, typed
+from steelyard.workflow.show import ShowOptions, show as show_run
+
+DEFAULTS = typed(ShowOptions)()
+
+
+def show(
+    file: Annotated[str, Parameter(help="Run records or logs (- is stdin).")],
+    run: Annotated[str, Parameter(help="The run's id, or the beginning of it.")],
+    /,
+    *,
+    options: Typed[ShowOptions] = DEFAULTS,
+    output: DrawnOutput = DRAWN_OUTPUT,
+) -> int:
+    """Show one run: where its numbers come from, its tests, judgments and output, and the difference from another.
+
+    Example: steelyard show runs.jsonl demo-T3-fix-race-01
+    Example: steelyard show runs.jsonl demo-T3-fix-race-01 --against demo-T0-fix-race-01
+    Example: steelyard show runs.jsonl demo-T3-fix-race-01 --out calls.svg --figure calls
+    """
+    output.check_drawn(RunDetail)
+    with reading_progress(shown=not output.quiet) as progress:
+        detail = show_run(file, options=replace(options, run=run), progress=progress)
+    output.give(detail, lambda: _print(detail))
+    return 0
+
+
+def _print(detail: RunDetail) -> None:
+    from steelyard.reports import detail_lines, detail_tables, detail_texts  # brings rich
+
+    print_lines(detail_lines(detail))
+    terminal = console()
+    for table in detail_tables(detail):
+        terminal.print()
+        terminal.print(table)
+    print_lines(detail_texts(detail))

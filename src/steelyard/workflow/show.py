@@ -1,0 +1,161 @@
+"""Show: one run with where each of its numbers comes from, what it wrote, and how that differs from another run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from steelyard.errors import UsageError
+from steelyard.formats import PlacedRun
+from steelyard.metrics import catalog
+from steelyard.prices import PriceBook, open_book
+from steelyard.records import Finding, Missing, Redaction, Run, between
+from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
+from steelyard.workflow._commands import command_of
+from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
+from steelyard.workflow._options import PricedRunOptions, VerdictOptions
+from steelyard.workflow._text_difference import text_difference
+from steelyard.workflow._verb import verb
+from steelyard.workflow.explain import explained, place_of, run_named
+
+FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
+"""What a page shows besides the metrics of a run."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ShowOptions(VerdictOptions, PricedRunOptions):
+    """What `show` shows."""
+
+    run: str = field(kw_only=False)
+    """The run's id, or the beginning of it."""
+    against: str | None = None
+    """Compare the output with that of this run, by its id or the beginning of it."""
+    start: int = 0
+    """Show the output from this character on, 64,000 at a time."""
+    difference_start: int = 0
+    """Show the difference from this character on, 64,000 at a time."""
+    redact: bool = True
+    """Take keys and tokens out of every text."""
+
+
+@verb(ShowOptions)
+def show(runs: RunsInput, options: ShowOptions, progress: Progress | None) -> RunDetail:
+    """One run: where each of its numbers comes from, its calls, what it wrote, and the difference from another run."""
+    return read_records(runs, options, progress).detail(options)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    """Whole records, read once, in the order they were read."""
+
+    entries: Mapping[str, PlacedRun]
+    findings: tuple[Finding, ...]
+    place: str | None
+    """The input as messages name it."""
+
+    def detail(self, options: ShowOptions) -> RunDetail:
+        """The run that the options name."""
+        id_, entry = self._named(options.run)
+        redaction = Redaction() if options.redact else None
+        profile, book = options.outcome_profile(), open_book(options.prices)
+        names = [*_metrics_of_runs(), *FACTS_SHOWN]
+        detail = RunDetail(
+            run=id_,
+            record=entry.run,
+            where=entry.path if entry.line is None else f"{entry.path}:{entry.line}",
+            profile=profile.name,
+            prices=book.label,
+            numbers=explained(names, entry.run, profile, book),
+            calls=tuple(_calls(entry.run, book)),
+            position=self._position(id_),
+            command=f"{command_of('show', [self.place or 'RUNS', id_], options)} --json",
+        )
+        text = _output(entry.run, redaction)
+        detail = detail if redaction is None else redaction.tree(detail)
+        return replace(
+            detail,
+            output=None if text is None else piece_of(text, options.start),
+            difference=None if options.against is None else self._difference(text, options, redaction),
+        )
+
+    def _named(self, wanted: str) -> tuple[str, PlacedRun]:
+        if wanted in self.entries:
+            return wanted, self.entries[wanted]
+        starts = {id_: entry for id_, entry in self.entries.items() if id_.startswith(wanted)}
+        return run_named(wanted, starts, self.entries, where=self.place)
+
+    def _position(self, id_: str) -> RunPosition:
+        ids = list(self.entries)
+        place = ids.index(id_)
+        return RunPosition(
+            number=place + 1,
+            count=len(ids),
+            previous=ids[place - 1] if place else None,
+            next=ids[place + 1] if place + 1 < len(ids) else None,
+        )
+
+    def _difference(
+        self, text: str | None, options: ShowOptions, redaction: Redaction | None
+    ) -> OutputDifference | None:
+        id_, entry = self._named(options.against or "")
+        other = _output(entry.run, redaction)
+        for name, output in ((options.run, text), (id_, other)):
+            if output is None:
+                hint = "leave --against out, or name a run that has an output"
+                raise UsageError(f"run {name!r} has no output to compare", hint=hint)
+        difference = text_difference(other or "", text or "")
+        return OutputDifference(
+            against=id_,
+            added=difference.added,
+            removed=difference.removed,
+            is_shortest=difference.is_shortest,
+            changes=piece_of(difference.unified, options.difference_start),
+        )
+
+
+def _metrics_of_runs() -> list[str]:
+    """Those of the overview first, in its order."""
+    declared = [metric for metric in catalog().values() if metric.level == "run"]
+    return [metric.name for metric in sorted(declared, key=lambda metric: metric.overview or len(catalog()))]
+
+
+def read_records(runs: RunsInput, options: ShowOptions, progress: Progress | None = None) -> RunRecords:
+    """The chosen runs as whole records."""
+    reader = RecordReader(options.reading(progress))
+    place = place_of(runs)
+    entries = dict(reader.read(runs))
+    return RunRecords(entries, tuple(reader.finish()), place)
+
+
+def _output(run: Run, redaction: Redaction | None) -> str | None:
+    """What the run wrote. It is redacted whole, so that no secret lies across two pieces."""
+    if run.output is None:
+        return None
+    return run.output.text if redaction is None else redaction.text(run.output.text)
+
+
+def _calls(run: Run, book: PriceBook) -> Iterator[CallCost]:
+    calls = run.calls or ()
+    start = run.started_at or _first(call.at for call in calls)
+    for call in calls:
+        priced = (
+            None
+            if call.usage is None
+            else book.price(
+                call.usage,
+                model=call.model or run.model,
+                at=call.at or run.started_at,
+                span="run" if call.summed else "call",
+            )
+        )
+        yield CallCost(
+            seconds=None if call.at is None or start is None else between(start, call.at).total_seconds(),
+            model=call.model or run.model,
+            tokens=None if call.usage is None else call.usage.total,
+            cost_usd=None if isinstance(priced, Missing) else priced,
+        )
+
+
+def _first(moments: Iterable[datetime | None]) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)
