@@ -22,7 +22,7 @@ from steelyard.errors import MissingExtra, UsageError
 from steelyard.profiles import DEFAULT, load_profile
 from steelyard.records import Canon, encode_run
 from steelyard.reports import result_document, result_markdown
-from steelyard.results import Canons, Result
+from steelyard.results import Canons, Result, RunOutput, piece_of
 from steelyard.surfaces.cli import run
 from steelyard.surfaces.server import routes_listed
 from steelyard.workflow import list_runs
@@ -83,6 +83,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "GroupsExplanation across tiers": groups("tier_uplift"),
     "GroupsExplanation of all tiers": groups("cost_variance"),
     "RunExplanation": lambda folder: sy.explain(written_runs(folder), "composite_score", run="demo-T3-fix-race-01"),
+    "RunOutput": lambda _: RunOutput(run="a", output=piece_of("print(1)")),
     "RunDetail": lambda folder: sy.show(written_runs(folder), "demo-T3-fix-race-01"),
     "ReadSummary": read_summary,
     "Repeatability": repeatability,

@@ -185,6 +185,7 @@ if TYPE_CHECKING:
         CallCost as CallCost,
         OutputDifference as OutputDifference,
         RunDetail as RunDetail,
+        RunOutput as RunOutput,
         RunPosition as RunPosition,
         TextPiece as TextPiece,
         piece_of as piece_of,

@@ -142,3 +142,26 @@ class RunDetail(Result):
             "output": msgspec.to_builtins(self.output),
             "difference": msgspec.to_builtins(self.difference),
         }
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class RunOutput(Result):
+    """A piece of what one run wrote."""
+
+    run: str
+    output: TextPiece
+
+    def _about(self) -> str:
+        return f"{self.run}: characters {self.output.start + 1:,} to {self.output.end:,} of {self.output.total:,}"
+
+    def to_dicts(self) -> list[dict[str, Any]]:  # Any: cells of any type
+        """One row with the piece."""
+        return [{"run": self.run, **msgspec.to_builtins(self.output)}]
+
+    def _shape(self) -> dict[str, Any]:  # Any: JSON values
+        return {
+            "run": self.run,
+            **msgspec.to_builtins(self.output),
+            "previous_start": self.output.previous_start,
+            "next_start": self.output.next_start,
+        }

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from steelyard.arena import Arena, arena_version
 from steelyard.errors import UnreadableFile, UsageError
+from steelyard.formats import PlacedRun
 from steelyard.records import Run
 from steelyard.settings import is_stdin
 from steelyard.store.schema import applied
@@ -83,7 +84,7 @@ class RunsSource:
         self._lock = threading.RLock()
         self._read_at: str | None = None
         self._table: RunTable | None = None
-        self._records: dict[str, Run] | None = None
+        self._entries: dict[str, PlacedRun] | None = None
         self._sorted: SortedInputs | None = None
 
     @property
@@ -132,16 +133,19 @@ class RunsSource:
                 self._table = read(self.run_paths())
             return self._table
 
-    def records(self) -> dict[str, Run]:
-        """The whole records by id."""
+    def entries(self) -> dict[str, PlacedRun]:
+        """The whole records with their places, by id."""
         with self._current():
-            if self._records is None:
-                reader = RecordReader(Reading())
-                entries = reader.read(self.run_paths())
-                self._records = {
-                    id_: entry.run if entry.run.id else structs.replace(entry.run, id=id_) for id_, entry in entries
-                }
-            return self._records
+            if self._entries is None:
+                self._entries = dict(RecordReader(Reading()).read(self.run_paths()))
+            return self._entries
+
+    def records(self) -> dict[str, Run]:
+        """The whole records by id, each of which names itself."""
+        return {
+            id_: entry.run if entry.run.id else structs.replace(entry.run, id=id_)
+            for id_, entry in self.entries().items()
+        }
 
     def sorted_inputs(self) -> SortedInputs:
         """The paths by what they tell of: runs, repeated answers, timings."""
@@ -159,7 +163,7 @@ class RunsSource:
         with self._lock:
             version = self.version()
             if version != self._read_at:
-                self._table = self._records = self._sorted = None
+                self._table = self._entries = self._sorted = None
                 self._read_at = version
         return self._lock
 

@@ -10,7 +10,7 @@ from steelyard.errors import UsageError
 from steelyard.formats import PlacedRun
 from steelyard.metrics import catalog
 from steelyard.prices import PriceBook, open_book
-from steelyard.records import Finding, Missing, Redaction, Run, between
+from steelyard.records import Missing, Redaction, Run, between
 from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
 from steelyard.workflow._commands import command_of
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
@@ -50,8 +50,7 @@ class RunRecords:
     """Whole records, read once, in the order they were read."""
 
     entries: Mapping[str, PlacedRun]
-    findings: tuple[Finding, ...]
-    place: str | None
+    place: str | None = None
     """The input as messages name it."""
 
     def detail(self, options: ShowOptions) -> RunDetail:
@@ -125,7 +124,8 @@ def read_records(runs: RunsInput, options: ShowOptions, progress: Progress | Non
     reader = RecordReader(options.reading(progress))
     place = place_of(runs)
     entries = dict(reader.read(runs))
-    return RunRecords(entries, tuple(reader.finish()), place)
+    reader.finish()
+    return RunRecords(entries, place)
 
 
 def _output(run: Run, redaction: Redaction | None) -> str | None:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import RequestRefused, UnknownName, UsageError
 from steelyard.profiles import DEFAULT
 from steelyard.records import Redaction, Run
-from steelyard.results import Comparison, Judges, Leaderboard, Ranking, Repeatability, Result, RunList, SpeedupResult
+from steelyard.results import (
+    Comparison,
+    Judges,
+    Leaderboard,
+    Ranking,
+    Repeatability,
+    Result,
+    RunDetail,
+    RunList,
+    RunOutput,
+    SpeedupResult,
+)
 from steelyard.surfaces.server._route import Paged, Query, Repeated, Route, options_of, query_of
 from steelyard.workflow import (
     ArenaSource,
@@ -31,6 +42,7 @@ from steelyard.workflow.compare import compare
 from steelyard.workflow.judges import judges
 from steelyard.workflow.rank import rank
 from steelyard.workflow.repeat import repeat
+from steelyard.workflow.show import RunRecords, ShowOptions
 from steelyard.workflow.speedup import speedup
 
 Values = Mapping[str, str]
@@ -41,6 +53,13 @@ CompareQuery = query_of(CompareOptions, a="", b=())
 JudgesQuery = query_of(JudgesOptions)
 RepeatQuery = query_of(RepeatOptions)
 SpeedupQuery = query_of(SpeedupOptions, without=frozenset(file.name for file in fields(TaskFileOptions)))
+ShowQuery = query_of(ShowOptions, without=frozenset({"run", "redact", "where", "since", "until"}))
+
+
+class OutputQuery(Query, frozen=True, kw_only=True):
+    """Which piece of an output."""
+
+    start: Annotated[int, Meta(ge=0, description="The first character of the piece, counted from 0.")] = 0
 
 
 class RunsQuery(Paged, frozen=True, kw_only=True):
@@ -87,6 +106,29 @@ def _leaders(source: RunsSource, query: Query) -> dict[str, Any]:  # Any: option
 
 def _runs(source: RunsSource, _values: Values, query: RunsQuery) -> RunList:
     return _shown(list_runs(source.table(), options_of(MeasureOptions, query).outcome_profile()))
+
+
+def _run(source: RunsSource, values: Values, query: Query) -> RunDetail:
+    """Keys and tokens are taken out, and of a path on whatever machine made the record the last name is left."""
+    options = options_of(ShowOptions, query, run=values["run"])
+    detail = _run_records(source).detail(options)
+    origin = detail.record.source
+    if origin is None or origin.path is None:
+        return detail
+    short = structs.replace(origin, path=PurePath(origin.path).name)
+    return replace(detail, record=structs.replace(detail.record, source=short))
+
+
+def _run_records(source: RunsSource) -> RunRecords:
+    place = source.paths[0].name if len(source.paths) == 1 else None
+    return RunRecords(source.entries(), place)
+
+
+def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOutput:
+    detail = _run_records(source).detail(ShowOptions(run=values["run"], start=query.start))
+    if detail.output is None:
+        raise RequestRefused(404, "no_output", f"run {values['run'][:200]!r} has no output")
+    return RunOutput(run=detail.run, output=detail.output)
 
 
 def _judges(source: RunsSource, _values: Values, query: Query) -> Judges:
@@ -146,6 +188,23 @@ RUN_ROUTES = (
         query=RunsQuery,
         rows="runs",
         over_runs=_runs,
+    ),
+    Route(
+        path="/runs/{run}",
+        sentence="One run: where each number comes from, its tests, judgments and output; the difference from another.",
+        verb="show RUNS {run}",
+        result=RunDetail,
+        query=ShowQuery,
+        over_runs=_run,
+    ),
+    Route(
+        path="/runs/{run}/output",
+        sentence="What one run wrote, 64,000 characters at a time, without keys and tokens.",
+        verb="show RUNS {run}",
+        result=RunOutput,
+        query=OutputQuery,
+        page="",
+        over_runs=_run_output,
     ),
     Route(
         path="/judges",
