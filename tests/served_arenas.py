@@ -53,16 +53,21 @@ def submission(draw: random.Random, number: int, task: str) -> Submission:
     )
 
 
-def filled_store(folder: Path, *, count: int, tasks: int) -> str:
-    """The address of a store with an arena of that size."""
-    address = f"sqlite:///{folder}/arena-{count}-{tasks}.db"
+def fill(address: str, *, count: int, tasks: int) -> None:
+    """Make an arena of that size in the store."""
     arena = create_arena(open_store(address), load_profile("arena-1"))
     for number in range(tasks):
         category = CATEGORIES[number % len(CATEGORIES)]
         task = {"id": BIG_TASK if not number else f"task-{number:04}", "success_criteria": [{"type": "no_errors"}]}
-        arena.add_task(convert_task(task | ({"category": category} if category else {})), beside=folder)
+        arena.add_task(convert_task(task | ({"category": category} if category else {})))
     made = submissions(count, tasks)
     while batch := list(islice(made, AT_ONCE)):
         arena.submit(batch)
     arena.store.close()
+
+
+def filled_store(folder: Path, *, count: int, tasks: int) -> str:
+    """The address of a SQLite store with an arena of that size."""
+    address = f"sqlite:///{folder}/arena-{count}-{tasks}.db"
+    fill(address, count=count, tasks=tasks)
     return address
