@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
-from steelyard.reports._terminal_tables import add_row, plain_table
+from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.reports.pages import PageTable, page_of
 from steelyard.results import RunDetail
 
@@ -21,7 +19,7 @@ def detail_lines(detail: RunDetail) -> Iterator[str]:
     yield from (f"  {label}: {fact}" for label, fact in page.facts if label != "command")
 
 
-def detail_tables(detail: RunDetail) -> Iterator[Table]:
+def detail_tables(detail: RunDetail) -> Iterator[TextTable]:
     """Where each number comes from, then the parts of the run."""
     page = page_of(detail)
     for shown in (page.table, *page.also):
@@ -36,7 +34,7 @@ def detail_texts(detail: RunDetail) -> Iterator[str]:
         yield from (line.expandtabs(4) for line in long_text.text.splitlines())
 
 
-def _table(shown: PageTable) -> Table:
+def _table(shown: PageTable) -> TextTable:
     more = shown.rows - ROWS_SHOWN
     table = plain_table(f"{shown.caption}{f'; the first {ROWS_SHOWN}' if more > 0 else ''}")
     for column in shown.columns:

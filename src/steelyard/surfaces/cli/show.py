@@ -36,7 +36,7 @@ def show(
 
 
 def _print(detail: RunDetail) -> None:
-    from steelyard.reports import detail_lines, detail_tables, detail_texts  # brings rich
+    from steelyard.reports import detail_lines, detail_tables, detail_texts  # brings the pages
 
     print_lines(detail_lines(detail))
     terminal = console()
