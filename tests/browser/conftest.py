@@ -55,10 +55,73 @@ class Opened:
 
     def complaints(self) -> list[str]:
         """What axe finds, by the rules of WCAG and of good practice."""
-        from axe_playwright_python.sync_playwright import Axe
+        return axe_complaints(self.page)
 
-        found: Any = Axe().run(self.page).response["violations"]  # Any: JSON values
-        return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
+
+@dataclass
+class Visited:
+    """A window on a server, and all that its pages said and asked for."""
+
+    page: Page
+    address: str
+    """Of the server."""
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> int:
+        """Open the page, and wait until its tables are ready; gives the status."""
+        response = self.page.goto(self.address + path)
+        self.ready()
+        assert response is not None
+        return response.status
+
+    def ready(self) -> None:
+        """Wait until the tables of the page are ready."""
+        self.page.wait_for_load_state("load")
+        if self.page.evaluate("Boolean(window.customElements.get('steel-table'))"):
+            self.page.locator("steel-table:not([ready]):not([served])").first.wait_for(state="detached")
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing foreign ran: no message, no dialog, no request to another server, no trace of a payload."""
+        assert self.said == []
+        assert [url for url in self.asked if not url.startswith(self.address) and not url.startswith("data:,")] == []
+        assert self.page.evaluate("window.pwned") is None
+        return True
+
+    def complaints(self) -> list[str]:
+        """What axe finds."""
+        return axe_complaints(self.page)
+
+
+def axe_complaints(page: Page) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    told: Any = Axe().run(page).response["violations"]  # Any: JSON values
+    return [f"{each['id']}: {node['html'][:200]}" for each in told for node in each["nodes"]]
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visited]]:
+    """Opens a window of its own on a server."""
+    contexts = []
+
+    def open_window(address: str, *, script: bool = True, scheme: Any = "light", width: int = 1280) -> Visited:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
+        )
+        contexts.append(context)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        window = Visited(context.new_page(), address)
+        window.page.on("console", lambda message: window.said.append(f"{message.type}: {message.text}"))
+        window.page.on("pageerror", lambda error: window.said.append(f"error: {error}"))
+        window.page.on("dialog", lambda dialog: window.said.append(f"dialog: {dialog.message}") or dialog.dismiss())
+        window.page.on("request", lambda request: window.asked.append(request.url))
+        return window
+
+    yield open_window
+    for context in contexts:
+        context.close()
 
 
 @pytest.fixture

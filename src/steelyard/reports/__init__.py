@@ -42,6 +42,10 @@ if TYPE_CHECKING:
         standings_table as standings_table,
         tasks_table as tasks_table,
     )
+    from steelyard.reports._board_forms import (
+        review_form as review_form,
+        submit_form as submit_form,
+    )
     from steelyard.reports._board_html import (
         Field as Field,
         Frame as Frame,

@@ -82,6 +82,8 @@ class Frame:
     """What a comparison of two rows keeps of this view; None where the server compares nothing."""
     data: str | None = None
     """The path of the same as JSON; `.csv` after it gives the table."""
+    form: str = ""
+    """A form that writes, as HTML of ours."""
 
     def address(self, *, without: Sequence[str] = (), **changed: str | None) -> str:
         """This page with another view; `after` belongs to one order of rows and goes with it."""
@@ -103,7 +105,7 @@ def board_document(page: Page, frame: Frame) -> str:
         f' data-total="{"" if frame.rows is None else frame.rows.total}">\n'
         f"{_top(frame)}<main>\n{_view(frame)}"
         + page_html(page, heading="h1", table=_table(page, frame), base=frame.base)
-        + _links(page, frame)
+        + frame.form
         + f"</main>\n{_foot(frame)}</body>\n</html>\n"
     )
 
@@ -128,11 +130,6 @@ def _top(frame: Frame) -> str:
 
 def _is_below(path: str, above: str) -> bool:
     return path == above or (above != "/" and path.startswith(f"{above}/"))
-
-
-def _links(page: Page, frame: Frame) -> str:
-    items = "".join(f'<li><a href="{_url(frame.base + path)}">{text(label)}</a></li>' for label, path in page.links)
-    return f'<nav aria-label="More"><ul>{items}</ul></nav>\n' if items else ""
 
 
 def _view(frame: Frame) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from steelyard.figures import STYLE, Figure
 from steelyard.plain_text import clean
-from steelyard.reports.pages import DASH, Column, Facts, LongText, Page, PageTable
+from steelyard.reports.pages import DASH, Column, Facts, LongText, Page, PageLink, PageTable
 
 PLAIN_ROWS = 100
 """Rows that stand in the page itself, for readers without JavaScript; tables up to this size hold no more."""
@@ -80,6 +80,7 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base
         f'<{heading} id="{page.name}-title">{text(page.title)}</{heading}>\n'
         + (f'<p class="answer">{text(page.answer, longest=600)}</p>\n' if page.answer else "")
         + _sentences(page.notes)
+        + ("" if base is None else _links(page.links, base))
         + _figures(page.figures, "wide" if page.narrow_figures else "")
         + _figures(page.narrow_figures, "narrow")
         + table
@@ -97,6 +98,16 @@ def page_html(page: Page, *, heading: str = "h2", table: str | None = None, base
 def _sentences(sentences: Sequence[str], look: str = "notes") -> str:
     items = "".join(f"<li>{text(sentence, longest=600)}</li>" for sentence in sentences)
     return f'<ul class="{look}">{items}</ul>\n' if items else ""
+
+
+def _links(links: Sequence[PageLink], base: str) -> str:
+    items = "".join(
+        f'<li><a href="{text(base + link.path, longest=LONGEST_LINK)}"'
+        + (f' rel="{link.relation}"' if link.relation else "")
+        + f">{text(link.text)}</a></li>"
+        for link in links
+    )
+    return f'<ul class="links">{items}</ul>\n' if items else ""
 
 
 def table_html(table: PageTable, *, name: str, base: str | None = None, plain_rows: int = PLAIN_ROWS) -> str:
@@ -232,7 +243,8 @@ def _figures(figures: Sequence[Figure], look: str) -> str:
 def _folded(long_text: LongText) -> str:
     lines = "\n".join(escape(clean(line.expandtabs(4))) for line in long_text.text.splitlines())
     heading = text(long_text.heading)
-    return f'<details><summary>{heading}</summary><pre tabindex="0" aria-label="{heading}">{lines}</pre></details>\n'
+    shown = f'<summary>{heading}</summary><pre tabindex="0" aria-label="{heading}">{lines}</pre>'
+    return f"<details{' open' if long_text.is_open else ''}>{shown}</details>\n"
 
 
 def _facts(facts: Facts) -> str:

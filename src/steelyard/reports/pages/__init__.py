@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Facts as Facts,
         LongText as LongText,
         Page as Page,
+        PageLink as PageLink,
         PageTable as PageTable,
         number_shown as number_shown,
     )

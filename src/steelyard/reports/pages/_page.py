@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from steelyard.figures import Figure
 
@@ -102,6 +103,18 @@ class LongText:
 
     heading: str
     text: str
+    is_open: bool = False
+    """Whether it is unfolded at first."""
+
+
+class PageLink(NamedTuple):
+    """A way from one page of the board to another."""
+
+    text: str
+    path: str
+    """Below the board's own address, with its query."""
+    relation: str = ""
+    """`prev` and `next` are what the keys [ and ] follow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +129,8 @@ class Page:
     """One plain sentence."""
     notes: tuple[str, ...] = ()
     """Further sentences, below the answer."""
+    links: tuple[PageLink, ...] = ()
+    """Other pages of the board that go on from here; a file has none."""
     figures: tuple[Figure, ...] = ()
     narrow_figures: tuple[Figure, ...] = ()
     """The same figures for a phone."""
@@ -125,6 +140,4 @@ class Page:
     also: tuple[PageTable, ...] = ()
     """Further tables: what the main one sums up, task by task."""
     texts: tuple[LongText, ...] = ()
-    links: tuple[tuple[str, str], ...] = ()
-    """Other pages of the board that go on from here, by label and path; a file has none."""
     facts: Facts = ()

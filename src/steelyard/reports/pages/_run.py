@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlencode
 
 from steelyard.records import Missing, Run, tier_text
 from steelyard.reports._plain_text import counted
-from steelyard.reports.pages._cells import count_column, level_column, number_column, text_column, with_figures
-from steelyard.reports.pages._page import DASH, Column, Facts, LongText, Page, PageTable
+from steelyard.reports.pages._cells import count_column, id_path, level_column, number_column, text_column, with_figures
+from steelyard.reports.pages._page import DASH, Column, Facts, LongText, Page, PageLink, PageTable
 from steelyard.results import Explanation, RunDetail, TextPiece, level_of
 
-INDENT = "\u2003"
-"""One level of what a number was made from: an em space, which a page does not fold."""
+INSIDE = "└"
+"""Before what a number was made from, once for each level: pages fold spaces."""
 
 
 def run_page(detail: RunDetail) -> Page:
@@ -21,6 +22,7 @@ def run_page(detail: RunDetail) -> Page:
         title=f"What did {detail.run} do, and where do its numbers come from?",
         answer=_answer(detail),
         notes=tuple(_notes(detail)),
+        links=tuple(_links(detail)),
         table=_numbers(detail),
         also=tuple(_parts(detail)),
         texts=tuple(_texts(detail)),
@@ -62,6 +64,28 @@ def _notes(detail: RunDetail) -> Iterator[str]:
             yield "The outputs are long: the difference is complete, but a shorter one may exist."
 
 
+def _links(detail: RunDetail) -> Iterator[PageLink]:
+    """To the runs beside it, compared with the same one, and to the pieces of long texts before and after these."""
+    difference = detail.difference
+    kept = {} if difference is None else {"against": difference.against}
+    position = detail.position
+    for relation, word, id_ in (("prev", "Previous", position.previous), ("next", "Next", position.next)):
+        if id_ is not None:
+            yield PageLink(text=f"{word} run", path=_address(id_, {}), relation=relation)
+    pieces = [("start", "output", detail.output)]
+    pieces += [("difference_start", "difference", difference.changes)] if difference is not None else []
+    shown = {name: piece.start for name, _, piece in pieces if piece is not None and piece.start}
+    for name, what, piece in pieces:
+        for word, start in () if piece is None else (("Earlier", piece.previous_start), ("More", piece.next_start)):
+            if start is not None:
+                yield PageLink(text=f"{word} of the {what}", path=_address(detail.run, kept | shown | {name: start}))
+
+
+def _address(run: str, query: Mapping[str, object]) -> str:
+    asked = urlencode({name: value for name, value in query.items() if value})
+    return id_path("runs", run) + (f"?{asked}" if asked else "")
+
+
 def _fact(parts: Sequence[Explanation], name: str) -> float | None:
     """The fact of that name among what numbers were made from."""
     for part in parts:
@@ -81,7 +105,7 @@ def _numbers(detail: RunDetail) -> PageTable:
     rows = [row for each in known for row in _walked(each, names)] + [(0, each) for each in missing]
     values = [part.value for _, part in rows]
     columns = (
-        text_column("number", "number", [f"{INDENT * depth}{part.name}" for depth, part in rows]),
+        text_column("number", "number", [f"{INSIDE * depth} {part.name}".strip() for depth, part in rows]),
         Column(
             name="value",
             title="value",
@@ -109,8 +133,9 @@ def _value(part: Explanation) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):
-        whole = isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
-        return level_of(value, part.unit) if part.unit else f"{value:,.0f}" if whole else f"{value:,.6g}"
+        is_whole = isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
+        bare = f"{value:,.0f}" if is_whole else f"{value:,.3f}" if 1e3 <= abs(value) < 1e15 else f"{value:,.6g}"
+        return level_of(value, part.unit) if part.unit else bare
     if isinstance(value, (list, tuple)):
         return f"{len(value):,} values"
     return str(value)
@@ -177,7 +202,7 @@ def _judgments(record: Run) -> Iterator[PageTable]:
         rows.append((judgment.judge or f"judge {number}", vote, judgment.score, None, judgment.cost_usd))
         for line in judgment.criteria or ():
             score, told = line.achieved / line.max, f"{line.achieved:g} of {line.max:g}, weight {line.weight:g}"
-            rows.append((f"{INDENT}{line.name}", None, score, told, None))
+            rows.append((f"{INSIDE} {line.name}", None, score, told, None))
     judges, votes, scores, points, costs = (list(column) for column in zip(*rows, strict=True))
     yield PageTable(
         name="judgments",
@@ -213,11 +238,11 @@ def _steps(record: Run) -> Iterator[PageTable]:
 
 def _texts(detail: RunDetail) -> Iterator[LongText]:
     if detail.output is not None:
-        yield LongText(heading=piece_heading("Output", detail.output), text=detail.output.text)
+        yield LongText(heading=piece_heading("Output", detail.output), text=detail.output.text, is_open=True)
     difference = detail.difference
     if difference is not None and difference.changes.total:
         heading = piece_heading(f"Difference from {difference.against}", difference.changes)
-        yield LongText(heading=heading, text=difference.changes.text)
+        yield LongText(heading=heading, text=difference.changes.text, is_open=True)
 
 
 def piece_heading(what: str, piece: TextPiece) -> str:

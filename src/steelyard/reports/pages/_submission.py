@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.reports.pages._cells import id_path, text_column, with_figures
 from steelyard.reports.pages._history import review_sentence
-from steelyard.reports.pages._page import DASH, Facts, Page, PageTable
+from steelyard.reports.pages._page import DASH, Facts, Page, PageLink, PageTable
 from steelyard.reports.pages._task import score_column, who
 from steelyard.results import CriterionResult, Evaluation, ScoreReason
 
@@ -27,7 +27,7 @@ def submission_page(result: Evaluation) -> Page:
         answer=_answer(result),
         notes=(*map(_criterion, result.criteria), *map(review_sentence, result.reviews)),
         table=PageTable(caption="Scores", columns=columns),
-        links=((f"Standings of {receipt.task_id}", id_path("tasks", receipt.task_id)),),
+        links=(PageLink(f"Standings of {receipt.task_id}", id_path("tasks", receipt.task_id)),),
         facts=_facts(result),
     )
     return with_figures(page, result, ("scores",))

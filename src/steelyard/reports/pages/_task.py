@@ -16,7 +16,7 @@ from steelyard.reports.pages._cells import (
     time_column,
     with_figures,
 )
-from steelyard.reports.pages._page import DASH, Column, Facts, Page, PageTable
+from steelyard.reports.pages._page import DASH, Column, Facts, Page, PageLink, PageTable
 from steelyard.results import AllStandings, ScoreInterval, Standing, Standings, TaskDetails, TaskList
 
 PARTS = ("efficiency", "speed", "cost", "correctness")
@@ -32,7 +32,7 @@ def task_page(result: Standings) -> Page:
         notes=_notes(result),
         table=PageTable(caption=f"Submissions to {result.task_id}", columns=tuple(_columns(result))),
         legend=("Dots in a row: efficiency, speed, cost and correctness from 0 to 100.",) if result.standings else (),
-        links=((f"History of {result.task_id}", f"{id_path('tasks', result.task_id)}/history"),),
+        links=(PageLink(f"History of {result.task_id}", f"{id_path('tasks', result.task_id)}/history"),),
         facts=_facts(result),
     )
     return with_figures(page, result, ("strip",))

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl
 from msgspec import NODEFAULT
 from msgspec.inspect import Field as QueryField, LiteralType, Metadata, StructType, UnionType, type_info
 
-from steelyard.reports import Field, Frame, Page, RowsShown, board_document, page_of
+from steelyard.reports import Field, Frame, Page, RowsShown, board_document, page_of, review_form, submit_form
 from steelyard.surfaces.server._assets import asset_path
 from steelyard.surfaces.server._route import Paged, Query, Route, address, query_fields
-from steelyard.workflow import command_text
+from steelyard.workflow import ArenaSource, command_text
 
 if TYPE_CHECKING:
     from steelyard.surfaces.server._problems import Problem
@@ -23,7 +23,21 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 100
 """Rows of one page; the link to the next ones gives more."""
-IN_SIGHT = ("a", "b", "by", "metrics", "where", "confidence", "policy", "task", "agent", "model", "category", "outcome")
+IN_SIGHT = (
+    "a",
+    "b",
+    "against",
+    "by",
+    "metrics",
+    "where",
+    "confidence",
+    "policy",
+    "task",
+    "agent",
+    "model",
+    "category",
+    "outcome",
+)
 """Parts of a view that are not folded away."""
 LABELS = {"/": "Board", "/api": "API"}
 
@@ -48,12 +62,13 @@ def page(call: Call, shown: Shown, view: View) -> str:
     """The page of a route: what it shows comes from the result, where it leads from the route and its query."""
     made: Page = _page_of(view)
     pairs = tuple(parse_qsl(call.request.scope["query_string"].decode("ascii", "replace"), errors="replace"))
-    rows = None
+    rows, form = None, _form(call)
     if shown.total is not None and call.route.rows is not None and made.table is not None:
         made = replace(made, table=made.table.part(_places(view, call.route.rows, shown)))
         rows = _rows_shown(call.query, shown, getattr(view.result, call.route.rows))
     frame = _frame(
         call.site,
+        ("write.js",) if form else (),
         path=address(call.route, call.values, api=False),
         query=pairs,
         as_of=shown.as_of,
@@ -62,8 +77,21 @@ def page(call: Call, shown: Shown, view: View) -> str:
         rows=rows,
         compare=_kept_by_compare(call.site.source.kind, pairs),
         data=address(call.route, call.values),
+        form=form,
     )
-    return board_document(replace(made, facts=(*made.facts, *_command(call))), frame)
+    has_command = any(label == "command" for label, _ in made.facts)
+    return board_document(made if has_command else replace(made, facts=(*made.facts, *_command(call))), frame)
+
+
+def _form(call: Call) -> str:
+    """Where the arena can be written to: a task takes submissions, and a submission a decision."""
+    if not call.site.access.write or not isinstance(call.site.source, ArenaSource):
+        return ""
+    if call.route.page_path in ("/tasks", "/tasks/{task}"):
+        return submit_form(call.site.root_path)
+    if call.route.page_path == "/submissions/{submission}":
+        return review_form(call.site.root_path, call.values["submission"])
+    return ""
 
 
 def problem_page(site: Site, problem: Problem) -> str:
@@ -73,14 +101,14 @@ def problem_page(site: Site, problem: Problem) -> str:
     return board_document(made, _frame(site, path=""))
 
 
-def _frame(site: Site, *, path: str, **also: Any) -> Frame:  # Any: parts of a frame
+def _frame(site: Site, scripts: tuple[str, ...] = (), *, path: str, **also: Any) -> Frame:  # Any: parts of a frame
     root = site.root_path
     return Frame(
         base=root,
         path=path,
         navigation=navigation(site.source.kind),
         styles=tuple(root + asset_path(name) for name in ("steel.css", "board.css")),
-        scripts=tuple(root + asset_path(name) for name in ("steel-table.js", "board.js")),
+        scripts=tuple(root + asset_path(name) for name in ("steel-table.js", "board.js", *scripts)),
         **also,
     )
 

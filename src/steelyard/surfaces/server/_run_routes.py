@@ -192,7 +192,7 @@ RUN_ROUTES = (
     Route(
         path="/runs/{run}",
         sentence="One run: where each number comes from, its tests, judgments and output; the difference from another.",
-        verb="show RUNS {run}",
+        verb="show",
         result=RunDetail,
         query=ShowQuery,
         over_runs=_run,
@@ -200,7 +200,7 @@ RUN_ROUTES = (
     Route(
         path="/runs/{run}/output",
         sentence="What one run wrote, 64,000 characters at a time, without keys and tokens.",
-        verb="show RUNS {run}",
+        verb="show",
         result=RunOutput,
         query=OutputQuery,
         page="",

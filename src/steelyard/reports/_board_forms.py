@@ -1,0 +1,61 @@
+"""Forms of the board that write, with a token that stays in the page: submissions, and decisions about them.
+
+Without JavaScript nothing could send the token in a header, so that the forms are then closed and name the command.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from steelyard.reports._html import LONGEST_LINK, text
+
+API = "/api/v1"
+_ASKED = (
+    '<label>Token <input name="token" type="password" autocomplete="off" spellcheck="false" required></label>\n'
+    "<p>The token stays in this tab until you close it. It is sent to this server in a header, and stands in no "
+    "address and no cookie.</p>\n"
+)
+EXAMPLE = '{"task_id": "TASK", "total_tokens": 20000, "tool_calls": 12, "agent": "...", "model": "..."}'
+
+
+def submit_form(base: str) -> str:
+    """Submissions as JSON, pasted or from a file; receipts come below."""
+    fields = (
+        f'<label>Submissions <textarea name="submissions" spellcheck="false" placeholder="{text(EXAMPLE)}"></textarea>'
+        "</label>\n<p>Paste one submission as JSON, or several with one in each line; or drop a file here.</p>\n"
+        '<label>File <input name="file" type="file" multiple accept=".json,.jsonl,.ndjson"></label>\n'
+    )
+    command = "steelyard arena submit FILE"
+    return _form("submit", "Submit", base=base, path="/submissions", fields=fields, button="Submit", command=command)
+
+
+def review_form(base: str, submission: str) -> str:
+    """A decision about one submission, with its reason; it enters the public log under the token's name."""
+    fields = (
+        '<label>Decision <select name="decision"><option value="accept">accept: it counts, and is settled</option>'
+        '<option value="exclude">exclude: it does not count</option>'
+        '<option value="reinstate">reinstate: it counts again</option></select></label>\n'
+        '<label>Reason <input name="reason" maxlength="2000"></label>\n'
+        "<p>An exclusion needs a reason. Decision, reason and the token's name are public.</p>\n"
+    )
+    return _form(
+        "review",
+        "Decide about this submission",
+        base=base,
+        path=f"/submissions/{quote(submission, safe='')}/review",
+        fields=fields,
+        button="Decide",
+        command=f"steelyard arena review {submission} --exclude --reason TEXT",
+    )
+
+
+def _form(kind: str, title: str, *, base: str, path: str, fields: str, button: str, command: str) -> str:
+    action, pages = text(f"{base}{API}{path}", longest=LONGEST_LINK), text(base, longest=LONGEST_LINK)
+    return (
+        f'<form id="{kind}" class="write" data-write="{kind}" data-pages="{pages}" method="post" action="{action}" '
+        f'aria-labelledby="{kind}-title">\n<h2 id="{kind}-title">{title}</h2>\n<fieldset disabled>\n{fields}{_ASKED}'
+        f'<div class="buttons"><button>{button}</button>'
+        '<button type="button" data-forget>Forget the token</button></div>\n</fieldset>\n'
+        f"<noscript><p>This form needs JavaScript. On the command line: <code>{text(command)}</code></p></noscript>\n"
+        '<output class="told" role="status"></output>\n</form>\n'
+    )
