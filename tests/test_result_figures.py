@@ -46,7 +46,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         sy.compare(runs, a="tier=T0", b="tier=T6", **FEW),
         sy.gate(runs, baseline=runs, rule=["pass_rate >= -0.02", "cost_usd <= +10%"], **FEW),
         sy.judges(runs),
-        sy.show(runs, str(runs[0].id)),
+        sy.show(runs, run=str(runs[0].id)),
         sy.repeat([SAMPLES / "repeatability" / "clamp_experiment.json"], repair=False),
         sy.speedup([SAMPLES / "speedup" / "fceval-results.json"]),
         sy.usage(SAMPLES / "formats", tz="UTC"),

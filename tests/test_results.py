@@ -84,7 +84,7 @@ MADE: dict[str, Callable[[Path], Result]] = {
     "GroupsExplanation of all tiers": groups("cost_variance"),
     "RunExplanation": lambda folder: sy.explain(written_runs(folder), "composite_score", run="demo-T3-fix-race-01"),
     "RunOutput": lambda _: RunOutput(run="a", output=piece_of("print(1)")),
-    "RunDetail": lambda folder: sy.show(written_runs(folder), "demo-T3-fix-race-01"),
+    "RunDetail": lambda folder: sy.show(written_runs(folder), run="demo-T3-fix-race-01"),
     "ReadSummary": read_summary,
     "Repeatability": repeatability,
     "Comparison": lambda _: sy.compare(sy.demo_runs(), a="tier=T0", b=["tier=T1", "tier=T2"]),

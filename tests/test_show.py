@@ -35,7 +35,7 @@ def output(text: str) -> dict[str, Any]:  # Any: JSON values
 
 def test_every_number_is_the_one_that_explain_gives() -> None:
     runs = list(sy.demo_runs())[:3]
-    detail = sy.show(runs, runs[1].id or "")
+    detail = sy.show(runs, run=runs[1].id or "")
     assert detail.position.number == 2
     assert (detail.position.previous, detail.position.next) == (runs[0].id, runs[2].id)
     for number in detail.numbers:
@@ -45,7 +45,7 @@ def test_every_number_is_the_one_that_explain_gives() -> None:
 
 
 def test_the_page_shows_every_number_and_why_one_is_missing() -> None:
-    detail = sy.show([record("a", passed=True)], "a")
+    detail = sy.show([record("a", passed=True)], run="a")
     table = page_of(detail).table
     assert table is not None
     shown = dict(zip(table.columns[0].values, table.columns[2].values, strict=True))
@@ -58,7 +58,7 @@ def test_the_page_shows_every_number_and_why_one_is_missing() -> None:
 
 
 def test_a_number_that_others_are_made_from_is_taken_apart_once() -> None:
-    table = page_of(sy.show(list(sy.demo_runs())[:1], "demo")).table
+    table = page_of(sy.show(list(sy.demo_runs())[:1], run="demo")).table
     assert table is not None
     assert list(table.columns[0].values).count("└ tests_run") == 1
     assert list(table.columns[0].values).count("└└ tests_run") == 0
@@ -68,7 +68,7 @@ def test_tests_judgments_and_steps_stand_in_tables_of_their_own() -> None:
     tests = {"passed": ["t1", "t2"], "failed": ["t3"], "errors": []}
     steps = {"expected": [{"id": "read"}, {"id": "edit"}], "achieved": ["edit", "dance"]}
     judgments = [{"judge": "j", "passed": True, "criteria": [{"name": "clear", "achieved": 3, "max": 4}]}]
-    page = page_of(sy.show([record("a", tests=tests, steps=steps, judgments=judgments)], "a"))
+    page = page_of(sy.show([record("a", tests=tests, steps=steps, judgments=judgments)], run="a"))
     tables = {table.caption: table for table in page.also}
     assert list(tables) == ["Tests (3)", "Judgments (1)", "Steps (3)"]
     assert list(tables["Tests (3)"].columns[0].values) == ["failed", "passed", "passed"]
@@ -83,7 +83,7 @@ def test_calls_are_placed_in_time_and_priced_one_by_one() -> None:
         {"at": "2026-01-01T00:00:05Z", "usage": usage},
         {"at": "2026-01-01T00:01:00Z", "model": "unheard-of", "usage": usage},
     ]
-    detail = sy.show([record("a", started_at="2026-01-01T00:00:00Z", calls=calls)], "a")
+    detail = sy.show([record("a", started_at="2026-01-01T00:00:00Z", calls=calls)], run="a")
     assert [(call.seconds, call.cost_usd) for call in detail.calls] == [(5.0, 0.3), (60.0, None)]  # $3 a million
     assert "1 unknown" in detail.figure("calls").svg
     assert "200,000" in page_of(detail).answer
@@ -93,7 +93,7 @@ def test_a_long_output_comes_in_pieces_that_add_up() -> None:
     text = "".join(f"line {number}\n" for number in range(20_000))
     runs, start, joined = [record("a", output=output(text))], 0, ""
     while True:
-        piece = sy.show(runs, "a", start=start).output
+        piece = sy.show(runs, run="a", start=start).output
         assert piece is not None
         assert len(piece.text) <= PIECE_CHARACTERS
         joined += piece.text
@@ -102,7 +102,7 @@ def test_a_long_output_comes_in_pieces_that_add_up() -> None:
         start = piece.next_start
     assert joined == text
     assert piece.previous_start == piece.start - PIECE_CHARACTERS
-    beyond = sy.show(runs, "a", start=10**9).output
+    beyond = sy.show(runs, run="a", start=10**9).output
     assert beyond is not None
     assert beyond.text == ""
 
@@ -110,48 +110,47 @@ def test_a_long_output_comes_in_pieces_that_add_up() -> None:
 def test_a_secret_across_two_pieces_is_taken_out_of_both() -> None:
     text = "x " * (PIECE_CHARACTERS // 2 - 5) + KEY + " rest"
     runs = [record("a", output=output(text), x_note=KEY)]
-    shown = json.dumps([sy.show(runs, "a", start=start).to_dict() for start in (0, PIECE_CHARACTERS)])
+    shown = json.dumps([sy.show(runs, run="a", start=start).to_dict() for start in (0, PIECE_CHARACTERS)])
     assert "[API key 1]" in shown
     assert all(KEY[at : at + 12] not in shown for at in range(len(KEY) - 12))
-    assert KEY in json.dumps(sy.show(runs, "a", redact=False).to_dict())
+    assert KEY in json.dumps(sy.show(runs, run="a", redact=False).to_dict())
 
 
 def test_the_difference_is_complete_and_names_the_other_run() -> None:
     runs = [record("a", output=output("one\ntwo\nthree\n")), record("b", output=output("one\n2\nthree\nfour\n"))]
-    difference = sy.show(runs, "b", against="a").difference
+    difference = sy.show(runs, run="b", against="a").difference
     assert difference is not None
     assert (difference.against, difference.added, difference.removed) == ("a", 2, 1)
     assert difference.changes.text == "@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+four"
-    same = page_of(sy.show(runs, "a", against="a"))
+    same = page_of(sy.show(runs, run="a", against="a"))
     assert "Against a: the same output." in same.notes
 
 
 def test_what_cannot_be_shown_says_what_to_do() -> None:
     runs = [record("run-1"), record("run-2", output=output("x"))]
     with pytest.raises(UnknownName, match="run-3"):
-        sy.show(runs, "run-3")
+        sy.show(runs, run="run-3")
     with pytest.raises(UsageError, match="several runs begin with 'run-'"):
-        sy.show(runs, "run-")
+        sy.show(runs, run="run-")
     with pytest.raises(UsageError, match="'run-1' has no output"):
-        sy.show(runs, "run-1", against="run-2")
+        sy.show(runs, run="run-1", against="run-2")
 
 
-def test_the_command_on_the_page_gives_the_same_numbers(
+def test_the_command_gives_the_same_numbers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("runs.jsonl").write_text("".join(json.dumps(record(f"r {number}")) + "\n" for number in range(3)))
-    detail = sy.show("runs.jsonl", "r 1", where="agent=ant")
-    assert detail.command == "steelyard show runs.jsonl 'r 1' --where agent=ant --json"
-    assert run(["show", "runs.jsonl", "r 1", "--where", "agent=ant", "--json"]) == 0
+    detail = sy.show("runs.jsonl", run="r 1", where="agent=ant")
+    assert run(["show", "runs.jsonl", "--run", "r 1", "--where", "agent=ant", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(detail.to_dict()))
-    assert run(["show", "runs.jsonl", "r 1"]) == 0
+    assert run(["show", "runs.jsonl", "--run", "r 1"]) == 0
     assert "Where each number comes from" in capsys.readouterr().out
 
 
 def test_a_hostile_run_is_shown_as_text() -> None:
     runs = planted(HOSTILE, count=2)
-    html = result_document(sy.show(runs, runs[0]["id"], against=runs[1]["id"], redact=False))
+    html = result_document(sy.show(runs, run=runs[0]["id"], against=runs[1]["id"], redact=False))
     assert "<img" not in html
     assert html.count("<script") == 1 + html.count('<script type="application/octet-stream"')
     assert "\u202e" not in html
@@ -214,7 +213,7 @@ def test_a_difference_of_long_texts_takes_no_longer_than_their_length_asks(shape
 
 
 def test_a_run_is_a_result_with_figures() -> None:
-    detail = sy.show(list(sy.demo_runs())[:1], "demo")
+    detail = sy.show(list(sy.demo_runs())[:1], run="demo")
     assert isinstance(detail, RunDetail)
     assert "cache read" in detail.figure("tokens").svg
     assert {row["name"] for row in detail.to_dicts()} >= {"cost_usd", "priced_cost_usd", "tests_run"}

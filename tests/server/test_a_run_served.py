@@ -36,7 +36,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_the_answer_is_that_of_show(served: Served) -> None:
     told = served.api(f"/runs/{quote('a/b c', safe='')}")
     path = next(iter(served.site.source.paths))  # type: ignore[union-attr] # it serves runs
-    own = json.loads(json.dumps(sy.show(str(path), "a/b c").to_dict()))
+    own = json.loads(json.dumps(sy.show(str(path), run="a/b c").to_dict()))
     assert told["numbers"] == own["numbers"]
     assert told["position"] == own["position"] == {"number": 1, "count": 5, "previous": None, "next": "long"}
     assert told["where"] == "runs.jsonl:1"

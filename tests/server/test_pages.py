@@ -28,7 +28,7 @@ from steelyard.workflow import ArenaSource, RunsSource
 from test_report import agrees, numbers_in
 
 SAMPLES = Path(__file__).parent.parent / "samples"
-NAMES = {"task": "fix-race", "submission": "ant-1", "prompt": "clamp_temp0.5_20260101_000000"}
+NAMES = {"task": "fix-race", "submission": "ant-1", "prompt": "clamp_temp0.5_20260101_000000", "run": "ant-t00-1"}
 SPEEDUP_TASK = "t1"
 QUERIES = {
     "/history": "submitter=ada",

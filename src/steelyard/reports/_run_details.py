@@ -16,7 +16,7 @@ def detail_lines(detail: RunDetail) -> Iterator[str]:
     page = page_of(detail)
     yield page.answer
     yield from page.notes
-    yield from (f"  {label}: {fact}" for label, fact in page.facts if label != "command")
+    yield from (f"  {label}: {fact}" for label, fact in page.facts)
 
 
 def detail_tables(detail: RunDetail) -> Iterator[TextTable]:

@@ -101,8 +101,6 @@ class RunDetail(Result):
     """Every metric of a run and the facts that a page shows, each with what it was made from."""
     calls: tuple[CallCost, ...]
     position: RunPosition
-    command: str
-    """What gives the same numbers on the command line."""
     output: TextPiece | None = None
     difference: OutputDifference | None = None
 

@@ -9,11 +9,8 @@ from typing import Any
 
 
 def command_of(verb: str, inputs: Sequence[str], options: Any) -> str:  # Any: the options of any verb
-    """The command line of a verb with these options; those that stand at their defaults are left out.
-
-    What is typed without its name stands among the inputs.
-    """
-    every = [(option, getattr(options, option.name)) for option in fields(options) if option.kw_only]
+    """The command line of a verb with these options; those that stand at their defaults are left out."""
+    every = [(option, getattr(options, option.name)) for option in fields(options)]
     asked = {option.name: value for option, value in every if option.default is MISSING or value != option.default}
     return command_text([verb], inputs, asked)
 

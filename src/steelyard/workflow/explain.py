@@ -137,7 +137,7 @@ def _not_of_runs(declared: Metric) -> UsageError:
 
 def _find(runs: Measurable, wanted: str, reader: RecordReader) -> tuple[str, PlacedRun]:
     """The run with that id, or with the only id that begins with it."""
-    place = place_of(runs)
+    place = _place(runs)
     starts: dict[str, PlacedRun] = {}
     some: list[str] = []
     for id_, entry in reader.read(runs):  # type: ignore[arg-type] # other inputs have no metric of runs
@@ -165,7 +165,7 @@ def run_named(
     raise UnknownName("run", wanted, list(islice(ids, IDS_LOOKED_AT)), where=where)
 
 
-def place_of(runs: Measurable) -> str | None:
+def _place(runs: Measurable) -> str | None:
     """The file that was named, as messages name it; one that is not there is an error."""
     if not isinstance(runs, (str, PathLike)):
         return None

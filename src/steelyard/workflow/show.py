@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from steelyard.errors import UsageError
@@ -12,12 +12,11 @@ from steelyard.metrics import catalog
 from steelyard.prices import PriceBook, open_book
 from steelyard.records import Missing, Redaction, Run, between
 from steelyard.results import CallCost, OutputDifference, RunDetail, RunPosition, piece_of
-from steelyard.workflow._commands import command_of
 from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
 from steelyard.workflow._options import PricedRunOptions, VerdictOptions
 from steelyard.workflow._text_difference import text_difference
 from steelyard.workflow._verb import verb
-from steelyard.workflow.explain import explained, place_of, run_named
+from steelyard.workflow.explain import explained, run_named
 
 FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 """What a page shows besides the metrics of a run."""
@@ -27,7 +26,7 @@ FACTS_SHOWN = ("total_tokens", "tool_calls", "iterations")
 class ShowOptions(VerdictOptions, PricedRunOptions):
     """What `show` shows."""
 
-    run: str = field(kw_only=False)
+    run: str
     """The run's id, or the beginning of it."""
     against: str | None = None
     """Compare the output with that of this run, by its id or the beginning of it."""
@@ -50,8 +49,6 @@ class RunRecords:
     """Whole records, read once, in the order they were read."""
 
     entries: Mapping[str, PlacedRun]
-    place: str | None = None
-    """The input as messages name it."""
 
     def detail(self, options: ShowOptions) -> RunDetail:
         """The run that the options name."""
@@ -68,7 +65,6 @@ class RunRecords:
             numbers=explained(names, entry.run, profile, book),
             calls=tuple(_calls(entry.run, book)),
             position=self._position(id_),
-            command=f"{command_of('show', [self.place or 'RUNS', id_], options)} --json",
         )
         text = _output(entry.run, redaction)
         detail = detail if redaction is None else redaction.tree(detail)
@@ -82,7 +78,7 @@ class RunRecords:
         if wanted in self.entries:
             return wanted, self.entries[wanted]
         starts = {id_: entry for id_, entry in self.entries.items() if id_.startswith(wanted)}
-        return run_named(wanted, starts, self.entries, where=self.place)
+        return run_named(wanted, starts, self.entries, where=None)
 
     def _position(self, id_: str) -> RunPosition:
         ids = list(self.entries)
@@ -122,10 +118,9 @@ def _metrics_of_runs() -> list[str]:
 def read_records(runs: RunsInput, options: ShowOptions, progress: Progress | None = None) -> RunRecords:
     """The chosen runs as whole records."""
     reader = RecordReader(options.reading(progress))
-    place = place_of(runs)
     entries = dict(reader.read(runs))
     reader.finish()
-    return RunRecords(entries, place)
+    return RunRecords(entries)
 
 
 def _output(run: Run, redaction: Redaction | None) -> str | None:

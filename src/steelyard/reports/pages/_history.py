@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, time_column, with_figures
-from steelyard.reports.pages._page import Page, PageTable
+from steelyard.reports.pages._page import Page, PageLink, PageTable
 from steelyard.reports.pages._task import score_column
 from steelyard.results import Review, ScoreHistory, ScoreMoment, StandingChange, StandingChanges
 
@@ -42,7 +42,7 @@ def history_page(result: ScoreHistory) -> Page:
         answer=_answer(result),
         notes=tuple(review_sentence(review) for review in result.reviews[-REVIEWS_SHOWN:]),
         table=PageTable(caption="Scores of the day", columns=columns),
-        links=((f"Standings of {result.task_id}", id_path("tasks", result.task_id)),) if result.task_id else (),
+        links=(PageLink(f"Standings of {result.task_id}", id_path("tasks", result.task_id)),) if result.task_id else (),
         facts=(
             ("submissions", f"{result.n:,}"),
             ("task", result.task_id or "all"),

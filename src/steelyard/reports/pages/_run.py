@@ -263,6 +263,5 @@ def _facts(detail: RunDetail) -> Facts:
         ("claims success", {True: "yes", False: "no", None: None}[record.success]),
         ("profile", detail.profile),
         ("prices", detail.prices),
-        ("command", detail.command),
     )
     return tuple((label, fact) for label, fact in known if fact is not None)

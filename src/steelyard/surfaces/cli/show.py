@@ -1,36 +1,23 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from steelyard.results import RunDetail
+from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_lines, reading_progress
-from steelyard.surfaces.cli._typed import Typed, typed
+from steelyard.surfaces.cli._typed import Typed
 from steelyard.workflow.show import ShowOptions, show as show_run
 
-DEFAULTS = typed(ShowOptions)()
 
-
-def show(
-    file: Annotated[str, Parameter(help="Run records or logs (- is stdin).")],
-    run: Annotated[str, Parameter(help="The run's id, or the beginning of it.")],
-    /,
-    *,
-    options: Typed[ShowOptions] = DEFAULTS,
-    output: DrawnOutput = DRAWN_OUTPUT,
-) -> int:
+def show(files: Files, /, *, options: Typed[ShowOptions], output: DrawnOutput = DRAWN_OUTPUT) -> int:
     """Show one run: where its numbers come from, its tests, judgments and output, and the difference from another.
 
-    Example: steelyard show runs.jsonl demo-T3-fix-race-01
-    Example: steelyard show runs.jsonl demo-T3-fix-race-01 --against demo-T0-fix-race-01
-    Example: steelyard show runs.jsonl demo-T3-fix-race-01 --out calls.svg --figure calls
+    Example: steelyard show runs.jsonl --run demo-T3-fix-race-01
+    Example: steelyard show runs.jsonl --run demo-T3-fix-race-01 --against demo-T0-fix-race-01
+    Example: steelyard show runs.jsonl --run demo-T3-fix-race-01 --out calls.svg --figure calls
     """
     output.check_drawn(RunDetail)
     with reading_progress(shown=not output.quiet) as progress:
-        detail = show_run(file, options=replace(options, run=run), progress=progress)
+        detail = show_run(files, options=options, progress=progress)
     output.give(detail, lambda: _print(detail))
     return 0
 

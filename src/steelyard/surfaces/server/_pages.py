@@ -79,8 +79,7 @@ def page(call: Call, shown: Shown, view: View) -> str:
         data=address(call.route, call.values),
         form=form,
     )
-    has_command = any(label == "command" for label, _ in made.facts)
-    return board_document(made if has_command else replace(made, facts=(*made.facts, *_command(call))), frame)
+    return board_document(replace(made, facts=(*made.facts, *_command(call))), frame)
 
 
 def _form(call: Call) -> str:

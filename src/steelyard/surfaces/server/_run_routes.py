@@ -120,8 +120,7 @@ def _run(source: RunsSource, values: Values, query: Query) -> RunDetail:
 
 
 def _run_records(source: RunsSource) -> RunRecords:
-    place = source.paths[0].name if len(source.paths) == 1 else None
-    return RunRecords(source.entries(), place)
+    return RunRecords(source.entries())
 
 
 def _run_output(source: RunsSource, values: Values, query: OutputQuery) -> RunOutput:
@@ -192,7 +191,7 @@ RUN_ROUTES = (
     Route(
         path="/runs/{run}",
         sentence="One run: where each number comes from, its tests, judgments and output; the difference from another.",
-        verb="show",
+        verb="show --run {run}",
         result=RunDetail,
         query=ShowQuery,
         over_runs=_run,
@@ -200,7 +199,7 @@ RUN_ROUTES = (
     Route(
         path="/runs/{run}/output",
         sentence="What one run wrote, 64,000 characters at a time, without keys and tokens.",
-        verb="show",
+        verb="show --run {run}",
         result=RunOutput,
         query=OutputQuery,
         page="",
