@@ -280,8 +280,18 @@ class MatrixOptions(VerdictOptions, PricedRunOptions):
     """What counts once in a group's own value: tasks, however often each was tried, or runs."""
 
 
-SECTIONS = tuple(
-    ["board", "measure", "compare", "judges", "repeat", "speedup", "usage", "coverage", "findings", "runs", "outputs"]
+SECTIONS = (
+    "board",
+    "measure",
+    "compare",
+    "judges",
+    "repeat",
+    "speedup",
+    "usage",
+    "coverage",
+    "findings",
+    "runs",
+    "outputs",
 )
 """What a report may hold, in its order."""
 
