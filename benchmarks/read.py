@@ -1,4 +1,4 @@
-"""Reading 500 MB of Claude Code logs: ours against the npm program ccusage on the same files in the same run.
+"""Reading 500 MB of Claude Code logs and adding them up by day: ours against the npm program ccusage on the same files.
 
 Then records (an Inspect log, Parquet against JSON lines), and pricing: ours against genai-prices called row by row.
 
@@ -141,7 +141,10 @@ def main(arguments: list[str] | None = None) -> int:
         logs = Path(scratch, "claude")
         files, size = make_logs(logs, megabytes)
         print(f"{files:,} Claude Code sessions, {size / 1e6:,.0f} MB; best of {repeats}, {os.cpu_count()} cores")
-        rivals = {"steelyard read": [sys.executable, "-m", "steelyard", "read", str(logs), "--json", "--quiet"]}
+        rivals = {
+            f"steelyard {verb}": [sys.executable, "-m", "steelyard", verb, str(logs), "--json", "--quiet"]
+            for verb in ("read", "usage")
+        }
         ccusage = find_ccusage(Path(scratch, "npm"), options.ccusage)
         if ccusage:
             rivals[CCUSAGE] = [*ccusage, "claude", "daily", "--json", "--offline"]
@@ -172,7 +175,7 @@ def show(times: dict[str, list[Times]], reports: dict[str, dict[str, object]], s
             print(
                 f"{name:<20} {each[0]:>8.2f} {middle:>9.2f} {best:>8.2f} {size / 1e6 / best:>8.0f} {best / ours:>7.2f}"
             )
-    totals = {name: our_totals(r) if name == "steelyard read" else their_totals(r) for name, r in reports.items()}
+    totals = {name: our_totals(r) if name.startswith("steelyard") else their_totals(r) for name, r in reports.items()}
     print(f"\n{'tokens':<14}" + "".join(f"{name:>20}" for name in totals))
     for kind in ("input", "output", "cache write", "cache read"):
         print(f"{kind:<14}" + "".join(f"{counts[kind]:>20,}" for counts in totals.values()))

@@ -14,6 +14,9 @@ from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, is_drawn, value_text
 from steelyard.figures._stacked import key_of_kinds, piece
 
+MOST_PIECES = 160
+"""Pieces of all bars together: a month of five models by the day, three years of them by the month."""
+
 
 class DayAmount(NamedTuple):
     """What a day adds, or one kind of it."""
@@ -58,7 +61,8 @@ def days(
     step = 1
     if ordered:
         length = ordered[-1].day.toordinal() - ordered[0].day.toordinal() + 1
-        step = next((many for many in (1, 7, 28, 91, 364) if length / many <= width / 8), 3640)
+        most = min(width / 8, MOST_PIECES / max(len(kinds), 1))
+        step = next((many for many in (1, 7, 28, 91, 364) if length / many <= most), 3640)
     said = "; ".join(part for part in (note, f"{step} days a bar" if step > 1 else "") if part)
     head, top = heading(title, said, width)
     body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: no run has a day."),)

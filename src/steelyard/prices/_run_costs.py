@@ -100,13 +100,14 @@ def charges(run: Run, book: PriceBook, place_of: Callable[[datetime | None], Has
     """
     start, started = place_of(run.started_at), run.started_at
     grouped: dict[tuple[Hashable, str | None], list[Call]] = {}
+    group: list[Call] = []
+    before: tuple[Hashable, str | None] | None = None
     for call in run.calls or ():
-        key = (start if call.at is None else place_of(call.at), call.model or run.model)
-        group = grouped.get(key)
-        if group is None:
-            grouped[key] = [call]
-        else:
-            group.append(call)
+        place, model = start if call.at is None else place_of(call.at), call.model or run.model
+        if before is None or place is not before[0] or model != before[1]:  # most calls are like the one before
+            before = (place, model)
+            group = grouped.setdefault(before, [])
+        group.append(call)
     pricing = _Pricing(run, book)
     made = [pricing.of_calls(place, model, calls) for (place, model), calls in grouped.items()]
     rest = stated = run.usage

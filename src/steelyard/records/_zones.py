@@ -43,7 +43,7 @@ def in_zone(moment: datetime, zone: Zone) -> datetime:
     """The moment as clocks in the zone show it."""
     try:
         return as_utc(moment).astimezone(zone)
-    except (OverflowError, OSError):  # within hours of the first or last day that can be written
+    except (OverflowError, OSError, ValueError):  # within hours of the first or last day that can be written
         return as_utc(moment)
 
 
@@ -51,15 +51,16 @@ def day_start(day: date, zone: Zone) -> datetime:
     """The first moment of a day in the zone."""
     try:
         return datetime.combine(day, time(), zone).astimezone(UTC)
-    except (OverflowError, OSError):
+    except (OverflowError, OSError, ValueError):
         return datetime.combine(day, time(), UTC)
 
 
 class DayFinder:
-    """The day of each of many moments. Moments come in runs of the same day, so the ends of the last one are kept."""
+    """The day of each of many moments, most of which lie on the same day as the one before."""
 
     def __init__(self, zone: Zone) -> None:
         self._zone = zone
+        self._ends: dict[date, tuple[datetime, datetime]] = {}
         self._day = date.min
         self._start = self._end = datetime.min.replace(tzinfo=UTC)
 
@@ -68,12 +69,14 @@ class DayFinder:
         if moment is None:
             return None
         at = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        if self._start <= at < self._end:
-            return self._day
-        local = in_zone(at, self._zone)
-        self._day = local.date()
-        if date.min < self._day < date.max:
-            start, end = (day_start(self._day + timedelta(days=later), self._zone) for later in (0, 1))
-            # a day on which clocks change may be left and entered again: such days are asked each time
-            self._start, self._end = (start, end) if end - start == timedelta(days=1) else (start, start)
+        if not self._start <= at < self._end:
+            self._day = in_zone(at, self._zone).date()
+            ends = self._ends.get(self._day) or self._ends.setdefault(self._day, self._ends_of(self._day))
+            self._start, self._end = ends
         return self._day
+
+    def _ends_of(self, day: date) -> tuple[datetime, datetime]:
+        """Its first moment and the next day's; none lies between them on a day that may be left and entered again."""
+        start = day_start(day, self._zone)
+        end = day_start(day + timedelta(days=1), self._zone) if day < date.max else start
+        return (start, end) if end - start == timedelta(days=1) else (start, start)  # clocks did not change

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
+from typing import TypeAlias
 
 from steelyard.prices import PICO_PER_USD, PriceBook
 from steelyard.records import (
@@ -34,6 +35,9 @@ TIMES: dict[str, Callable[[date], str]] = {
 RUN_KEYS = {"project": "experiment", "session": "id"}
 """What a key of agents' logs is called in a run record: the folder that was worked in, and the session."""
 
+Amount: TypeAlias = int | Fraction | None
+"""Pico-dollars; None where nothing is known of them."""
+
 _OUTSIDE = object()
 """The place of a call outside the asked-for time."""
 _UNDATED = "undated"
@@ -47,7 +51,7 @@ class _Cell:
     calls: int | None = None
     tokens: list[int | None] = field(default_factory=lambda: [None] * len(TOKEN_KINDS))
     total_tokens: int | None = None
-    pico: int | Fraction | None = None
+    pico: Amount = None
     doubtful: bool = False
     lower_bound_runs: int = 0
     unpriced_calls: int = 0
@@ -56,26 +60,42 @@ class _Cell:
 
     def add(self, entries: Sequence[UsageEntry]) -> None:
         """What one run used in this group."""
-        self.runs += 1
         for entry in entries:
-            self._add_amounts(entry)
-        self.lower_bound_runs += any(entry.is_low and entry.pico is not None for entry in entries)
-        self.unpriced_calls += sum(entry.unpriced_calls for entry in entries)
-        self.unpriced_runs += any(entry.unpriced for entry in entries)
-        self.unstated_runs += all(entry.is_unstated for entry in entries)
-        self.doubtful |= len(entries) < entries[0].of and any(entry.elsewhere for entry in entries)
+            self._add_entry(entry)
+        self.add_run(entries)
 
-    def _add_amounts(self, entry: UsageEntry) -> None:
-        if entry.calls is not None:
-            self.calls = (self.calls or 0) + entry.calls
-        self.pico = _added(self.pico, entry.pico)
-        if entry.usage is None:
-            return
-        for kind, count in enumerate(kinds_of(entry.usage)):
+    def add_run(self, entries: Sequence[UsageEntry]) -> None:
+        """One run, and what is doubtful about its cost."""
+        is_low = is_unpriced = is_elsewhere = False
+        is_unstated = True
+        for entry in entries:
+            is_low |= entry.is_low and entry.pico is not None
+            is_unpriced |= entry.unpriced is not None
+            is_unstated &= entry.is_unstated
+            is_elsewhere |= entry.elsewhere
+            self.unpriced_calls += entry.unpriced_calls
+        self.runs += 1
+        self.lower_bound_runs += is_low
+        self.unpriced_runs += is_unpriced
+        self.unstated_runs += is_unstated
+        self.doubtful |= is_elsewhere and len(entries) < entries[0].of
+
+    def _add_entry(self, entry: UsageEntry) -> None:
+        counts, total = (None, None) if entry.usage is None else (kinds_of(entry.usage), entry.usage.total)
+        self.add_amounts(entry.calls, counts, total, entry.pico)
+
+    def add_amounts(
+        self, calls: int | None, tokens: Sequence[int | None] | None, total: int | None, pico: Amount
+    ) -> None:
+        """Calls, tokens by kind and together, and cost; None for what is not known."""
+        if calls is not None:
+            self.calls = (self.calls or 0) + calls
+        if total is not None:
+            self.total_tokens = (self.total_tokens or 0) + total
+        for kind, count in enumerate(tokens or ()):
             if count is not None:
                 self.tokens[kind] = (self.tokens[kind] or 0) + count
-        if (total := entry.usage.total) is not None:
-            self.total_tokens = (self.total_tokens or 0) + total
+        self.pico = _added(self.pico, pico)
 
     @property
     def usd(self) -> float | None:
@@ -137,7 +157,10 @@ class UsageTally:
         self._days = DayFinder(question.zone)
         self._total = _Cell()
         self._cells: dict[tuple[str | None, ...], _Cell] = {}
-        self._by_day: dict[tuple[date, str | None], int | Fraction | None] = {}
+        self._by_day: dict[tuple[date, str | None], Amount] = {}
+        series_by = question.series_by
+        self._keys = question.by if series_by in question.by else (*question.by, series_by)
+        self._series = self._keys.index(series_by)
         self._run_costs: list[float | None] = []
         self._matched = [False] * len(question.models)
         self._seen_models: set[str] = set()
@@ -155,14 +178,15 @@ class UsageTally:
         if not chosen:
             return
         self._notes.update([note] if note else ())
-        self._total.add(chosen)
+        self._total.add_run(chosen)
         known = [entry.pico for entry in chosen if entry.pico is not None]
         self._run_costs.append(_usd(sum(known)) if known else None)
         groups: dict[tuple[str | None, ...], list[UsageEntry]] = {}
         for entry in chosen:
-            groups.setdefault(tuple(self._value(key, run, id_, entry) for key in self._question.by), []).append(entry)
+            values = tuple([self._value(key, run, id_, entry) for key in self._keys])
+            groups.setdefault(values[: len(self._question.by)], []).append(entry)
             if isinstance(entry.place, date):
-                day = (entry.place, self._value(self._question.series_by, run, id_, entry))
+                day = (entry.place, values[self._series])
                 self._by_day[day] = _added(self._by_day.get(day), entry.pico)
             if entry.unpriced:
                 self._unpriced[model_group(entry.model), entry.unpriced] += 1
@@ -199,7 +223,10 @@ class UsageTally:
     @property
     def total(self) -> UsageCount:
         """All runs together."""
-        return self._total.count()
+        whole = replace(self._total, tokens=[None] * len(TOKEN_KINDS))
+        for cell in self._cells.values():
+            whole.add_amounts(cell.calls, cell.tokens, cell.total_tokens, cell.pico)
+        return whole.count()
 
     @property
     def unpriced_models(self) -> tuple[str, ...]:
@@ -257,7 +284,7 @@ _NOTES = {
 }
 
 
-def _added(sum_: int | Fraction | None, pico: int | Fraction | None) -> int | Fraction | None:
+def _added(sum_: Amount, pico: Amount) -> Amount:
     return sum_ if pico is None else pico if sum_ is None else sum_ + pico
 
 
