@@ -14,7 +14,7 @@ from commands import steelyard
 from matchups import write
 from steelyard.errors import BadDeclaration, UnknownName
 from steelyard.metrics import INFINITY, Example, Metric, OwnAmount, OwnFlag, Required, Value, metric
-from steelyard.records import Output, Run
+from steelyard.records import Output, Run, own_facts
 from steelyard.surfaces.cli import run
 from steelyard.tables import _record_batches
 
@@ -173,6 +173,7 @@ def test_a_metric_takes_own_keys_of_a_declared_kind_on_every_verb(tmp_path: Path
 def test_numbers_and_columns_agree_on_own_keys() -> None:
     assert isinstance(latency, Metric)
     assert latency(x_latency=3.0, x_warm=True) == 3.0
+    assert own_facts({"x_a": True, "x_b": 2, "x_c": "3"}) == {"x_a as flag": True, "x_b as amount": 2.0}
     assert latency.needs == {"x_latency": "x_latency as amount", "x_warm": "x_warm as flag"}
 
 

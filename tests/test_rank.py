@@ -272,3 +272,25 @@ def test_bands_allow_for_the_number_of_pairs() -> None:
     assert bands_of(sy.rank(two, by=["agent"], metrics=["impl_rate"])) == {"ahead": (1, 1), "behind": (2, 2)}
     three = bands_of(sy.rank(runs, by=["agent"], metrics=["impl_rate"]))
     assert three == {"ahead": (1, 3), "between": (1, 3), "behind": (1, 3)}
+
+
+def test_without_a_name_the_score_that_most_runs_have_decides_and_is_told() -> None:
+    judged = made_runs({"top": 0.9, "low": 0.1}, tasks=20)
+    passed = [msgspec.structs.replace(run, impl_rate=None) for run in judged]
+    result = sy.rank(passed, by=["agent"], resamples=200)
+    assert result.on == "pass_rate"
+    (told,) = [finding for finding in result.findings if finding.code == "ranked_on"]
+    assert told.message.startswith("ranked by pass_rate, which 40 of 40 runs have: 0 have a composite_score")
+    composite = sy.rank(judged, by=["agent"], resamples=200)
+    assert composite.on == "composite_score"
+    assert not [finding for finding in composite.findings if finding.code == "ranked_on"]
+
+
+def test_further_metrics_are_shown_beside_the_one_that_decides() -> None:
+    runs = made_runs({"top": 0.9, "low": 0.1}, tasks=20, cost=0.5)
+    result = sy.rank(runs, by=["agent"], metrics=["pass_rate", "cost_usd", "cost_of_pass"], resamples=200)
+    shape = result.to_dict()
+    assert shape["metrics"] == ["pass_rate", "cost_usd", "cost_of_pass"]
+    for place in shape["places"]:
+        # the same names have the same numbers, wherever they stand
+        assert place["beside"] == {"cost_usd": place["cost_usd"], "cost_of_pass": place["cost_of_pass"]}
