@@ -310,3 +310,19 @@ def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_read(
     ):
         with pytest.raises(UsageError, match=f"{option} of {verb} cannot be 'sometimes'.*one of: "):
             call()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_one_text_stands_for_several_names_as_on_the_command_line(verb: str) -> None:
+    kinds = {field.name: field.type for field in dataclasses.fields(VERBS[verb])}
+    required = {name: "x" for name, default in declared(VERBS[verb]).items() if default is dataclasses.MISSING}
+    for name in (name for name, kind in kinds.items() if kind in ("Names", "Texts")):
+        made = VERBS[verb](**{**required, name: "tier, agent"})
+        assert getattr(made, name) == (("tier", "agent") if kinds[name] == "Names" else ("tier, agent",))
+
+
+def test_a_metric_may_be_named_alone_in_python() -> None:
+    runs = [{"task": f"t{n}", "agent": "ab"[n % 2], "passed": n % 3 == 0} for n in range(6)]
+    alone, listed = (sy.measure(runs, by="agent", metrics=metrics) for metrics in ("pass_rate", ["pass_rate"]))
+    assert alone.to_dict() == listed.to_dict()
+    assert list(alone.groups[0].metrics) == ["pass_rate"]

@@ -33,7 +33,7 @@ def test_a_rule_holds_fails_or_is_inconclusive() -> None:
     assert results(sy.gate(same, baseline=base, rule=["pass_rate >= -0.05"])) == ["holds"]
     failed = sy.gate(worse, baseline=base, rule=["pass_rate >= baseline - 0.05", "cost_usd <= baseline + 0.5"])
     assert (results(failed), failed.status, failed.exit_code) == (["fails", "holds"], "fails", 3)
-    assert "by the same on every one; the rule allows at most +0.5000 USD: it holds." in failed.checks[1].sentence
+    assert "by the same on every one; the rule allows at most +$0.5000: it holds." in failed.checks[1].sentence
     few = [run for run in made_runs({"x": 0.5}, tasks=100, attempts=4, seed=9) if run.task < "task-010"]
     open_ = sy.gate(few, baseline=base, rule=["pass_rate >= -0.02"])
     assert (open_.status, open_.exit_code) == ("inconclusive", 4)
@@ -209,11 +209,12 @@ def test_a_limit_that_is_the_truth_is_rarely_decided(truth: float, relative: boo
 
 @pytest.mark.long
 @pytest.mark.parametrize("relative", [False, True])
-@pytest.mark.parametrize("truth", [0.02, 0.1, 0.3, 0.45, 0.7, 0.9, 0.98])
-@pytest.mark.parametrize(("tasks", "attempts"), [(10, 1), (30, 1), (30, 3), (10, 5), (100, 1), (100, 3)])
+@pytest.mark.parametrize("truth", [0.02, 0.1, 0.45, 0.9, 0.98])
+@pytest.mark.parametrize(("tasks", "attempts"), [(10, 1), (100, 1), (30, 3), (10, 5)])
 def test_a_gate_errs_in_at_most_3_percent(truth: float, tasks: int, attempts: int, relative: bool) -> None:
-    statuses = decided_at_the_truth(truth, tasks, attempts, relative=relative, cases=4_000)
-    assert max(statuses["holds"], statuses["fails"]) / 4_000 <= 0.03
+    cases = 4_000 if attempts == 1 else 2_000  # of several attempts hardly two cases are alike
+    statuses = decided_at_the_truth(truth, tasks, attempts, relative=relative, cases=cases)
+    assert max(statuses["holds"], statuses["fails"]) / cases <= 0.03
 
 
 def test_the_command_exits_0_3_4_and_writes_a_summary(tmp_path: Path) -> None:

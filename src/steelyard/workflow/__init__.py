@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         ReadOptions as ReadOptions,
         ReportOptions as ReportOptions,
         Texts as Texts,
+        split_names as split_names,
     )
     from steelyard.workflow._renamed import (
         RENAMED as RENAMED,

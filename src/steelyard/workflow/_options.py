@@ -6,7 +6,7 @@ The sentence under a field is its help in both. What several verbs share stands 
 from __future__ import annotations
 
 from collections.abc import Mapping as AbstractMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -36,11 +36,11 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 CONFIDENCE = 0.95
 
 Names: TypeAlias = Annotated[Sequence[str], "separated by commas"]
-"""Several names; on the command line one text with commas."""
+"""Several names, or one text with commas as on the command line."""
 ManyChosen: TypeAlias = Chosen | Sequence[Chosen]
 """One choice of runs or several; on the command line the option is repeated."""
 Texts: TypeAlias = Annotated[Sequence[str], "repeated"]
-"""Several texts; on the command line the option is repeated."""
+"""Several texts, or one; on the command line the option is repeated."""
 Moment: TypeAlias = str | date | None
 """A day or a time."""
 MapName: TypeAlias = str | PathLike[str] | AbstractMapping[str, Any] | None  # Any: TOML values
@@ -49,10 +49,30 @@ ProfileName: TypeAlias = str | Profile
 """A profile, or what names one."""
 
 
+def split_names(text: str) -> list[str]:
+    """Names separated by commas.
+
+    >>> split_names("tier, agent")
+    ['tier', 'agent']
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if text and not names:
+        raise UsageError(f"{text!r} names nothing", hint="names separated by commas")
+    return names
+
+
 class Options:
     """Compares and shows by fields. Generated for each class, these methods took a tenth of a command's start."""
 
     __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Take one text for several names or texts, as the command line does: `by="tier,agent"`, `rule="..."`."""
+        for option in fields(self):  # type: ignore[arg-type] # every options class is a dataclass
+            value = vars(self)[option.name]
+            if option.type in ("Names", "Texts") and isinstance(value, (str, PathLike)):
+                several = split_names(str(value)) if option.type == "Names" else [value]
+                object.__setattr__(self, option.name, tuple(several))
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(other) == vars(self)

@@ -89,7 +89,7 @@ class ReportSections:
     _repeat_by: tuple[str, ...] = ("task", "agent", "model")
 
     def __post_init__(self) -> None:
-        named = [self.options.sections] if isinstance(self.options.sections, str) else list(self.options.sections)
+        named = list(self.options.sections)
         for name in named:
             if name not in SECTIONS:
                 raise UnknownName("section", name, SECTIONS)
@@ -141,7 +141,7 @@ class ReportSections:
 
     def _by(self, table: RunTable) -> tuple[str, ...]:
         """The keys that make a competitor: those named, else those in which the runs differ."""
-        named = [self.options.by] if isinstance(self.options.by, str) else list(self.options.by)
+        named = list(self.options.by)
         if named:
             return tuple(named)
         present = [name for name in GROUPS if name in table.frame.collect_schema().names()]

@@ -77,7 +77,7 @@ def _read_rules(options: GateOptions) -> list[Rule]:
     """The rules; a baseline is given exactly where one of them names it."""
     from steelyard.standings import RULE_FORMS, read_rule  # brings numpy and scipy
 
-    rules = [read_rule(text) for text in ([options.rule] if isinstance(options.rule, str) else options.rule)]
+    rules = [read_rule(text) for text in options.rule]
     if not rules:
         raise UsageError("there is no rule to keep", hint=RULE_FORMS)
     relative = [rule.text for rule in rules if rule.relative]

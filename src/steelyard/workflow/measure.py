@@ -86,9 +86,7 @@ def _check_intervals(options: MeasureOptions) -> None:
 
 
 def checked_keys(by: Sequence[str]) -> list[str]:
-    """The keys to group by, each known and named once; one key may stand alone."""
-    if isinstance(by, str):
-        by = [by]
+    """The keys to group by, each known and named once."""
     for name in by:
         check_key(name, what="key to group by")
     if len(set(by)) != len(by):

@@ -155,10 +155,9 @@ def _named(options: RankOptions, usual: Sequence[str]) -> list[str]:
     """The metrics that are named, else the usual ones of what is ranked; none where runs decide."""
     from steelyard.standings import comparable  # brings numpy and scipy
 
-    names = [options.metrics] if isinstance(options.metrics, str) else list(options.metrics)
     if not 0 <= options.min_coverage <= 1:
         raise UsageError(f"--min-coverage {options.min_coverage} is not a share", hint="give a number from 0 to 1")
-    return comparable(names or usual)
+    return comparable(options.metrics or usual)
 
 
 def _score_of_most(table: RunTable, profile: Profile) -> tuple[list[str], list[Finding]]:

@@ -69,7 +69,7 @@ def repeat(outputs: RepeatInput, options: RepeatOptions, progress: Progress | No
 
 def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[[PromptResult], None]) -> Repeatability:
     """The same; `told` is given each prompt as soon as it is measured, so that rows can be written as they come."""
-    by = tuple([options.by] if isinstance(options.by, str) else options.by)
+    by = tuple(options.by)
     for key in by:
         if key not in KEYS and not is_own_key(key):
             raise UnknownName("key to group by", key, (*KEYS, "x_..."))

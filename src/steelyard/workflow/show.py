@@ -40,7 +40,12 @@ class ShowOptions(VerdictOptions, PricedRunOptions):
 
 @verb(ShowOptions)
 def show(runs: RunsInput, options: ShowOptions, progress: Progress | None) -> RunDetail:
-    """One run: where each of its numbers comes from, its calls, what it wrote, and the difference from another run."""
+    """One run: where each of its numbers comes from, its calls, what it wrote, and the difference from another run.
+
+    >>> import steelyard as sy
+    >>> sy.show([{"id": "r1", "task": "t", "passed": True, "cost_usd": 0.2}], run="r1")
+    RunDetail(r1: passed, t)
+    """
     return read_records(runs, options, progress).detail(options)
 
 

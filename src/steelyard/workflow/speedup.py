@@ -143,7 +143,7 @@ def _refuse_beside_inputs(options: SpeedupOptions) -> None:
 def _labeled(given: Sequence[str]) -> dict[str, Path]:
     """Files by label from `LABEL=FILE`, or by their own names."""
     files: dict[str, Path] = {}
-    for text in [given] if isinstance(given, (str, Path)) else given:
+    for text in given:
         path = Path(text)
         label, sign, rest = str(text).partition("=")
         if sign and not path.exists():
@@ -165,7 +165,7 @@ def agent_files(pairs: Sequence[str], *, labels: Collection[str] = ()) -> dict[s
     {'openhands:gpt-5': PosixPath('a.json')}
     """
     files: dict[str, Path] = {}
-    for pair in [pairs] if isinstance(pairs, str) else pairs:
+    for pair in pairs:
         key, sign, path = pair.partition("=")
         agent, colon, model = key.partition(":")
         if not (sign and path and (key in labels or (colon and agent and model))):
@@ -186,7 +186,7 @@ def files_of_tests(given: Sequence[str], *, labels: Collection[str] = ()) -> tup
     """
     plain: list[Path] = []
     reports: dict[str, Path] = {}
-    for text in [given] if isinstance(given, str) else given:
+    for text in given:
         key, sign, path = text.partition("=")
         if not sign or (":" not in key and key not in (*labels, "oracle")) or Path(text).exists():
             plain.append(Path(text))

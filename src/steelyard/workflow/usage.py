@@ -107,7 +107,7 @@ class UsageAdding:
 
 
 def _keys(by: Sequence[str]) -> tuple[str, ...]:
-    keys = (by,) if isinstance(by, str) else tuple(by)
+    keys = tuple(by)
     for name in keys:
         if name not in USAGE_KEYS:
             raise UnknownName("key to sum by", name, USAGE_KEYS)

@@ -30,7 +30,7 @@ from steelyard.surfaces.cli._arena_options import (
     TaskName,
     TopOption,
 )
-from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, Seconds, split_names
+from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, Seconds
 from steelyard.surfaces.cli._output import check_drawing, save_result
 from steelyard.surfaces.cli._print import console, print_findings, print_json, show_results
 
@@ -68,7 +68,12 @@ def standings(
     Example: steelyard arena standings --by agent
     Example: steelyard arena standings --out standings.csv
     """
-    from steelyard.workflow import all_standings, leaderboard, task_standings  # brings SQLAlchemy
+    from steelyard.workflow import (  # brings SQLAlchemy
+        all_standings,
+        leaderboard,
+        split_names,
+        task_standings,
+    )
 
     is_of_task = task is not None
     kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings

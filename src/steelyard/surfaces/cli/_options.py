@@ -69,15 +69,3 @@ Json = Annotated[bool, Parameter(name="--json", help="Print JSON.", negative="")
 Csv = Annotated[bool, Parameter(name="--csv", help="Print CSV.", negative="")]
 FigureName = Annotated[str | None, Parameter(help="Which figure to draw with --out FILE.svg or FILE.png.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no findings on stderr.", negative="")]
-
-
-def split_names(text: str) -> list[str]:
-    """Names separated by commas.
-
-    >>> split_names("tier, agent")
-    ['tier', 'agent']
-    """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if text and not names:
-        raise UsageError(f"{text!r} names nothing", hint="names separated by commas")
-    return names

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 from cyclopts import Parameter, Token
 
 from steelyard.records import Chosen
-from steelyard.surfaces.cli._options import OnePath, PathsOrStores, Whole, split_names
+from steelyard.surfaces.cli._options import OnePath, PathsOrStores, Whole
 from steelyard.workflow import (
     ManyChosen,
     MapName,
@@ -21,6 +21,7 @@ from steelyard.workflow import (
     Runs,
     Texts,
     field_sentences,
+    split_names,
 )
 
 

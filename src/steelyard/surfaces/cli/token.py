@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 
 from steelyard.settings import DEFAULT_STORE
 from steelyard.surfaces.cli._arena_options import StoreOption
-from steelyard.surfaces.cli._options import Json, split_names
+from steelyard.surfaces.cli._options import Json
 from steelyard.surfaces.cli._print import console, print_json, print_lines
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def create(
 
     Example: steelyard token create ci --scope submit --expires 30d
     """
+    from steelyard.workflow import split_names
     from steelyard.workflow.token import create_token  # brings SQLAlchemy
 
     made = create_token(name, scopes=split_names(scope), expires=expires, store=store)
