@@ -192,7 +192,7 @@ def test_every_refusal_is_told_where_nobody_watches(
     assert told[1:] == [f"    {path}:{number}" for number in range(2, 53)]  # the sentence of the first holds for all
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     run(["arena", "submit", str(path), *filled])
-    assert capsys.readouterr().err.splitlines()[-1] == "    ... and 49 more; --json lists them"  # 52 - 3
+    assert "; 51 more, --json lists them" in " ".join(capsys.readouterr().err.split())  # 52 - 1
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -559,7 +559,8 @@ def test_the_tasks_beside_a_file_that_cannot_be_read_are_added(
     capsys.readouterr()
     assert run(["arena", "task", "add", *files, *at]) == 1
     shown = capsys.readouterr()
-    assert [line.split()[0] for line in shown.out.splitlines()] == ["one", "two"]
+    assert shown.out.splitlines()[0] == "2 tasks added, 0 known before, 2 refused."
+    assert [line.split()[0] for line in shown.out.splitlines()[1:]] == ["one", "two"]
     assert f"error: {files[1]}: not TOML" in shown.err
     assert f"    {files[2]}: it cannot be read" in shown.err
     found = output(capsys, "task", "add", *files, "--skip-bad", *at)

@@ -44,7 +44,7 @@ def filled(store_address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert run(["arena", "task", "add", str(tmp_path / "task.json"), *at]) == 0
     assert run(["arena", "submit", str(tmp_path / "given.jsonl"), *at]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum("[accepted]" in line for line in lines) == len(NAMES)  # a line for each, whatever it is called
+    assert sum("  accepted" in line for line in lines) == len(NAMES)  # a line for each, whatever it is called
     assert not any(control(line) for line in lines)
     return at
 
