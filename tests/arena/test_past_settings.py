@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, select
 
 from arena_makers import as_submission, as_task, changed_profile, make_arena
+from steelyard import workflow
 from steelyard.arena import Arena, standing_changes, task_standings
+from steelyard.errors import UsageError
 from steelyard.profiles import load_profile
+from steelyard.records import microseconds_of
 from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.migrations.m0012_past_settings import METADATA
 from steelyard.store.schema import applied, past_settings, settings
@@ -74,3 +78,20 @@ def test_an_older_store_is_taken_to_have_had_its_settings_from_the_beginning(are
         assert connection.execute(select(past_settings)).all() == [(1, 0, held["rules"], held["policy"])]
     assert task_standings(arena, "task", until=1_000_000).standings == shown.standings
     again.close()
+
+
+def test_standings_are_had_as_they_stood(store: Store, clock: list[int]) -> None:
+    arena = make_arena(store)
+    arena.add_task({"id": "t"})
+    for day in (1, 2, 3):
+        clock[0] = microseconds_of(datetime(2026, 1, day, 12, tzinfo=UTC))
+        arena.submit([{"id": f"s{day}", "task_id": "t", "total_tokens": 10 * day, "tool_calls": 1}])
+
+    def ids(until: str | None) -> list[str]:
+        return sorted(row.submission_id for row in workflow.task_standings(arena, "t", until=until).standings)
+
+    assert ids("2026-01-02") == ["s1", "s2"]  # the day is included whole
+    assert ids("2026-01-02T12:00") == ["s1"]  # a time is not
+    assert ids(None) == ids("2026-01-03") == ["s1", "s2", "s3"]
+    with pytest.raises(UsageError, match="--until"):
+        workflow.task_standings(arena, "t", until="tomorrowish")

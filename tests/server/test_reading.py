@@ -12,7 +12,7 @@ import steelyard as sy
 from arena_makers import random_submission, random_task
 from serving import Served, serving
 from steelyard.records import encode_run
-from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, task_standings
+from steelyard.workflow import ArenaSource, RunsSource, leaderboard, list_tasks, score_history, task_standings
 
 TASK = "fix/race 1"
 """An id that must be percent-encoded in a path."""
@@ -47,6 +47,8 @@ def test_the_numbers_are_those_of_the_verb(arena: sy.Arena, of_arena: Served, of
     assert of_arena.api("/board") == leaderboard(arena).to_dict()
     assert of_arena.api("/tasks")["items"] == list_tasks(arena).to_dict()["tasks"]
     assert of_arena.api(AT)["items"] == task_standings(arena, TASK).to_dict()["standings"]
+    assert of_arena.api("/history?limit=1000")["items"] == score_history(arena).to_dict()["moments"]
+    assert of_arena.api(f"{AT}?until=2025-01-01")["items"] == []  # nothing was accepted by then
     source = of_runs.site.source
     assert isinstance(source, RunsSource)
     path = source.paths[0]

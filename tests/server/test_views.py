@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -225,6 +226,30 @@ def test_names_that_there_are_not_push_nothing_out() -> None:
 
     asyncio.run(ask())
     assert builds == [1]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A result with a list."""
+
+    rows: tuple[int, ...]
+
+
+def test_what_was_asked_for_longest_ago_is_forgotten_when_there_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, clock = Source(), Clock()
+    views = views_of(source, clock)
+    monkeypatch.setattr(_views, "MOST_ROWS", 250)
+    builds: list[str] = []
+
+    def build_of(key: str) -> Callable[[], Rows]:
+        return lambda: builds.append(key) or Rows(tuple(range(100)))
+
+    async def ask() -> None:
+        for key in ("a", "b", "a", "c", "a", "b"):
+            await views.get(key, build_of(key))
+
+    asyncio.run(ask())
+    assert builds == ["a", "b", "c", "b"]  # the third made b go, which was asked for longest ago
 
 
 def test_where_asking_takes_a_query_it_is_asked_four_times_a_second() -> None:

@@ -8,7 +8,7 @@ from steelyard import arena as views
 from steelyard.arena import RANKED_SCORES, Arena, Watch, files_kept, find_task
 from steelyard.errors import UnknownName
 from steelyard.profiles import load_profile
-from steelyard.records import microseconds_of, moment_of
+from steelyard.records import end_of, microseconds_of, moment_of
 from steelyard.results import (
     AllStandings,
     Evaluation,
@@ -64,10 +64,15 @@ def task_standings(
     confidence: float | None = None,
     sort: str = "overall",
     top: int | None = None,
+    until: str | None = None,
 ) -> Standings:
-    """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight."""
+    """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
+
+    With `until`, as they stood at the end of a day or before a time.
+    """
     asked, by = _asked_policy(policy, confidence), _ranked_score(sort)
-    return views.task_standings(opened(arena), task, policy=asked, confidence=confidence, sort=by, top=top)
+    last = None if until is None else microseconds_of(end_of(until, option="--until")) - 1
+    return views.task_standings(opened(arena), task, policy=asked, confidence=confidence, sort=by, top=top, until=last)
 
 
 def all_standings(
@@ -144,7 +149,7 @@ def review_log(arena: Arena | str, task: str | None = None) -> ReviewLog:
 
 
 def score_history(arena: Arena | str, *, task: str | None = None, submitter: str | None = None) -> ScoreHistory:
-    """How the scores of a task or of a submitter went, with their trend."""
+    """How the scores of a task, of a submitter or of all went, with their trend."""
     return views.score_history(opened(arena), task_id=task, submitter=submitter)
 
 

@@ -12,7 +12,7 @@ from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks
 from steelyard.arena.scoring import points, read_reviews, read_rules_history, settings_at
 from steelyard.arena.views._task_standings import ranked
 from steelyard.arena.views._task_view import View, view_task
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import UnknownName
 from steelyard.records import DAY, is_storable, iso
 from steelyard.results import (
     Policy,
@@ -30,9 +30,7 @@ NAMES_LOOKED_AT = 10_000
 
 
 def score_history(arena: Arena, *, task_id: str | None = None, submitter: str | None = None) -> ScoreHistory:
-    """The scores of the day of a task, of a submitter, or of a submitter in a task."""
-    if task_id is None and submitter is None:
-        raise UsageError("name a task or a submitter", hint="--task TASK or --submitter NAME")
+    """The scores of the day of a task, of a submitter, of a submitter in a task, or of all."""
     wanted = select(submissions, tasks.c.id.label("task_id")).join(tasks, tasks.c.task_key == submissions.c.task_key)
     versions: list[dict[str, float | str]] = []
     with arena.read() as connection:

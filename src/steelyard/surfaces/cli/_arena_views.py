@@ -55,6 +55,9 @@ def standings(
         Parameter(help="In a task, the score to order by: overall, efficiency, speed, cost, correctness."),
     ] = None,
     top: TopOption = None,
+    until: Annotated[
+        str | None, Parameter(help="In a task: as they stood at the end of this day, or before this time.")
+    ] = None,
     confidence: ConfidenceOption = None,
     out: StandingsFile = None,
     figure: FigureName = None,
@@ -65,6 +68,7 @@ def standings(
     With --out, the standings of the task, or of every task, are written to a file.
 
     Example: steelyard arena standings fix-race --top 10
+    Example: steelyard arena standings fix-race --until 2026-10-31
     Example: steelyard arena standings --by agent
     Example: steelyard arena standings --out standings.csv
     """
@@ -79,10 +83,12 @@ def standings(
     kind = Standings if is_of_task else Leaderboard if _is_drawing(out) else AllStandings
     is_drawn = _check_out(kind, figure, out)
     _check_standings(is_of_task=is_of_task, by=by, sort=sort, out=None if is_drawn else out)
+    if until is not None and not is_of_task:
+        raise UsageError("--until shows one task as it stood", hint="name a task, or leave --until out")
     order = sort or "overall"
     result: Standings | AllStandings | Leaderboard
     if task is not None:
-        result = task_standings(store, task, policy=policy, confidence=confidence, sort=order, top=top)
+        result = task_standings(store, task, policy=policy, confidence=confidence, sort=order, top=top, until=until)
     elif out is not None and not is_drawn:
         result = all_standings(store, policy=policy, confidence=confidence, sort=order, top=top)
     else:

@@ -137,9 +137,13 @@ class RemoteArena:
         confidence: float | None = None,
         sort: str = "overall",
         top: int | None = None,
+        until: str | None = None,
     ) -> Standings:
-        """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight."""
-        query = {"policy": policy, "confidence": confidence, "score": sort}
+        """Who leads a task, ordered by one score; `top` leaves out lower places, not their weight.
+
+        With `until`, as they stood at the end of a day or before a time.
+        """
+        query = {"policy": policy, "confidence": confidence, "score": sort, "until": until}
         return self._whole(f"/tasks/{_segment(task)}/standings", query, "standings", Standings, top=top)
 
     def leaderboard(
@@ -167,7 +171,7 @@ class RemoteArena:
         return self._whole("/reviews", {"task": task}, "reviews", ReviewLog)
 
     def history(self, *, task: str | None = None, submitter: str | None = None) -> ScoreHistory:
-        """How the scores of a task or of a submitter went, with their trend."""
+        """How the scores of a task, of a submitter or of all went, with their trend."""
         path = "/history" if task is None else f"/tasks/{_segment(task)}/history"
         return self._whole(path, {"submitter": submitter}, "moments", ScoreHistory)
 

@@ -63,6 +63,7 @@ class StandingsQuery(Paged, frozen=True, kw_only=True):
     score: Annotated[
         str, Meta(description="The score whose ranks come first: overall, efficiency, speed, cost, correctness.")
     ] = "overall"
+    until: Annotated[str | None, Meta(description="As they stood at the end of this day, or before this time.")] = None
 
 
 class LeadersQuery(Query, frozen=True, kw_only=True):
@@ -92,12 +93,6 @@ class HistoryQuery(Paged, frozen=True, kw_only=True):
     submitter: Annotated[str | None, Meta(description="Only scores of this submitter.")] = None
 
 
-class SubmitterQuery(Paged, frozen=True, kw_only=True):
-    """Whose scores over time, over all tasks."""
-
-    submitter: Annotated[str, Meta(description="Scores of this submitter.")]
-
-
 class ChangesQuery(Query, frozen=True, kw_only=True):
     """Since when."""
 
@@ -119,7 +114,12 @@ class OutliersQuery(Paged, frozen=True, kw_only=True):
 
 def _standings(source: ArenaSource, values: Values, query: StandingsQuery) -> Standings:
     return task_standings(
-        source.arena, values["task"], policy=query.policy, confidence=query.confidence, sort=query.score
+        source.arena,
+        values["task"],
+        policy=query.policy,
+        confidence=query.confidence,
+        sort=query.score,
+        until=query.until,
     )
 
 
@@ -164,10 +164,10 @@ ARENA_ROUTES = (
     ),
     Route(
         path="/history",
-        sentence="The scores of a submitter over all tasks, and their trend.",
+        sentence="The scores of all tasks in the order in which they were submitted, and their trend.",
         verb="arena history",
         result=ScoreHistory,
-        query=SubmitterQuery,
+        query=HistoryQuery,
         rows="moments",
         over_arena=lambda source, _values, query: score_history(source.arena, submitter=query.submitter),
     ),

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 BUILDS_AT_ONCE = 4
 MOST_VIEWS = 64
+MOST_ROWS = 500_000
+"""Rows of all views together; a row of standings takes some 700 bytes."""
 MOST_BODIES = 64
 """Answers that are kept ready of one view."""
 LONGEST_READY_BODY = 4 << 20
@@ -43,6 +45,13 @@ class View:
     result: Any
     """Each route has its own."""
     bodies: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the lists of the result have."""
+        if not is_dataclass(self.result):
+            return 0
+        return sum(len(value) for value in vars(self.result).values() if isinstance(value, tuple))
 
     def ready(self, key: Hashable) -> Any | None:
         """What was made of it before."""
@@ -67,6 +76,10 @@ class _Shelf:
     before: View | None = None
     rests_until: float = 0.0
     building: asyncio.Task[View] | None = None
+
+    @property
+    def rows(self) -> int:
+        return sum(view.rows for view in (self.latest, self.before) if view is not None)
 
     def put(self, view: View) -> None:
         if self.latest is not None and self.latest.version != view.version:
@@ -144,9 +157,14 @@ class Views:
     def _shelf(self, key: Hashable) -> _Shelf:
         shelf = self._shelves.setdefault(key, _Shelf())
         self._shelves.move_to_end(key)
-        while len(self._shelves) > MOST_VIEWS:
-            self._shelves.popitem(last=False)
         return shelf
+
+    def _make_room(self) -> None:
+        """Forget what was asked for longest ago, but not the last."""
+        rows = sum(shelf.rows for shelf in self._shelves.values())
+        while len(self._shelves) > 1 and (len(self._shelves) > MOST_VIEWS or rows > MOST_ROWS):
+            _, oldest = self._shelves.popitem(last=False)
+            rows -= oldest.rows
 
     async def _build(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
         try:
@@ -159,6 +177,7 @@ class Views:
             shelf.building = None
         view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result)
         shelf.put(view)
+        self._make_room()
         shelf.rests_until = self._clock() + max(SHORTEST_REST_SECONDS, REST * seconds)
         return view
 
