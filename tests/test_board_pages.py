@@ -21,8 +21,8 @@ from test_results import MADE
 KINDS = {kind.__name__ for kind in PAGES}
 PAGED = [name for name in MADE if name.split()[0] in KINDS]
 Made = Callable[[str], Result]
-OF_ONE = ("Comparison", "Judges", "Measurement", "Ranking", "SpeedupResult")
-"""Verbs that refuse to answer over nothing."""
+OF_ONE = ("Comparison", "Judges", "Matrix", "Measurement", "Ranking", "SpeedupResult")
+"""Verbs that refuse to answer over nothing, or whose parts belong together."""
 
 
 def framed(page: Page, *, is_served: bool = True, **changed: Any) -> str:  # Any: parts of a frame

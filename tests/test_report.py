@@ -45,8 +45,8 @@ def numbers_in(shape: Any) -> Iterator[float]:  # Any: JSON values
 
 def agrees(shown: str, value: float) -> bool:
     """Whether the cell's first number is the value, as exactly as it is written."""
-    if math.isinf(value):
-        return "∞" in shown
+    if math.isinf(value) or "∞" in shown:
+        return math.isinf(value) and "∞" in shown
     first = re.search(r"[-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?", shown.replace("$", ""))
     assert first is not None, shown
     digits = first[0].replace(",", "")
