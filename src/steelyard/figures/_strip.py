@@ -43,11 +43,11 @@ def strip(
 ) -> Figure:
     """All values, with the least, the median and the greatest named; `low` and `high` are the interval of the mean."""
     width = checked_width(width)
-    known = [StripValue(each.label, min(max(each.value, -HUGE), HUGE)) for each in values if is_drawn(each.value)]
+    known = [each for each in values if is_drawn(each.value)]
     unknown = len(values) - len(known)
     said = "; ".join(part for part in (note, f"{unknown:,} unknown" if unknown else "") if part)
     head, top = heading(title, said, width)
-    numbers = [each.value for each in known if each.value is not None]
+    numbers = [min(max(each.value, -HUGE), HUGE) for each in known if each.value is not None]
     body: tuple[Mark, ...] = (nothing(top, width, "Nothing to show: there are no values."),)
     bottom = top + 42
     told = "no values"

@@ -54,7 +54,16 @@ def id_path(folder: str, id_: str) -> str:
 
 def time_column(name: str, title: str, moments: Sequence[str | None]) -> Column:
     """A column of moments in UTC, to the minute."""
-    return text_column(name, title, [None if each is None else each[:16].replace("T", " ") for each in moments])
+    return text_column(name, title, [None if each is None else minute_of(each) for each in moments])
+
+
+def minute_of(moment: str) -> str:
+    """A moment to the minute.
+
+    >>> minute_of("2026-11-01T09:00:00+00:00")
+    '2026-11-01 09:00'
+    """
+    return moment[:16].replace("T", " ")
 
 
 def count_column(name: str, title: str, values: Sequence[int | None]) -> Column:

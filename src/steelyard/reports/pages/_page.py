@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 from steelyard.figures import Figure
 
 Facts = tuple[tuple[str, str], ...]
 """What the numbers rest on, each fact with its label."""
 DASH = "-"
+T = TypeVar("T")
+
+
+class OnDemand(Sequence[T]):
+    """Cells that are made when they are looked at: a board shows a hundred rows of very many."""
+
+    def __init__(self, rows: Sequence[Any], made: Callable[[Any], T]) -> None:  # Any: rows of any result
+        self._rows, self._made = rows, made
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        if isinstance(place, slice):
+            return [self._made(row) for row in self._rows[place]]
+        return self._made(self._rows[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment] # as a list has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

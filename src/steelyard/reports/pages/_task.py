@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -11,12 +13,11 @@ from steelyard.reports._plain_text import counted
 from steelyard.reports.pages._cells import (
     count_column,
     id_path,
-    number_column,
+    minute_of,
     text_column,
-    time_column,
     with_figures,
 )
-from steelyard.reports.pages._page import DASH, Column, Facts, Page, PageLink, PageTable
+from steelyard.reports.pages._page import DASH, Column, Facts, OnDemand, Page, PageLink, PageTable
 from steelyard.results import AllStandings, ScoreInterval, Standing, Standings, TaskDetails, TaskList
 
 PARTS = ("efficiency", "speed", "cost", "correctness")
@@ -99,29 +100,31 @@ def _notes(result: Standings) -> tuple[str, ...]:
 
 def _columns(result: Standings) -> Iterator[Column]:
     rows, by = result.standings, result.sorted_by
-    yield count_column(f"{by}_ranking", "rank", [getattr(row, f"{by}_ranking") for row in rows])
+    yield Column(name=f"{by}_ranking", title="rank", values=_each(rows, f"{by}_ranking"), decimals=0)
     yield text_column(
         "submission_id",
         "submission",
-        [row.submission_id for row in rows],
-        links=[id_path("submissions", row.submission_id) for row in rows],
+        _each(rows, "submission_id"),
+        links=OnDemand(rows, lambda row: id_path("submissions", row.submission_id)),
     )
     for name in ("agent", "model", "submitter"):
-        names = [getattr(row, name) for row in rows]
-        if any(names):
-            yield text_column(name, name, names)
-    yield score_column("overall_score", "overall", [row.overall_score for row in rows])
-    scores = [[getattr(row, f"{name}_score") for name in PARTS] for row in rows]
-    yield Column(name="parts", title="parts", values=[""] * len(rows), dots=scores)
+        if any(getattr(row, name) for row in rows):
+            yield text_column(name, name, _each(rows, name))
+    yield score_column("overall_score", "overall", _each(rows, "overall_score"))
+    parts = OnDemand(rows, lambda row: [getattr(row, f"{name}_score") for name in PARTS])
+    yield Column(name="parts", title="parts", values=OnDemand(rows, lambda _: ""), dots=parts)
     for name in PARTS:
-        yield score_column(f"{name}_score", name, [getattr(row, f"{name}_score") for row in rows])
-    yield number_column("percentile", "percentile", [row.percentile for row in rows], places=1)
-    yield time_column("submitted_at", "submitted", [row.submitted_at for row in rows])
+        yield score_column(f"{name}_score", name, _each(rows, f"{name}_score"))
+    yield Column(name="percentile", title="percentile", values=_each(rows, "percentile"), decimals=1)
+    yield text_column("submitted_at", "submitted", OnDemand(rows, lambda row: minute_of(row.submitted_at)))
     if len(result.scored_by) > 1:
-        yield text_column("profile", "profile", [row.profile for row in rows])
-    noted = [_short_notes(row) or None for row in rows]
-    if any(noted):
-        yield text_column("notes", "notes", noted)
+        yield text_column("profile", "profile", _each(rows, "profile"))
+    if any(row.flags or row.claimed or row.defaulted or row.lower_bounds or row.warnings for row in rows):
+        yield text_column("notes", "notes", OnDemand(rows, lambda row: _short_notes(row) or None))
+
+
+def _each(rows: Sequence[Standing], name: str) -> OnDemand[Any]:  # Any: fields of any type
+    return OnDemand(rows, attrgetter(name))
 
 
 def _short_notes(standing: Standing) -> str:
