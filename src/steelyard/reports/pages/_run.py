@@ -109,7 +109,10 @@ def _numbers(detail: RunDetail) -> PageTable:
         Column(
             name="value",
             title="value",
-            values=[float(value) if isinstance(value, (int, float)) else None for value in values],
+            values=[
+                float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+                for value in values
+            ],
             decimals=6,
             texts=[_value(part) for _, part in rows],
         ),
