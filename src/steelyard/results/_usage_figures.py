@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from steelyard.errors import UsageError
 from steelyard.figures import Axis, DayAmount, Figure, StackedRow, days, histogram, stacked
 from steelyard.records import TOKEN_KINDS, key_text
 
@@ -20,6 +21,8 @@ WAYS = ("reported", "counted", "priced", "lower bound", "unknown")
 
 def usage_days(result: UsageSummary, width: int) -> Figure:
     """What each day cost, stacked by the first key that is no time."""
+    if not any(each.cost_usd for each in result.days):
+        raise UsageError("no day has a known cost", hint="--figure tokens")
     sums: defaultdict[str, float] = defaultdict(float)
     for each in result.days:
         sums[key_text(each.series)] += each.cost_usd or 0.0
@@ -43,6 +46,8 @@ def usage_days(result: UsageSummary, width: int) -> Figure:
 
 def usage_run_costs(result: UsageSummary, width: int) -> Figure:
     """How the costs of runs spread."""
+    if not any(result.run_costs):
+        raise UsageError("no run has a known cost", hint="--figure tokens")
     note = "lower bounds included" if result.total.lower_bound else ""
     axis = Axis(title="Cost of a run, USD", unit="USD", low=0)
     return histogram(result.run_costs, title="Cost of each run", axis=axis, note=note, width=width)
@@ -50,6 +55,8 @@ def usage_run_costs(result: UsageSummary, width: int) -> Figure:
 
 def usage_tokens(result: UsageSummary, width: int) -> Figure:
     """Tokens by kind of each group."""
+    if not result.total.total_tokens:
+        raise UsageError("no tokens are known", hint="steelyard coverage tells what is")
     names = {kind: kind.removesuffix("_tokens").replace("_", " ") for kind in TOKEN_KINDS}
     rows = [
         StackedRow(

@@ -19,8 +19,8 @@ class RecordSums:
 
     def __init__(self, options: ReportOptions, sections: Sequence[str]) -> None:
         shared = {name: getattr(options, name) for name in ("set", "map", "where", "since", "until", "prices")}
-        # a report says the same wherever it is made
-        usage, coverage = UsageOptions(**shared, tz="UTC"), CoverageOptions(**shared)
+        # a report says the same wherever it is made; its figure shows the days
+        usage, coverage = UsageOptions(**shared, by=("month", "model"), tz="UTC"), CoverageOptions(**shared)
         wanted: Asked = {"usage": usage, "coverage": coverage}
         self.asked = {name: wanted[name] for name in wanted if name in sections}
         self._adding, self._counting = UsageAdding(usage), CoverageCounting(coverage)
