@@ -162,6 +162,20 @@ class TestGroups:
         assert costs(used(runs, by="agent")) == {("x",): 18.0, ("y",): 3.0}
         assert costs(used(runs, by=())) == {(): 21.0}
 
+    def test_own_keys_group_and_choose(self) -> None:
+        runs = [
+            {"id": "a", "task": "t", "cost_usd": 1.0, "x_branch": "main"},
+            {"id": "b", "task": "t", "cost_usd": 2.0, "x_branch": "fix"},
+            {"id": "c", "task": "t", "cost_usd": 4.0},
+        ]
+        assert costs(used(runs, by="x_branch")) == {("main",): 1.0, ("fix",): 2.0, (None,): 4.0}
+        assert used(runs, by="x_branch", where="x_branch=main").total.cost_usd == 1.0
+        assert sy.coverage(runs, by=["x_branch"]).groups[0].key == {"x_branch": "fix"}
+        for verb in (used, sy.coverage):
+            with pytest.raises(UnknownName) as told:
+                verb(runs, by=["x_brnch"])  # type: ignore[operator]
+            assert told.value.nearest == "x_branch"
+
     def test_a_key_that_is_none_is_answered_with_the_nearest(self) -> None:
         with pytest.raises(UnknownName) as told:
             used([run("a")], by="dya")
@@ -304,7 +318,7 @@ class TestPlaces:
         done = steelyard("usage", "--json", "--tz", "UTC", HOME=str(tmp_path), **NOWHERE)
         assert done.status == 0
         assert f"looked in Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
-        assert f"looked in Codex: {tmp_path / '.codex' / 'sessions'} (not there)" in done.stderr
+        assert f"Codex {tmp_path / '.codex' / 'sessions'}" in done.stderr.split("nothing at ")[1]
         said = json.loads(done.stdout)
         assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[
             "looked_in"
@@ -410,3 +424,26 @@ class TestExplained:
         assert "no-such-model" in str(part["reason"])
         assert other["value"] == 3.0
         assert self.explained(run("a", cost_usd=1.0)) == []
+
+
+class TestReport:
+    RUNS = TestTimes.RUNS
+
+    def test_its_sections_are_what_the_verbs_say(self) -> None:
+        for limits in ({}, {"since": "2026-01-31"}, {"where": f"model={CHEAP}"}):
+            runs = [run("a", *self.RUNS[0].calls or (), model=CHEAP, started_at=datetime(2026, 2, 1, tzinfo=UTC))]
+            report = sy.report(runs, prices="seed", sections=["usage", "coverage"], **limits)
+            assert report.usage is not None
+            assert report.usage.to_dict() == used(runs, by=["month", "model"], **limits).to_dict()
+            assert report.coverage is not None
+            assert report.coverage.to_dict() == sy.coverage(runs, prices="seed", **limits).to_dict()
+            assert "--by month,model --tz UTC" in report.commands["usage"]
+
+    def test_runs_without_tokens_or_cost_have_no_usage(self) -> None:
+        report = sy.report([run("a", passed=True)], sections=["usage", "coverage"])
+        assert report.usage is None
+        assert report.omitted["usage"] == "no run states its tokens or its cost"
+
+    def test_a_table_of_runs_does_not_tell_of_calls(self) -> None:
+        report = sy.report(sy.read(self.RUNS), sections=["usage", "coverage"])
+        assert set(report.omitted) == {"usage", "coverage"}

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
-from steelyard.errors import BadRecord, NothingUsable, UsageError
+from steelyard.errors import BadRecord, NothingUsable, UnknownName, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import (
     LogFormat,
@@ -34,6 +34,7 @@ from steelyard.records import (
     RunChooser,
     SetAside,
     checked_run,
+    is_own_key,
     set_aside_findings,
 )
 from steelyard.results import LogPlace
@@ -266,3 +267,22 @@ class RecordReader:
         if self.read_count == 0:
             raise outside_time(self._chooser.outside)
         return [*set_aside_findings(self.set_aside), *self._notes, *chosen]
+
+
+class OwnKeysSeen:
+    """Whether some run has each of the user's own keys that were asked for."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._asked = [key for key in keys if is_own_key(key)]
+        self._seen: set[str] = set()
+
+    def add(self, run: Run) -> None:
+        """One more run."""
+        if self._asked:
+            self._seen |= (run.extra or {}).keys()
+
+    def check(self) -> None:
+        """Refuse a key that no run has, with the nearest."""
+        for key in self._asked:
+            if key not in self._seen:
+                raise UnknownName("field of your own", key, self._seen)

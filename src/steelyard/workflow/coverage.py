@@ -11,7 +11,7 @@ from typing import get_args
 from steelyard.prices import PriceBook, cost_of, open_book
 from steelyard.records import TOKEN_KINDS, Finding, Provenance, Run, key_of
 from steelyard.results import CoverageGroup, CoverageSummary, FieldCoverage
-from steelyard.workflow._opening_runs import Progress, RecordReader, RunsInput
+from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, RunsInput
 from steelyard.workflow._options import Names, PricedRunOptions
 from steelyard.workflow._verb import verb
 from steelyard.workflow.measure import checked_keys
@@ -53,9 +53,11 @@ class CoverageCounting:
         self._by, self._book = tuple(checked_keys(options.by)), open_book(options.prices)
         self._groups: dict[tuple[str | None, ...], _GroupCount] = {}
         self._total = _GroupCount()
+        self._own_keys = OwnKeysSeen(self._by)
 
     def add(self, run: Run) -> None:
         """One more run."""
+        self._own_keys.add(run)
         origins = origins_of(run, self._book)
         key = tuple(key_of(run, name) for name in self._by)
         for group in (self._groups.setdefault(key, _GroupCount()), self._total):
@@ -63,6 +65,7 @@ class CoverageCounting:
 
     def summary(self, findings: Sequence[Finding], *, rejected_count: int = 0) -> CoverageSummary:
         """What was counted."""
+        self._own_keys.check()
         ordered = sorted(self._groups.items(), key=lambda item: [(value is None, value or "") for value in item[0]])
         return CoverageSummary(
             by=self._by,

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from steelyard.errors import NothingUsable, UnknownName, UsageError
 from steelyard.prices import open_book
-from steelyard.records import GROUP_KEYS, LOCAL, Finding, RunChoice, zone_of
+from steelyard.records import GROUP_KEYS, LOCAL, Finding, Run, RunChoice, is_own_key, zone_of
 from steelyard.results import Budget, LogPlace, UsageCount, UsageSummary
-from steelyard.workflow._opening_runs import Progress, RecordReader, Runs, log_places, places_text
+from steelyard.workflow._opening_runs import OwnKeysSeen, Progress, RecordReader, Runs, log_places, places_text
 from steelyard.workflow._options import Moment, Names, PricedRunOptions
 from steelyard.workflow._usage_tally import RUN_KEYS, TIMES, UsageQuestion, UsageTally
 from steelyard.workflow._verb import log_verb
 
 USAGE_KEYS = (*TIMES, *RUN_KEYS, *GROUP_KEYS)
-"""What usage can be summed by."""
+"""What usage can be summed by, besides the user's own `x_...` keys."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -25,7 +25,7 @@ class UsageOptions(PricedRunOptions):
     """What `usage` sums up."""
 
     by: Names = ("day", "model")
-    """What to sum by, separated by commas: day, week, month, model, agent, project, session, ..."""
+    """What to sum by, separated by commas: day, week, month, model, agent, project, session, x_..., ..."""
     since: Moment = None
     """Only calls made on this day (or at this time) or later; 30d: in the last 30 days."""
     until: Moment = None
@@ -75,14 +75,20 @@ class UsageAdding:
             models=tuple(condition for condition in limits.conditions if condition.key == "model"),
         )
         self._tally = UsageTally(self._question, self._book)
-        self.add = self._tally.add
+        self._own_keys = OwnKeysSeen(self._question.by)
         self.choice = RunChoice(tuple(condition for condition in limits.conditions if condition.key != "model"))
         """Which runs to add; time and model are those of each call."""
+
+    def add(self, run: Run, id_: str) -> None:
+        """One more run."""
+        self._own_keys.add(run)
+        self._tally.add(run, id_)
 
     def summary(
         self, findings: Sequence[Finding], *, rejected_count: int = 0, looked_in: tuple[LogPlace, ...] = ()
     ) -> UsageSummary:
         """What all runs came to."""
+        self._own_keys.check()
         options, question, tally = self._options, self._question, self._tally
         days, total = tally.days(), tally.total
         return UsageSummary(
@@ -109,8 +115,8 @@ class UsageAdding:
 def _keys(by: Sequence[str]) -> tuple[str, ...]:
     keys = tuple(by)
     for name in keys:
-        if name not in USAGE_KEYS:
-            raise UnknownName("key to sum by", name, USAGE_KEYS)
+        if name not in USAGE_KEYS and not is_own_key(name):
+            raise UnknownName("key to sum by", name, (*USAGE_KEYS, "x_..."))
     if len(set(keys)) != len(keys):
         raise UsageError("a key to sum by is named twice")
     return keys

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.reports import clean
 from steelyard.results import UsageSummary
 from steelyard.surfaces.cli._options import Paths
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -13,7 +15,7 @@ from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow.usage import UsageOptions, usage as add_up
 
 if TYPE_CHECKING:
-    from steelyard.results import Budget
+    from steelyard.results import Budget, LogPlace
 
 DEFAULTS = typed(UsageOptions)()
 STATUS = {"holds": 0, "fails": 3, "inconclusive": 4}
@@ -37,13 +39,21 @@ def usage(
     with reading_progress(shown=not output.quiet) as progress:
         result = add_up(paths or None, options=options, progress=progress)
     if not output.quiet:
-        for place in result.looked_in:
-            sys.stderr.write(f"looked in {place.tool}: {place.path}{'' if place.exists else ' (not there)'}\n")
+        for line in _places(result.looked_in):
+            sys.stderr.write(clean(line) + "\n")
     output.give(result, lambda: _show(result))
     if not output.quiet:
         print_findings(result.findings)
     status = 0 if result.budget is None else STATUS[result.budget.status]
     return status or output.status(result.rejected_count)
+
+
+def _places(looked_in: Sequence[LogPlace]) -> Iterator[str]:
+    """Each place with logs, and the others in one line."""
+    yield from (f"looked in {place.tool}: {place.path}" for place in looked_in if place.exists)
+    absent = [f"{place.tool} {place.path}" for place in looked_in if not place.exists]
+    if absent:
+        yield f"nothing at {', '.join(absent)}"
 
 
 def _show(result: UsageSummary) -> None:
