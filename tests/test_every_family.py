@@ -12,6 +12,7 @@ import pytest
 
 import steelyard as sy
 from matchups import write
+from steelyard.errors import BadRecord
 from steelyard.metrics import catalog
 from steelyard.records import Judgment, Output, Run
 from steelyard.results import Repeatability, SpeedupResult
@@ -254,3 +255,34 @@ def test_one_row_is_explained_down_to_what_it_was_made_of(
     assert explained.root.value == value
     assert explained.root.inputs
     assert explained.run.startswith(wanted)
+
+
+def test_a_saved_result_that_cannot_be_is_refused_with_the_place(places: dict[str, str], tmp_path: Path) -> None:
+    saved = tmp_path / "prompts.json"
+    repeated(places).save(saved)
+    text = saved.read_text("utf-8")
+    saved.write_text(text.replace('"r_raw": 0.8', '"r_raw": 8', 1), "utf-8")
+    with pytest.raises(BadRecord, match=r"r_raw of .* is 8.*cannot be") as error:
+        sy.rank(saved, by=["agent"], metrics=["r_raw"], **FEW)
+    assert error.value.where == str(saved)
+    saved.write_text(text.replace('"agent": "alpha"', '"passed": "alpha"'), "utf-8")
+    ranked = sy.rank(saved, by=["agent"], metrics=["r_raw"], **FEW)
+    assert {place.key["agent"] for place in ranked.places} == {"beta", None}  # a key that is none is not taken up
+
+
+def test_prompts_of_another_normalization_are_not_compared_in_silence(places: dict[str, str], tmp_path: Path) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    one = [each for each in outputs() if each.agent == "alpha"]
+    sy.repeat(one, normalize="text").save(old)
+    sy.repeat(one).save(new)
+    gated = sy.gate(new, baseline=old, rule="r_raw >= baseline - 0.02", **FEW)
+    assert "mixed_versions" in {finding.code for finding in gated.findings}
+    same = sy.gate(new, baseline=new, rule="r_raw >= baseline - 0.02", **FEW)
+    assert "mixed_versions" not in {finding.code for finding in same.findings}
+
+
+def test_a_log_that_begins_with_a_version_of_its_own_is_read_as_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "trajectory.json"
+    log.write_text('{"schema_version": 2, "task": "t", "agents": {}}', "utf-8")
+    with pytest.raises(sy.SteelyardError, match="no run could be read"):
+        sy.measure(log)

@@ -118,6 +118,8 @@ class RunTable:
     """Records that were set aside before and are only counted."""
     rows: str = "run"
     """What a row is: a run, or a prompt, an attempt, a benchmark, a submission."""
+    basis: frozenset[str] = frozenset()
+    """What its numbers depend on, where those of another basis cannot be compared with them."""
     unpriced: Unpriced | None = None
     folder: SpillFolder | None = None
     """Holds spilled rows; it must live as long as the frame does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,21 +10,23 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import UsageError
+from steelyard.errors import BadRecord, UsageError
 from steelyard.files import beginning_of, document
 from steelyard.metrics import catalog
-from steelyard.records import DEFAULT_SCHEME, model_group
+from steelyard.records import DEFAULT_SCHEME, GROUP_KEYS, is_own_key, model_group
 from steelyard.settings import named_path
 
 Row = dict[str, Any]  # Any: cells of any type
 
-_SAVED = re.compile(rb'^\s*\{\s*"schema_version"')
+_SAVED = re.compile(rb'^\s*\{\s*"schema_version"\s*:\s*\d')
+"""How a result of ours begins; others write a version too, as text."""
 _OF_BENCHMARK = {"agent/nop": "agent_speedup", "oracle/nop": "oracle_speedup", "advantage": "advantage"}
 
 
 def prompt_row(name: str, key: Mapping[str, str | None], metrics: Mapping[str, float | None]) -> Row:
     """A prompt; the outputs of a folder or an experiment are of the task that it is named after."""
-    row: Row = {"id": name, "task": key.get("task") or name, **{part: key[part] for part in key if part != "task"}}
+    keys = {part: value for part, value in key.items() if part in GROUP_KEYS or is_own_key(part)}
+    row: Row = {"id": name, **keys, "task": key.get("task") or name}
     if row.get("tier") is not None:
         row["tier_scheme"] = DEFAULT_SCHEME
     known = {
@@ -55,15 +58,24 @@ def attempt_rows(
         values = {**measures, **payload}
         yield row | {declared.name: values.get(declared.name) for declared in catalog().at("task")}
         return
-    for benchmark, speedups in (payload.get("per_benchmark_speedups") or {}).items():
+    benchmarks = payload.get("per_benchmark_speedups")
+    for benchmark, speedups in benchmarks.items() if isinstance(benchmarks, dict) else ():
+        if not isinstance(speedups, dict):
+            continue
         figures = {metric: speedups.get(key) for key, metric in _OF_BENCHMARK.items()}
         yield row | {"id": f"{row['id']}, {benchmark}"} | figures
+
+
+class _SavedVersions(msgspec.Struct, frozen=True):
+    normalization: str = ""
+    distance: str = ""
 
 
 class _SavedPrompt(msgspec.Struct, frozen=True):
     prompt: str
     key: dict[str, str | None] = {}
     metrics: dict[str, float | None] = {}
+    versions: _SavedVersions = _SavedVersions()
 
 
 class _SavedTask(msgspec.Struct, frozen=True):
@@ -98,18 +110,46 @@ def _looks_saved(path: Path) -> bool:
 
 def read_saved(path: Path) -> SavedResult:
     """The result in the file."""
-    saved = document(path, msgspec.json.Decoder(SavedResult))
-    if saved.prompts is None and saved.tasks is None and saved.agents is None:
-        message = "the file holds a result of neither repeat nor speedup"
-        raise UsageError(message, where=str(path), hint="steelyard repeat OUTPUTS --out prompts.json")
-    return saved
+    return document(path, msgspec.json.Decoder(SavedResult))
+
+
+def saved_kind(saved: SavedResult) -> str | None:
+    """What a saved result holds: prompts or attempts; None where it is another verb's, or no result of ours at all."""
+    if saved.prompts is not None:
+        return "prompt"
+    return "attempt" if saved.summary and (saved.tasks is not None or saved.agents is not None) else None
+
+
+def basis_of(normalization: str, distance: str) -> str:
+    """What numbers of outputs depend on: those of another basis are not compared with them."""
+    return f"normalization {normalization}, distance {distance}"
 
 
 def saved_rows(saved: SavedResult, kind: str, path: Path) -> Iterator[Row]:
     """The rows of one kind in a result that was read from the path."""
-    if (saved.prompts is None) == (kind == "prompt"):
+    if (saved_kind(saved) == "prompt") != (kind == "prompt") or saved_kind(saved) is None:
         verb = "repeat" if kind == "prompt" else "speedup"
         raise UsageError(f"the file holds no result of {verb}", where=str(path))
+    yield from (_checked(row, path) for row in _each_saved(saved, kind))
+
+
+def _checked(row: Row, path: Path) -> Row:
+    """The row, if its numbers can be: a file may have been changed since it was written."""
+    for name, value in row.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        low, high = catalog()[name].bounds if name in catalog() else (0.0, math.inf)
+        wrong = name == "passed" and not isinstance(value, bool)
+        if name in catalog() or name == "reported_cost_usd":
+            wrong = not number or not low <= value <= high
+        if value is not None and wrong:
+            hint = "write the file again: steelyard repeat or speedup with --out FILE.json"
+            raise BadRecord(
+                f"{name} of {row['id'][:200]!r} is {value!r:.60}, which cannot be", path=str(path), hint=hint
+            )
+    return row
+
+
+def _each_saved(saved: SavedResult, kind: str) -> Iterator[Row]:
     for prompt in saved.prompts or ():
         yield prompt_row(prompt.prompt, prompt.key, prompt.metrics)
     tasks = saved.tasks or {}
@@ -128,4 +168,5 @@ def saved_rows(saved: SavedResult, kind: str, path: Path) -> Iterator[Row]:
 def _numbered(name: str, known: Mapping[str, object]) -> tuple[str, int]:
     """The name without the number that later attempts carry, and that number."""
     bare, sign, number = name.rpartition("#")
-    return (bare, int(number)) if name not in known and sign and number.isdecimal() else (name, 1)
+    is_number = bool(sign) and number.isdecimal() and len(number) < 10
+    return (bare, int(number)) if name not in known and is_number else (name, 1)

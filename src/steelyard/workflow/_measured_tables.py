@@ -22,7 +22,16 @@ from steelyard.metrics import catalog
 from steelyard.records import Finding, Rejected, is_own_fact, is_own_key
 from steelyard.results import Repeatability, Result, SpeedupResult
 from steelyard.settings import is_store
-from steelyard.workflow._measured_rows import Row, attempt_rows, prompt_row, read_saved, saved_paths, saved_rows
+from steelyard.workflow._measured_rows import (
+    Row,
+    attempt_rows,
+    basis_of,
+    prompt_row,
+    read_saved,
+    saved_kind,
+    saved_paths,
+    saved_rows,
+)
 from steelyard.workflow._opening_runs import Measurable, Progress, open_runs, outside_time, refuse_labels
 
 if TYPE_CHECKING:
@@ -50,6 +59,8 @@ class _Rows:
     rejected: Sequence[Rejected] = ()
     rejected_count: int = 0
     """Where the records that were set aside are only counted."""
+    basis: frozenset[str] = frozenset()
+    """What the numbers depend on, where they do."""
 
 
 def usual_metrics(inputs: Measurable) -> tuple[str, ...]:
@@ -143,7 +154,7 @@ def _kind_of(inputs: Measurable) -> str | None:
     if _is_arena(inputs) or store_address(inputs) is not None:
         return "submission"
     saved = saved_paths(_paths(inputs))
-    return None if not saved else "prompt" if read_saved(saved[0]).prompts is not None else "attempt"
+    return saved_kind(read_saved(saved[0])) if saved else None
 
 
 def _is_arena(inputs: object) -> bool:
@@ -183,11 +194,18 @@ def _measured(inputs: Measurable, kind: str, options: PricedRunOptions, keys: Se
     if isinstance(inputs, Result) or saved:
         refuse_labels(options.labels())
     if saved:
-        return _Rows([row for path in saved for row in saved_rows(read_saved(path), kind, path)])
+        results = {path: read_saved(path) for path in saved}
+        versions = {prompt.versions for result in results.values() for prompt in result.prompts or ()}
+        return _Rows(
+            [row for path, result in results.items() for row in saved_rows(result, kind, path)],
+            basis=frozenset(basis_of(each.normalization, each.distance) for each in versions),
+        )
     result = measured_result(inputs, kind, options, keys)
     if isinstance(result, Repeatability):
         rows = (prompt_row(prompt.prompt, prompt.key, prompt.metrics) for prompt in result.prompts)
-        return _Rows(rows, result.all_findings, result.rejected)
+        versions_used = {prompt.versions for prompt in result.prompts}
+        basis = frozenset(basis_of(each.normalization, each.distance) for each in versions_used)
+        return _Rows(rows, result.all_findings, result.rejected, basis=basis)
     return _Rows(
         (
             row
@@ -275,10 +293,22 @@ def _table(measured: _Rows, kind: str, options: PricedRunOptions) -> RunTable:
         n=frame.height,
         book=open_book(options.prices).label,
         rejected=measured.rejected,
-        notes=measured.findings,
+        notes=(*measured.findings, *other_basis([measured.basis])),
         rejected_elsewhere=measured.rejected_count,
         rows=kind,
+        basis=measured.basis,
     )
+
+
+def other_basis(sides: Sequence[frozenset[str]]) -> list[Finding]:
+    """That numbers of several versions of normalization or distance stand side by side."""
+    every = sorted(frozenset().union(*sides))
+    if len(every) < 2:
+        return []
+    message = (
+        f"the outputs were measured on {len(every)} bases, so their numbers cannot be compared: {'; '.join(every)}"
+    )
+    return [Finding(code="mixed_versions", message=message)]
 
 
 def _typed(row: Row, numbers: Mapping[str, object]) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from steelyard.errors import UsageError
 from steelyard.records import Finding
 from steelyard.results import Gate, Rule
-from steelyard.workflow._measured_tables import open_table
+from steelyard.workflow._measured_tables import open_table, other_basis
 from steelyard.workflow._opening_runs import Measurable, Progress
 from steelyard.workflow._options import GateOptions
 from steelyard.workflow._tiers import compared_schemes
@@ -53,6 +53,7 @@ def gate(runs: Measurable, options: GateOptions, progress: Progress | None) -> G
     samples, otherwise, from_new = _joined(sides)
     tried = samples.attempted(from_new)
     findings = [finding for side in sides for finding in side.findings]
+    findings += other_basis([table.basis for table in tables.values()])
     if options.baseline is not None:
         lost = int((samples.attempted(~from_new) & ~tried).sum())
         tried &= samples.attempted(~from_new)
