@@ -253,6 +253,16 @@ def test_a_pipe_without_a_width_gets_every_column_and_whole_sentences(monkeypatc
     assert "11.125" in stream.getvalue()
 
 
+def test_a_terminal_without_arrows_and_lines_gets_what_it_can_show() -> None:
+    written = io.BytesIO()
+    terminal = _print.Terminal(io.TextIOWrapper(written, encoding="ascii", write_through=True))
+    table = plain_table()
+    table.add_column("cost ↓")
+    add_row(table, "∞ 速い")
+    terminal.print(table)
+    assert written.getvalue().decode().splitlines() == ["cost v", "------", "inf ??", ""]
+
+
 def test_wide_characters_take_two_cells() -> None:
     assert wrapped("速い 速い", 5) == ["速い", "速い"]  # four cells each
     assert [cell_len(part) for part in wrapped("速" * 30, 10)] == [10] * 6

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FINDINGS_SHOWN = 12
 NARROWEST, USUAL = 40, 80
+_IN_ASCII = str.maketrans("─│├└█░▶◀↑↓δ²", "-||`#.><^vd2") | {ord("∞"): "inf"}
 _STYLES: dict[str, Style] = {"error": "red", "warning": "yellow"}
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -53,7 +54,14 @@ class Terminal:
 
     def _write(self, lines: Iterable[str], style: Style | None) -> None:
         for line in lines:
-            self._stream.write(paint(line, style, color=self.color) + "\n")
+            self._stream.write(_encodable(paint(line, style, color=self.color), self._stream.encoding) + "\n")
+
+
+def _encodable(line: str, encoding: str | None) -> str:
+    """The line in what the terminal can show: older encodings have no arrows and no lines."""
+    if encoding is None or line.isascii() or encoding.lower().startswith("utf"):
+        return line
+    return line.translate(_IN_ASCII).encode(encoding, "replace").decode(encoding)
 
 
 def _width(stream: TextIO) -> int | None:
