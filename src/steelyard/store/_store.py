@@ -13,7 +13,15 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 from steelyard.errors import BadStore, StoreUnavailable, UsageError, ValueNotTaken
-from steelyard.store._connections import connect_for_reading, exclusive, lock_path, make_engines, read_url, shown
+from steelyard.store._connections import (
+    connect_for_reading,
+    exclusive,
+    is_writable,
+    lock_path,
+    make_engines,
+    read_url,
+    shown,
+)
 from steelyard.store._migrate import applied_numbers, migrate, migrations, pending, version_of
 
 Result = TypeVar("Result")
@@ -42,6 +50,7 @@ class Store:
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._lock: Path | None = lock_path(url)
         self._idle: sqlite3.Connection | None = None
+        self._seen_stamps: tuple[tuple[int, int] | None, ...] | None = None
         # Whoever lets go of a store lets go of its connections, also when a command ends in an error.
         weakref.finalize(self, _dispose, self.reading, self.writing)
 
@@ -98,20 +107,47 @@ class Store:
         with self.read() as connection:
             return frozenset(connection.execute(text(WRITERS), {"name": table.name}).scalars())
 
-    def signal(self) -> int | None:
-        """A number that changes when anybody writes to the file; None on PostgreSQL, where asking takes a query.
+    def signal(self) -> object | None:
+        """What changes when anybody writes to the file; None on PostgreSQL, where asking takes a query.
 
         It comes from a connection that does nothing else, takes microseconds, and means nothing to another process.
         """
         if self.file is None:
             return None
+        stamps = None if is_writable(self.file) else self._stamps(self.file)
+        if stamps != self._seen_stamps:
+            self._seen_stamps = stamps
+            self._close_reading()
         try:
             if self._idle is None:
                 self._idle = connect_for_reading(self.file)
             (number,) = self._idle.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
             raise StoreUnavailable(self.address, str(error)) from error
-        return int(number)
+        return number, stamps
+
+    @staticmethod
+    def _stamps(file: Path) -> tuple[tuple[int, int] | None, ...]:
+        """Time and size of the file and of its log.
+
+        Who may only read the file opens it, while it has no log, as one that nobody changes: such a connection must be
+        opened anew when somebody does.
+        """
+        stamps: list[tuple[int, int] | None] = []
+        for path in (file, Path(f"{file}-wal")):
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                stamps.append(None)
+            else:
+                stamps.append((stat.st_mtime_ns, stat.st_size))
+        return tuple(stamps)
+
+    def _close_reading(self) -> None:
+        self.reading.dispose()
+        if self._idle is not None:
+            self._idle.close()
+            self._idle = None
 
     def _unavailable(self, error: DBAPIError) -> StoreUnavailable:
         is_value = isinstance(error, DataError) or getattr(error.orig, "sqlstate", None) == TOO_LARGE_STATE
@@ -138,9 +174,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of every connection. The store can be used again afterwards."""
-        if self._idle is not None:
-            self._idle.close()
-            self._idle = None
+        self._close_reading()
         _dispose(self.reading, self.writing)
 
 
