@@ -263,3 +263,17 @@ def test_where_asking_takes_a_query_it_is_asked_four_times_a_second() -> None:
 
     asyncio.run(ask())
     assert source.asked == 4  # at 0.1, 0.4, 0.7 and 1.0 s
+
+
+def test_a_source_of_very_many_files_is_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, clock = Source(has_signal=False), Clock()
+    views = views_of(source, clock)
+    monkeypatch.setattr(_views, "_timed", lambda build: (build(), 0.3))
+
+    async def ask() -> None:
+        for _ in range(100):
+            clock.now += 0.1
+            await views.version()
+
+    asyncio.run(ask())
+    assert source.asked == 4  # every 10 x 0.3 s in 10 s

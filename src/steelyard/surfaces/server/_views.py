@@ -33,7 +33,7 @@ REST = 10
 """A build is followed by a rest of so many times its length."""
 SHORTEST_REST_SECONDS = 1.0
 VERSION_SECONDS = 0.25
-"""How old a version may be where asking for it takes a query or a look at files."""
+"""How old a version may be where asking for it takes a query or a look at files; of very many files, older."""
 
 
 @dataclass(eq=False)
@@ -98,15 +98,15 @@ class Views:
         self._asking: asyncio.Task[str] | None = None
         self._version: str | None = None
         self._signal: object | None = None
-        self._asked_at = float("-inf")
+        self._asks_again_at = float("-inf")
 
     async def version(self) -> str:
-        """The version of the source, at most a quarter of a second old."""
+        """The version of the source, at most a quarter of a second old unless it takes long to find out."""
         signal = self._source.signal()
         if self._version is not None:
             if signal is not None and signal == self._signal:
                 return self._version
-            if signal is None and self._clock() - self._asked_at < VERSION_SECONDS:
+            if signal is None and self._clock() < self._asks_again_at:
                 return self._version
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask(signal))
@@ -114,9 +114,10 @@ class Views:
 
     async def _ask(self, signal: object | None) -> str:
         # The signal was taken before the version: a change in between makes us ask once more, never once less.
-        version = await anyio.to_thread.run_sync(self._source.version)
-        self._version, self._signal, self._asked_at = version, signal, self._clock()
-        return version
+        version, seconds = await anyio.to_thread.run_sync(_timed, self._source.version)
+        self._version, self._signal = str(version), signal
+        self._asks_again_at = self._clock() + max(VERSION_SECONDS, REST * seconds)
+        return self._version
 
     async def get(self, key: Hashable, build: Callable[[], Any]) -> View:
         """The view of the key: of this version, or the last one while its builder rests."""
