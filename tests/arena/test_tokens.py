@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 import steelyard as sy
 from arena_makers import make_arena
-from steelyard.errors import NotAllowed, NotAuthenticated, UnknownName, UsageError
+from steelyard.errors import NotAllowed, NotAuthenticated, StoreUnavailable, UnknownName, UsageError
 from steelyard.records import SCOPES, Redaction, now_microseconds
 from steelyard.store import Store
 from steelyard.store.schema import tokens
@@ -136,6 +136,17 @@ def test_a_use_that_is_refused_is_not_noted(store: Store) -> None:
     with pytest.raises(NotAuthenticated):
         check_token(arena, made[:-4] + "AAAA", "submit")
     assert sy.list_tokens(store=arena).tokens[0].last_used_at is None
+
+
+def test_a_use_that_cannot_be_noted_is_a_use_all_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    arena = make_arena(store)
+    made = sy.create_token("ci", store=arena).token
+
+    def full(_work: object) -> None:
+        raise StoreUnavailable(store.address, "the disk is full")
+
+    monkeypatch.setattr(store, "in_transaction", full)
+    assert check_token(arena, made, "submit").name == "ci"
 
 
 @pytest.mark.parametrize(

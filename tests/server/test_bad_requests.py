@@ -205,6 +205,13 @@ def test_a_body_of_another_type_is_refused(served: Served, keys: Keys, kind: str
         assert (answer.status, answer.json["kind"]) == (415, "content_type"), route.path
 
 
+@pytest.mark.parametrize("packed", ["gzip", "deflate", "br", "gzip, gzip", ""])
+def test_a_packed_body_is_refused(served: Served, keys: Keys, packed: str) -> None:
+    for route in WRITES:
+        answer = write(served, route, keys.right["admin"], {"Content-Encoding": packed})
+        assert (answer.status, answer.json["kind"]) == (415, "content_encoding"), route.path
+
+
 def test_many_records_are_taken_only_where_many_are_declared(served: Served, keys: Keys) -> None:
     for route in WRITES:
         answer = write(served, route, keys.right[route.scope or ""], {"Content-Type": NDJSON})

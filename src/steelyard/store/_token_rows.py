@@ -10,13 +10,14 @@ import hmac
 import re
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from steelyard.errors import NotAuthenticated, UnknownName, UsageError
+from steelyard.errors import NotAuthenticated, StoreUnavailable, UnknownName, UsageError
 from steelyard.records import Scope, Token, is_storable, now_microseconds
 from steelyard.store._store import Store
 from steelyard.store.schema import tokens
@@ -86,11 +87,9 @@ def authenticate(store: Store, whole: str) -> Token:
     if (state := token.state(now)) != "active":
         raise NotAuthenticated(f"the token {token.name!r} {'was revoked' if state == 'revoked' else 'has expired'}")
     if token.last_used_at is None or now - token.last_used_at >= USE_NOTED_EVERY:
-        store.in_transaction(
-            lambda connection: connection.execute(
-                update(tokens).where(tokens.c.id == token.id).values(last_used_at=now)
-            )
-        )
+        noted = update(tokens).where(tokens.c.id == token.id).values(last_used_at=now)
+        with suppress(StoreUnavailable):  # a use that cannot be noted, as on a disk that is full, is a use all the same
+            store.in_transaction(lambda connection: connection.execute(noted))
     return token
 
 
