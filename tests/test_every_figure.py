@@ -198,3 +198,12 @@ def test_the_zero_line_of_a_narrow_figure_crosses_no_name(kind: str) -> None:
         if element.get("class") == "sy-axis":
             top, bottom = (float(part.split()[1]) for part in element.get("d", "")[1:].split("L"))
             assert not [y for y in names[1:] if top < y - 4 < bottom]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_figure_for_a_desk_and_for_a_phone_share_no_id_though_both_are_empty(kind: str) -> None:
+    ids = [
+        {element.get("id") for element, _ in elements(CASES[kind]([], PLAIN, width)) if element.get("id")}
+        for width in (720, 390)
+    ]
+    assert ids[0].isdisjoint(ids[1])

@@ -45,6 +45,8 @@ def numbers_in(shape: Any) -> Iterator[float]:  # Any: JSON values
 
 def agrees(shown: str, value: float) -> bool:
     """Whether the cell's first number is the value, as exactly as it is written."""
+    if shown in ("yes", "no"):
+        return value == (shown == "yes")
     if math.isinf(value) or "∞" in shown:
         return math.isinf(value) and "∞" in shown
     first = re.search(r"[-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?", shown.replace("$", ""))

@@ -41,7 +41,9 @@ class Figure:
 
     def _svg(self, *, alone: bool) -> str:
         body = "".join(markup(mark, alone=alone) for mark in self.marks)
-        identity = f"sy-{self.name}-{crc32((self.title + self.description + body).encode('utf-8', 'replace')):08x}"
+        # a page has the figure for a desk and for a phone, which may be the same but for its width
+        told = self.title + self.description + body + ("" if alone else f"{self.width}")
+        identity = f"sy-{self.name}-{crc32(told.encode('utf-8', 'replace')):08x}"
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
         font = f' font-family="{FONT}" font-size="12"' if alone else ""
         labels = f'role="img" aria-labelledby="{identity}-title" aria-describedby="{identity}-desc"'
