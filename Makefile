@@ -74,7 +74,8 @@ test-agents: $(STAMP) ## install pinned agents, run each against a scripted mode
 	$(BIN)/python -m pytest -q -p no:xdist -m agents tests/agents
 
 long: $(BROWSER) $(API) mutants test-agents test-pythons ## what takes longer than a contributor waits: simulations, fuzzing, crash series, mutants, agents, every Python
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "long and not browser and not agents" --ignore=tests/arena/test_soak.py
+	$(BIN)/python -m pytest -q -p no:xdist -m long tests/arena/test_soak.py
 	$(BIN)/python -m benchmarks.coverage.hard_cases --write docs/statistics.md
 	scripts/browser.sh $(BIN)/python -m pytest -q -p no:xdist -m "browser and long" tests/browser
 	scripts/postgres.sh $(BIN)/python -m pytest -q -p no:xdist -m long tests/arena

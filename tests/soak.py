@@ -50,6 +50,7 @@ class Soak:
     address: str
     seconds: float
     kill_every: float = KILL_SECONDS
+    tasks: int = TASKS
     acknowledged: Counter[str] = field(default_factory=Counter)
     """How often the server said that a submission is new."""
     tried: set[str] = field(default_factory=set)
@@ -98,7 +99,7 @@ class Soak:
         connection = self._server.connection()
         while not self._is_over.is_set():
             place += 1
-            task = BIG_TASK if draw.random() < 0.2 else f"task-{draw.randrange(1, TASKS):04}"
+            task = BIG_TASK if draw.random() < 0.2 else f"task-{draw.randrange(1, self.tasks):04}"
             made = submission(draw, 1_000_000 + place, task)
             body = json.dumps(_plain(made) | {"id": f"writer-{number}-{place}"}).encode()
             with self._lock:
@@ -200,10 +201,18 @@ def _plain(made: Submission) -> dict[str, object]:
     return {name: value for name, value in msgspec.to_builtins(made).items() if name != "id"}
 
 
-def soaked(address: str, *, seconds: float, kill_every: float = KILL_SECONDS, log: Path | None = None) -> Soak:
+def soaked(
+    address: str,
+    *,
+    seconds: float,
+    kill_every: float = KILL_SECONDS,
+    count: int = COUNT,
+    tasks: int = TASKS,
+    log: Path | None = None,
+) -> Soak:
     """A new arena in the store, after all that."""
-    fill(address, count=COUNT, tasks=TASKS)
-    soak = Soak(address, seconds, kill_every)
+    fill(address, count=count, tasks=tasks)
+    soak = Soak(address, seconds, kill_every, tasks)
     soak.run(log)
     return soak
 

@@ -31,7 +31,7 @@ def test_nothing_is_lost_or_counted_twice_and_the_server_stays_as_fast_and_small
 
 def test_the_soak_sees_what_is_lost_and_what_is_twice(store_address: str) -> None:
     """With a server of its own for a few seconds, and one kill."""
-    soak = soaked(store_address, seconds=6, kill_every=3)
+    soak = soaked(store_address, seconds=6, kill_every=3, count=50, tasks=5)
     assert (soak.lost(), soak.twice(), soak.refused) == ([], [], [])
     assert len(soak.starts) == 2
     assert len(soak.acknowledged) > 4
