@@ -58,8 +58,8 @@ class Soak:
     """Answers that no client should get."""
     latencies: list[tuple[float, float]] = field(default_factory=list)
     """When since the start, and how long, of each read."""
-    memory: list[tuple[float, int]] = field(default_factory=list)
-    """When since the start, and the bytes that the server held before it was killed."""
+    memory: list[int] = field(default_factory=list)
+    """The bytes that the server held each time before it was killed."""
     starts: list[float] = field(default_factory=list)
 
     def run(self, log: Path | None = None) -> None:
@@ -88,7 +88,7 @@ class Soak:
     def _kill_again_and_again(self) -> None:
         while (left := self.seconds - self._now()) > 0:
             time.sleep(min(self.kill_every, left))
-            self.memory.append((self._now(), self._server.resident_bytes))
+            self.memory.append(self._server.resident_bytes)
             if self._now() < self.seconds:
                 self._server.kill()
                 self.starts.append(self._server.start())
@@ -181,9 +181,10 @@ class Soak:
         times = [seconds for at, seconds in self.latencies if begin <= at < end]
         return statistics.quantiles(times, n=100)[98] if len(times) > 1 else 0.0
 
-    def memory_of(self, first: float, last: float) -> int:
-        """The most that the server held between these shares of the whole time."""
-        return max((held for at, held in self.memory if first * self.seconds <= at <= last * self.seconds), default=0)
+    def memory_held(self) -> tuple[int, int]:
+        """The most that the server held before one of its first deaths, and before one of its last."""
+        part = max(1, len(self.memory) // 3)
+        return max(self.memory[:part]), max(self.memory[-part:])
 
     def told(self) -> list[str]:
         """What a person wants to know."""
@@ -192,7 +193,7 @@ class Soak:
             f"{len(self.starts) - 1} kills, ready again in {max(self.starts):.1f} s at most",
             f"{len(self.acknowledged):,} acknowledged, {len(self.lost())} lost, {len(self.twice())} twice",
             f"{len(self.latencies):,} reads, p99 {first:.0f} ms in the first tenth, {last:.0f} ms in the last",
-            f"memory {self.memory_of(0, 0.3) >> 20} MB at first, {self.memory_of(0.7, 1.01) >> 20} MB at last",
+            f"memory {self.memory_held()[0] >> 20} MB at first, {self.memory_held()[1] >> 20} MB at last",
             *self.refused[:5],
         ]
 

@@ -26,14 +26,15 @@ def test_nothing_is_lost_or_counted_twice_and_the_server_stays_as_fast_and_small
     assert len(soak.acknowledged) > 60 * MINUTES
     assert len(soak.starts) > MINUTES - 1
     assert soak.p99(0.9, 1.0) <= 1.5 * soak.p99(0.0, 0.1)
-    assert soak.memory_of(0.7, 1.01) <= 1.25 * soak.memory_of(0.0, 0.3)
+    at_first, at_last = soak.memory_held()
+    assert at_last <= 1.25 * at_first
 
 
 def test_the_soak_sees_what_is_lost_and_what_is_twice(store_address: str) -> None:
     """With a server of its own for a few seconds, and one kill."""
-    soak = soaked(store_address, seconds=6, kill_every=3, count=50, tasks=5)
+    soak = soaked(store_address, seconds=4, kill_every=2, count=50, tasks=5)
     assert (soak.lost(), soak.twice(), soak.refused) == ([], [], [])
     assert len(soak.starts) == 2
-    assert len(soak.acknowledged) > 4
+    assert len(soak.acknowledged) > 2
     soak.acknowledged["never-sent"] += 1
     assert soak.lost() == ["never-sent"]
