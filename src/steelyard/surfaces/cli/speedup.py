@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.results import SpeedupResult
+from steelyard.results import SpeedupAttempt, SpeedupResult
 from steelyard.surfaces.cli._options import Paths
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
 from steelyard.surfaces.cli._print import console, print_findings
@@ -42,6 +42,12 @@ def speedup(
     return output.status(result.rejected_count, useless=not result.usable)
 
 
+def _is_told(attempt: SpeedupAttempt) -> bool:
+    """Whether more is known of an attempt than its timings: a verdict, an expert to compare with, or a cost."""
+    payload = attempt.payload
+    return any(value is not None for value in (payload.success, payload.agent_advantage, payload.task_cost_usd))
+
+
 def _show(result: SpeedupResult) -> None:
     from steelyard.reports import benchmark_tree, speedup_sentence, speedup_summary_table, speedup_table
 
@@ -49,7 +55,8 @@ def _show(result: SpeedupResult) -> None:
     terminal.print(speedup_sentence(result))
     terminal.print()
     terminal.print(speedup_table(result))
-    terminal.print(speedup_summary_table(result))
+    if result.many or any(map(_is_told, result.attempts)):
+        terminal.print(speedup_summary_table(result))
     for attempt in result.attempts:
         if attempt.tree is not None:
             terminal.print(benchmark_tree(attempt.agent, attempt.tree))
