@@ -18,10 +18,6 @@ MOST_PIECES = 160
 """Pieces of all bars together: a month of five models by the day, three years of them by the month."""
 
 
-MOST_PIECES = 160
-"""Pieces of all bars together: a month of five models by the day, three years of them by the month."""
-
-
 class DayAmount(NamedTuple):
     """What a day adds, or one kind of it."""
 
