@@ -114,6 +114,16 @@ def test_what_is_asked_wrongly_is_told_how(of_arena: Served, path: str, status: 
     assert told["type"] == f"/problems/{kind}"
 
 
+def test_what_the_files_hold_nothing_of_is_not_there(of_runs: Served) -> None:
+    for path, detail in (
+        ("/speedup", "there is no attempt to measure"),
+        ("/runs/nobody", "there is no run named 'nobody'"),
+        ("/tasks", "this server shows files of runs, and this answer is made from an arena"),
+    ):
+        answer = of_runs.ask(f"/api/v1{path}")
+        assert (answer.status, answer.json["detail"]) == (404, detail)
+
+
 def test_an_answer_that_is_known_is_not_sent_again(of_arena: Served) -> None:
     first = of_arena.ask(f"/api/v1{AT}?limit=3")
     tag = first.headers["etag"]

@@ -10,7 +10,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from steelyard.errors import RequestRefused, nearest
+from steelyard.errors import NothingUsable, RequestRefused, nearest
 from steelyard.surfaces.server._answers import answer, asked_form
 from steelyard.surfaces.server._assets import asset_response
 from steelyard.surfaces.server._pages import problem_page
@@ -87,6 +87,9 @@ class Application:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer(call, form)
+        except NothingUsable as error:  # nobody sent anything wrong: the source has nothing of the kind
+            error.http_status = 404
+            raise
         except TimeoutError:
             message = f"the answer takes longer than {ANSWER_SECONDS:.0f} seconds to make"
             raise RequestRefused(503, "not_ready", message, hint="ask again: it goes on being made") from None
