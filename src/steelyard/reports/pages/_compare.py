@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 from steelyard.metrics import catalog
 from steelyard.reports._comparisons import coverage_text
@@ -17,7 +18,7 @@ from steelyard.reports.pages._cells import (
     text_column,
     with_figures,
 )
-from steelyard.reports.pages._page import DASH, Column, Page, PageTable
+from steelyard.reports.pages._page import DASH, Column, Page, PageLink, PageTable
 from steelyard.results import SOLVED_FROM, Comparison, Flip, Judged, amount, level_of
 
 FIRST = ("composite_score", "pass_rate", "impl_rate")
@@ -43,6 +44,7 @@ def compare_page(result: Comparison) -> Page:
             caption=f"{names} (B) against {result.a.label} (A)", columns=tuple(_columns(result, several=several))
         ),
         also=tuple(_flips(result)),
+        links=() if several else (_swapped(result.a.choice, result.pairs[0].b.choice),),
         facts=(
             *(("tasks", coverage_text(result.a.label, pair)) for pair in result.pairs),
             ("interval method", methods_of([each.difference.interval for _, each in judged])),
@@ -52,6 +54,10 @@ def compare_page(result: Comparison) -> Page:
         ),
     )
     return with_figures(page, result, ("differences", "flips", "dumbbells"))
+
+
+def _swapped(a: str, b: str) -> PageLink:
+    return PageLink("Swap A and B", f"/compare?{urlencode([('a', b), ('b', a)], errors='replace')}")
 
 
 def _flips(result: Comparison) -> Iterator[PageTable]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.metrics import catalog
 from steelyard.reports._repeatability_tables import SHOWN, repeatability_sentence
-from steelyard.reports.pages._cells import count_column, number_column, text_column, with_figures
+from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, with_figures
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import Repeatability
 
@@ -17,7 +17,12 @@ def repeat_page(result: Repeatability) -> Page:
     if all(prompt.canon is None for prompt in prompts):  # distances to nothing say nothing
         shown = [name for name in shown if name in ("r_raw", "r_bytes")]
     columns: tuple[Column, ...] = (
-        text_column("prompt", "prompt", [prompt.prompt for prompt in prompts]),
+        text_column(
+            "prompt",
+            "prompt",
+            [prompt.prompt for prompt in prompts],
+            links=[id_path("repeat", prompt.prompt) for prompt in prompts],
+        ),
         count_column("n", "outputs", [prompt.n for prompt in prompts]),
         count_column(
             "unique_signatures", "different", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]
@@ -39,7 +44,9 @@ def repeat_page(result: Repeatability) -> Page:
             *(("versions", ", ".join(version for _, version in each)) for each in versions),
         ),
     )
-    names = ("dots", "repair") if any(prompt.canon for prompt in prompts) else ("dots",)
+    # of one prompt, which outputs are alike says more than how many are
+    names = ["distances" if len(prompts) == 1 else "dots"]
+    names += ["repair"] if any(prompt.canon for prompt in prompts) else []
     return with_figures(page, result, names, tall=False)
 
 

@@ -39,6 +39,8 @@ IN_SIGHT = (
     "outcome",
 )
 """Parts of a view that are not folded away."""
+FIRST = ("/", "/tasks", "/matrix", "/compare", "/runs", "/usage", "/coverage")
+"""The pages that lead the navigation; others follow in the order of their routes."""
 LABELS = {"/": "Board", "/api": "API"}
 
 
@@ -145,15 +147,17 @@ def _rows_shown(query: Any, shown: Shown, rows: Any) -> RowsShown:  # Any: a pag
 
 @cache
 def navigation(kind: str) -> tuple[tuple[str, str], ...]:
-    """The pages that need neither a name nor a query, in the order of their routes."""
+    """The pages that need neither a name nor a query."""
     from steelyard.surfaces.server._routes import ROUTES  # lists all routes, whose pages these are
 
-    return tuple(
-        (LABELS.get(route.page_path, route.page_path.strip("/").capitalize()), route.page_path)
+    paths = [
+        route.page_path
         for route in ROUTES
         if route.page_path is not None and route.builder(kind) is not None and not route.parameters
         if not any(field.required for field in _declared(route.query))
-    )
+    ]
+    ordered = [*(path for path in FIRST if path in paths), *(path for path in paths if path not in FIRST)]
+    return tuple((LABELS.get(path, path.strip("/").capitalize()), path) for path in ordered)
 
 
 @cache
