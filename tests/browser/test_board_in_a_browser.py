@@ -33,7 +33,7 @@ IN_ARENA = {"task": BIG_TASK, "submission": FIRST}
 IN_RUNS = {"task": "t1", "prompt": "clamp_temp0.5_20260101_000000", "run": "demo-T0-parse-csv-01"}
 ASKED = {
     "/history": "?submitter=user-1",
-    "/changes": "?since=2026-01-01",
+    "/changes": "?since=2026-01-01&task={task}",
     "/compare": "?a=tier%3DT0&b=tier%3DT6&resamples=200",
     "/": "?by=tier",
     "/runs/{run}": "?against=demo-T1-parse-csv-01",
@@ -49,7 +49,7 @@ def pages(kind: str) -> list[str]:
 
 def filled(path: str, names: dict[str, str], *, arena: bool) -> str:
     asked = "" if arena and path == "/" else ASKED.get(path, "").replace("&resamples=200", "")
-    return path.format_map({name: quote(value, safe="") for name, value in names.items()}) + asked
+    return (path + asked).format_map({name: quote(value, safe="") for name, value in names.items()})
 
 
 @pytest.fixture(scope="session")
@@ -234,7 +234,7 @@ def test_what_another_process_submits_is_told_and_shown_when_asked_for(
     before = first_cells(other)
     submit(store, tmp_path, "live-1")
     window.page.locator(".news button").wait_for(timeout=4_000)  # 2 s, and what the other process takes to end
-    other.page.locator(".news button", has_text="1 new, show").wait_for(timeout=8_000)
+    other.page.locator(".news button", has_text="1 new, show").wait_for(timeout=90_000)
     assert first_cells(other) == before, "no row moves by itself"
     other.page.locator(".news button").click()
     other.ready()
