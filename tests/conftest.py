@@ -26,6 +26,8 @@ settings.register_profile("steady", derandomize=True, **_PATIENT)
 settings.register_profile("random", derandomize=False, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 _markers = itertools.count()
+# The parallel workers of pytest-xdist set it to 80, which would wrap what commands print into a pipe.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(scope="session", autouse=True)
