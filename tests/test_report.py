@@ -240,7 +240,7 @@ def test_outputs_are_shown_only_when_asked_for_and_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "most"), [(10_000, 390_000), pytest.param(50_000, 1_290_000, marks=pytest.mark.long)]
+    ("count", "most"), [(10_000, 350_000), pytest.param(50_000, 1_200_000, marks=pytest.mark.long)]
 )
 def test_a_report_stays_small(count: int, most: int, tmp_path: Path) -> None:
     report = sy.report([flat_runs(tmp_path, count)], resamples=100)

@@ -57,6 +57,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Result], Resu
         workflow.show_submission(store, "ant-1"),
         workflow.score_history(store, task="fix-race"),
         workflow.tool_bias(store),
+        workflow.review_desk(store),
         workflow.compare_profiles(store, "arena-1", "arena-1"),
     ]
     return {type(result): result for result in made}

@@ -184,14 +184,15 @@ def test_the_table_names_profiles_where_they_differ(arena: Arena, capsys: pytest
     assert run(["arena", "standings", "task", *at(arena.store)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert any("profile" in line and "rank" in line for line in shown)
-    assert "scores of their day by arena-1 (6 submissions), mine (2 submissions); now mine, policy" in shown[-1]
+    assert "scores of their day by arena-1 (6 submissions), mine (2 submissions); now mine, policy" in "\n".join(shown)
     assert run(["arena", "standings", "task", "--policy", "current", *at(arena.store)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert not any("profile" in line and "rank" in line for line in shown)
-    assert "; mine, policy current, baseline version" in shown[-1]
+    assert "; mine, policy current, baseline version" in "\n".join(shown)
     assert run(["arena", "history", "--task", "task", *at(arena.store)]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert [line.split()[-1] for line in shown[:8]] == ["arena-1"] * 6 + ["mine"] * 2
+    profiles = [line.split()[-1] for line in shown if line.endswith(("arena-1", "mine"))]
+    assert profiles == ["arena-1"] * 6 + ["mine"] * 2
 
 
 def test_profiles_of_one_name_are_told_apart_by_their_time(
@@ -201,8 +202,8 @@ def test_profiles_of_one_name_are_told_apart_by_their_time(
     arena.rescore(profile=mine(speed_exponent=0.1))
     give(arena, 9)
     assert run(["arena", "standings", "task", *at(arena.store)]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
-    assert "mine of 1970-01-01T00:00:02+00:00 (2 submissions), mine of 1970-01-01T00:00:04+00:00 (1 submission)" in line
+    told = capsys.readouterr().out
+    assert "mine of 1970-01-01T00:00:02+00:00 (2 submissions), mine of 1970-01-01T00:00:04+00:00 (1 submission)" in told
 
 
 def test_a_rescore_says_that_scores_of_their_day_stay(

@@ -14,8 +14,8 @@ from steelyard.figures._plots import Plot, plot_frame, plot_of
 from steelyard.figures._scales import Axis, is_drawn, value_text
 from steelyard.figures._stacked import key_of_kinds, piece
 
-MOST_PIECES = 160
-"""Pieces of all bars together: a month of five models by the day, three years of them by the month."""
+MOST_PIECES = 60
+"""Pieces of all bars together: two weeks of four models by the day, a quarter of them by the week."""
 
 
 class DayAmount(NamedTuple):
