@@ -147,7 +147,7 @@ def claims(setting: Setting, *, trials: int, seed: int = 13) -> Claims:
         else:
             samples, on_b = _samples(random, setting)
             options = StatisticsOptions(resamples=DRAWS, seed=int(random.integers(2**32)))
-            told[check(read_rule(setting.rule), samples, ~on_b, on_b, options=options).result] += 1
+            told[check(read_rule(setting.rule), samples, on_b, ~on_b, options=options).status] += 1
     coverage = coverage_of(intervals, setting.truth)
     return Claims(setting, {answer: count / trials for answer, count in told.items()}, trials, coverage)
 
