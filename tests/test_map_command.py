@@ -35,6 +35,7 @@ def test_sample_cells_and_how_many_fit_stand_beside_each_field() -> None:
     text = propose([SHEET]).text
     assert "# 'Cost ($)': '$1.002,50', '0,25', '$3,00'; 4 of 4 fit\ncost_usd = \"Cost ($)\"" in text
     assert '# 1:30 is taken as minutes and seconds: clock = "h:mm" if it is hours and minutes' in text
+    assert "# errored runs have no verdict: pass rates leave them out, and --unscored fail counts them" in text
     assert "# input without cached tokens: if it includes them" in text
     assert "# 1 row is much emptier than the others (a sum?) and left out:" in text
 

@@ -230,7 +230,7 @@ def test_infos_of_one_kind_are_one_line_for_people_and_all_for_scripts(tmp_path:
     done = steelyard("measure", str(path), "--json")
     lines = [line for line in done.stderr.splitlines() if "[run_count]" in line]
     assert lines == [
-        "info: task t00: profile outcome-1 expects 10 runs of a task (1 run); 29 more like it [run_count]"  # 30 tasks
+        "info: task t00: profile outcome-1 expects 10 runs per task (1 run); 29 more, --json lists them [run_count]"
     ]
     (finding,) = [one for one in json.loads(done.stdout)["findings"] if one["code"] == "run_count"]
     assert finding["count"] == 30

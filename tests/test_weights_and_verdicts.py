@@ -143,3 +143,46 @@ def test_complete_cases_are_the_runs_that_have_both_facts() -> None:
     ]
     price = sy.measure(runs).groups[0].metrics["cost_of_pass"]
     assert (price.value, price.count, price.missing) == (10.0, 1, 2)
+
+
+def broken_off() -> list[Run]:
+    """Equal agents; every failure of x broke off and none of y did."""
+    runs = made_runs({"x": 0.6, "y": 0.6}, tasks=50, attempts=3, seed=2)
+    return [
+        msgspec.structs.replace(run, passed=None, outcome="errored") if run.agent == "x" and not run.passed else run
+        for run in runs
+    ]
+
+
+@pytest.mark.parametrize("unscored", ["exclude", "fail"])
+def test_runs_that_broke_off_are_told_by_every_verb(unscored: str) -> None:
+    runs = broken_off()
+    x = [run for run in runs if run.agent == "x"]
+    broken = sum(run.passed is None for run in x)
+    results = [
+        sy.measure(runs, by=["agent"], unscored=unscored),
+        sy.compare(runs, a="agent=x", b="agent=y", unscored=unscored),
+        sy.rank(runs, by=["agent"], metrics=["cost_usd"], unscored=unscored),
+        sy.gate(x, rule="pass_rate >= 0.9", unscored=unscored),
+        sy.report(runs, by=["agent"], unscored=unscored),
+    ]
+    for result in results:
+        (finding,) = (each for each in result.findings if each.code == "unscored_runs")
+        assert [place.message for place in finding.places] == [f"{broken} of 150 runs broke off"], result
+        assert f"--unscored {'fail counts' if unscored == 'exclude' else 'exclude leaves'} them" in finding.message
+        assert finding.severity == ("warning" if unscored == "exclude" else "info")
+
+
+def test_runs_that_nobody_scored_are_no_finding_and_a_few_of_them_are() -> None:
+    unscored = [Run(id=f"u{i}", task="A", cost_usd=1.0) for i in range(3)]
+    assert "unscored_runs" not in {finding.code for finding in sy.measure(unscored).findings}
+    (finding,) = (
+        each for each in sy.measure([*unscored, *NO_COST_NO_VERDICT]).findings if each.code == "unscored_runs"
+    )
+    assert finding.places[0].message == "4 of 6 runs, 1 of them broke off"
+
+
+def test_the_first_sentence_of_measure_names_runs_without_a_verdict(tmp_path: Path) -> None:
+    runs = write(tmp_path / "runs.jsonl", NO_COST_NO_VERDICT)
+    assert "1 run without a verdict is left out of the pass rate." in steelyard("measure", runs).stdout
+    assert "left out" not in steelyard("measure", runs, "--unscored", "fail").stdout.splitlines()[0]

@@ -1,4 +1,4 @@
-"""Groups whose attempts are not those that were expected, or whose costs are known unevenly."""
+"""Groups whose attempts are not those that were expected, that lack verdicts, or whose costs are known unevenly."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.engines._identical_results import AGENT
 from steelyard.engines._local import LocalEngine
+from steelyard.profiles import UNSCORED_FAILS
 from steelyard.records import Finding, Missing, Place, PlacesOnDemand, key_label
 from steelyard.statistics import mean_of
 
@@ -23,6 +25,9 @@ EARLY_PASSES = 2
 
 EXCEPTIONS = 0.05
 """The share of tasks that may have gone otherwise: a run that was cancelled, one that was made once more."""
+
+OF_VERDICTS = frozenset({"pass_rate", "cost_of_pass", "composite_score"})
+"""Metrics that a run without a verdict is left out of."""
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,7 +50,7 @@ def unexpected_run_counts(engine: LocalEngine, by: Sequence[str]) -> list[Findin
         for number, key in zip(chosen, combinations.keys(chosen), strict=True):
             yield Place(where=key_label(keys, key), message=_runs(int(sizes[number])))
 
-    message = f"profile {engine.profile.name} expects {_runs(expected)} of a task"
+    message = f"profile {engine.profile.name} expects {_runs(expected)} per task"
     places = PlacesOnDemand(len(odd), made)
     return [Finding(code="run_count", severity="info", message=message, places=places)]
 
@@ -55,21 +60,62 @@ def _runs(count: int) -> str:
 
 
 def skewed_groups(engine: LocalEngine, metrics: Collection[str], groups: Codes, labels: Sequence[str]) -> list[Finding]:
-    """What makes the metrics of a group mislead: attempts that end with a pass, costs that one verdict lacks.
+    """What makes the metrics of a group mislead: no verdicts, attempts that end with a pass, costs one verdict lacks.
 
     `groups` numbers the group of each run, -1 for none.
     """
-    if "pass_rate" not in metrics and "cost_of_pass" not in metrics:
+    if not OF_VERDICTS.intersection(metrics):
         return []
+    inside = np.flatnonzero(groups >= 0)
+    findings = _without_verdict(engine, inside, groups, labels)
     values = engine.values(["pass_rate", "cost_usd"])
     passed, costs = values["pass_rate"], values["cost_usd"]
     if isinstance(passed, Missing):
-        return []
-    inside = np.flatnonzero(groups >= 0)
-    findings = _retried(engine, passed, inside, groups, labels)
+        return findings
+    findings += _retried(engine, passed, inside, groups, labels)
     if not isinstance(costs, Missing) and "cost_of_pass" in metrics:
         findings += _unevenly_known_costs(passed[inside], costs[inside], groups[inside], labels)
     return findings
+
+
+def _without_verdict(engine: LocalEngine, inside: Codes, groups: Codes, labels: Sequence[str]) -> list[Finding]:
+    """How many runs of each group have no verdict and how many of them broke off, and what is done with them.
+
+    Data in which no run has a verdict and none broke off were never scored: there is nothing to warn of.
+    """
+    excluding = engine
+    if engine.profile.unscored == "fail":
+        excluding = LocalEngine(engine.frame, engine.n, engine.profile.with_constant(UNSCORED_FAILS, 0))
+    verdicts = excluding.values(["pass_rate"])["pass_rate"]
+    unscored = np.full(len(inside), fill_value=True) if isinstance(verdicts, Missing) else np.isnan(verdicts[inside])
+    broke_off = unscored & _broke_off(engine)[inside]
+    if not unscored.any() or (unscored.all() and not broke_off.any()):
+        return []
+    own = groups[inside]
+    runs, without, broken = (np.bincount(own[mask], minlength=len(labels)) for mask in (own >= 0, unscored, broke_off))
+    places = tuple(
+        Place(where=labels[group], message=_unscored_text(int(without[group]), int(broken[group]), int(runs[group])))
+        for group in np.flatnonzero(without).tolist()
+    )
+    if engine.profile.unscored == "fail":
+        message = "runs without a verdict count as failed; --unscored exclude leaves them out"
+        return [Finding(code="unscored_runs", severity="info", message=message, places=places)]
+    message = "runs without a verdict are left out of pass rate and cost of pass; --unscored fail counts them as failed"
+    return [Finding(code="unscored_runs", message=message, places=places)]
+
+
+def _broke_off(engine: LocalEngine) -> NDArray[np.bool_]:
+    if "outcome" not in engine.frame.collect_schema().names():
+        return np.zeros(engine.n, dtype=bool)
+    errored = (pl.col("outcome").cast(pl.String) == "errored").fill_null(value=False)
+    return engine.frame.select(errored).collect().to_series().to_numpy()
+
+
+def _unscored_text(without: int, broken: int, runs: int) -> str:
+    text = f"{without:,} of {_runs(runs)}"
+    if broken == without:
+        return f"{text} broke off"
+    return f"{text}, {broken:,} of them broke off" if broken else text
 
 
 def _retried(engine: LocalEngine, passed: Floats, inside: Codes, groups: Codes, labels: Sequence[str]) -> list[Finding]:

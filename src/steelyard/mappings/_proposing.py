@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -171,6 +171,7 @@ class _Draft:
         yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} fit"
         if match.remark:
             yield f"# {match.remark}"
+        yield from _about_errored((match.spec.words or {}).values())
         yield _line(match)
 
     def _uncertain(self) -> Iterator[str]:
@@ -211,7 +212,14 @@ def _of_columns(columns: Sequence[Column], field: str) -> Iterator[str]:
     yield f"# the name of each column, taken as the {field}"
     yield f'{field} = "$column"'
     meanings = {word: meaning_of(word) for word in words}
+    yield from _about_errored(meanings.values())
     yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
+
+
+def _about_errored(meanings: Collection[object]) -> Iterator[str]:
+    """What becomes of runs that broke off, for whoever expects them among the failures."""
+    if "errored" in meanings:
+        yield "# errored runs have no verdict: pass rates leave them out, and --unscored fail counts them as failed"
 
 
 def _line(match: Match) -> str:

@@ -44,7 +44,20 @@ def measurement_tables(result: Measurement, *, every: bool = False) -> Iterator[
 
 
 def measurement_sentence(result: Measurement) -> str:
-    """Of a single group what it delivered, of several from where to where the pass rate goes."""
+    """What a single group delivered, or from where to where the pass rate goes, and who has no verdict."""
+    return f"{_delivered(result)}{_left_out(result)}"
+
+
+def _left_out(result: Measurement) -> str:
+    """How many runs no pass rate counts, where others have a verdict."""
+    rates = [rate for group in result.groups if isinstance(rate := group.metrics.get("pass_rate"), Statistics)]
+    missing = sum(rate.missing for rate in rates)
+    if not missing or not any(rate.count for rate in rates):
+        return ""
+    return f" {counted(missing, 'run')} without a verdict {'is' if missing == 1 else 'are'} left out of the pass rate."
+
+
+def _delivered(result: Measurement) -> str:
     runs = counted(result.n, "run")
     if len(result.groups) == 1:
         told = []
