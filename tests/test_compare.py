@@ -40,8 +40,8 @@ def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
         "95 % interval -7.3 to 17.0: not shown; at least 84 tasks would be needed."
     )
     assert (found.difference.interval.method, found.difference.test.method) == ("bonett-price", "mcnemar-exact")
-    assert len(found.difference.gained) == 14
-    assert len(found.difference.lost) == 10
+    assert len(found.difference.higher) == 14
+    assert len(found.difference.lower) == 10
 
 
 def test_a_clear_difference_is_called_better_and_worse_from_the_other_side() -> None:

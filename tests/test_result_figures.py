@@ -15,6 +15,7 @@ from steelyard.demo import demo_runs
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.figures import Figure, _figure
 from steelyard.records import Judgment, Output, Run
+from steelyard.reports import comparison_tables
 from steelyard.results import Outliers, Ranking, Result, figure_names
 from steelyard.results._drawing import DRAWINGS
 from steelyard.surfaces.cli import run
@@ -136,8 +137,21 @@ def test_flips_count_each_common_task_once() -> None:
     assert "only by a: 1 of 7" in said  # t3
     assert "only by b: 2 of 7" in said  # t4 and t5
     assert "by neither: 2 of 7" in said  # t6 and t7
-    same = compared.to_dict()["pairs"][0]["metrics"]["pass_rate"]["flips"]["same"]
-    assert same == [{"value": 0.0, "tasks": 2}, {"value": 1.0, "tasks": 1}]
+    shape = compared.to_dict()["pairs"][0]["metrics"]["pass_rate"]
+    assert shape["by_task"]["same"] == [{"value": 0.0, "tasks": 2}, {"value": 1.0, "tasks": 1}]
+    # t2 differs and does not flip: it stays solved by both
+    assert [each["task"] for each in shape["by_task"]["lower"]] == ["t3", "t2"]
+    assert shape["flips"] == {
+        "solved_from": 0.5,
+        "gained": [{"task": "t4", "a": 0.0, "b": 1.0}, {"task": "t5", "a": 0.0, "b": 0.5}],
+        "lost": [{"task": "t3", "a": 1.0, "b": 0.0}],
+        "both": 2,
+        "neither": 2,
+    }
+    table = "\n".join(line for table in comparison_tables(compared) for line in table.lines(200))
+    assert "2 gained, 1 lost, 2 solved by both, 2 by neither" in table
+    assert "t5" in table
+    assert "t2" not in table
 
 
 def test_dumbbells_name_the_tasks_that_differ() -> None:

@@ -11,7 +11,6 @@ from steelyard.reports._plain_text import DASH
 from steelyard.reports._terminal_tables import Cell, Painted, Style, TextTable, add_row, plain_table
 from steelyard.results import (
     Comparison,
-    Flip,
     Judged,
     Pair,
     Ranking,
@@ -102,26 +101,21 @@ def range_text(low: float | None, high: float | None, unit: str, label: str = ""
 
 def _flip_table(pair: Pair, *, a: str) -> Iterator[TextTable]:
     judged = next((candidate for candidate in pair.metrics if candidate.difference.metric == "pass_rate"), None)
-    if judged is None or not (judged.difference.gained or judged.difference.lost):
+    flips = None if judged is None else judged.difference.flips
+    if flips is None or not (flips.gained or flips.lost):
         return
-    difference = judged.difference
-    same = difference.tasks - len(difference.gained) - len(difference.lost)
-    counts = f"{len(difference.gained):,} gained, {len(difference.lost):,} lost, {same:,} as before"
+    counts = f"{len(flips.gained):,} gained, {len(flips.lost):,} lost, {flips.both:,} solved by both, "
+    counts += f"{flips.neither:,} by neither (solved: at least half of the runs pass)"
     table = plain_table(f"Tasks that flip from {a} to {pair.b.label}: {counts}")
     table.add_column("task")
     table.add_column("A", justify="right")
     table.add_column("B", justify="right")
-    for flips in (difference.gained, difference.lost):
-        for flip in flips[:FLIPS_SHOWN]:
-            add_row(table, clean(flip.task), level_of(flip.a, "share"), level_of(flip.b, "share"))
-        if len(flips) > FLIPS_SHOWN:
-            add_row(table, _more(flips))
+    for word, tasks in (("gained", flips.gained), ("lost", flips.lost)):
+        for each in tasks[:FLIPS_SHOWN]:
+            add_row(table, clean(each.task), level_of(each.a, "share"), level_of(each.b, "share"))
+        if len(tasks) > FLIPS_SHOWN:
+            add_row(table, f"... {len(tasks) - FLIPS_SHOWN:,} more {word}")
     yield table
-
-
-def _more(flips: Sequence[Flip]) -> str:
-    word = "gained" if flips[0].b > flips[0].a else "lost"
-    return f"... {len(flips) - FLIPS_SHOWN:,} more {word}"
 
 
 def ranking_tables(result: Ranking) -> Iterator[TextTable]:

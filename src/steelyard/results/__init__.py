@@ -78,19 +78,18 @@ if TYPE_CHECKING:
         Canons as Canons,
     )
     from steelyard.results._comparison import (
+        SOLVED_FROM as SOLVED_FROM,
         ComparedSide as ComparedSide,
         Comparison as Comparison,
         Correction as Correction,
         Coverage as Coverage,
         Difference as Difference,
-        Flip as Flip,
+        Flips as Flips,
         Judged as Judged,
         Pair as Pair,
         TasksNeeded as TasksNeeded,
+        TaskValues as TaskValues,
         Verdict as Verdict,
-    )
-    from steelyard.results._comparison_figures import (
-        SOLVED_FROM as SOLVED_FROM,
     )
     from steelyard.results._coverage import (
         CoverageGroup as CoverageGroup,

@@ -15,16 +15,33 @@ if TYPE_CHECKING:
     from steelyard.statistics import Interval, SensitivityBounds, Significance
 
 Correction = Literal["holm", "bh", "none"]
+SOLVED_FROM = 0.5
+"""A task counts as solved by a side when at least half of its runs there pass."""
+
 Verdict = Literal["better", "worse", "differs", "not shown", "no difference", "cannot be told"]
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
-    """A task on which the two sides differ."""
+class TaskValues:
+    """What the two sides have on a task."""
 
     task: str
     a: float
     b: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """The common tasks by who solves them."""
+
+    gained: tuple[TaskValues, ...]
+    """Tasks that only B solves, the largest difference first."""
+    lost: tuple[TaskValues, ...]
+    """Tasks that only A solves, the largest difference first."""
+    both: int
+    """Tasks that both solve."""
+    neither: int
+    """Tasks that neither solves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +71,9 @@ class Difference:
     """Mean difference in units of its spread."""
     detectable: float | None = None
     """The smallest true difference that so many tasks would show with a chance of 80 %."""
-    gained: tuple[Flip, ...] = ()
+    higher: tuple[TaskValues, ...] = ()
     """Tasks on which B is higher, the largest difference first."""
-    lost: tuple[Flip, ...] = ()
+    lower: tuple[TaskValues, ...] = ()
     """Tasks on which B is lower, the largest difference first."""
     same: tuple[tuple[float, int], ...] = ()
     """Values that both sides share on a task, each with how many tasks have it."""
@@ -71,6 +88,18 @@ class Difference:
     def value(self) -> float | None:
         """The difference itself."""
         return self.interval.estimate
+
+    @property
+    def flips(self) -> Flips | None:
+        """Who solves the tasks; None but for a pass rate that weights tasks evenly."""
+        unchanged = sum(tasks for _, tasks in self.same)
+        if self.metric != "pass_rate" or not self.tasks or len(self.higher) + len(self.lower) + unchanged != self.tasks:
+            return None
+        gained = tuple(each for each in self.higher if each.a < SOLVED_FROM <= each.b)
+        lost = tuple(each for each in self.lower if each.b < SOLVED_FROM <= each.a)
+        both = sum(min(each.a, each.b) >= SOLVED_FROM for each in (*self.higher, *self.lower))
+        both += sum(tasks for value, tasks in self.same if value >= SOLVED_FROM)
+        return Flips(gained, lost, both, self.tasks - len(gained) - len(lost) - both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +257,20 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
             "power": POWER,
             **({} if judged.detect is None else {"detect": _range_dict(judged.detect)}),
         },
-        "flips": {
-            "gained": [_flip(flip) for flip in difference.gained],
-            "lost": [_flip(flip) for flip in difference.lost],
+        "by_task": {
+            "higher": _task_dicts(difference.higher),
+            "lower": _task_dicts(difference.lower),
             "same": [{"value": value, "tasks": tasks} for value, tasks in difference.same],
         },
     }
+    if (flips := difference.flips) is not None:
+        shape["flips"] = {
+            "solved_from": SOLVED_FROM,
+            "gained": _task_dicts(flips.gained),
+            "lost": _task_dicts(flips.lost),
+            "both": flips.both,
+            "neither": flips.neither,
+        }
     if difference.geometric_ratio is not None:
         shape["geometric_ratio"] = json_numbers(difference.geometric_ratio.as_dict())
     if difference.bounds is not None:
@@ -248,8 +285,8 @@ def _range_dict(needed: TasksNeeded | None) -> dict[str, int | None]:
     }
 
 
-def _flip(flip: Flip) -> dict[str, Any]:  # Any: JSON values
-    return {"task": flip.task, "a": flip.a, "b": flip.b}
+def _task_dicts(tasks: tuple[TaskValues, ...]) -> list[dict[str, Any]]:  # Any: JSON values
+    return [{"task": each.task, "a": each.a, "b": each.b} for each in tasks]
 
 
 def _row(a: ComparedSide, b: ComparedSide, judged: Judged) -> dict[str, Any]:  # Any: cells of any type

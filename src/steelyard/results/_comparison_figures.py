@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from steelyard.results._gate import Gate
     from steelyard.statistics import Interval
 
-SOLVED_FROM = 0.5
-"""A task counts as solved by a side when at least half of its runs there pass."""
-
 VERDICT_MARKS = {"better": " ▲ better", "worse": " ▼ worse"}
 """What stands beside a difference that is shown, by arrow and word."""
 
@@ -90,23 +87,18 @@ def flip_square(result: Comparison, width: int) -> Figure:
     judged = next((each for each in pair.metrics if each.difference.metric == "pass_rate"), None)
     if judged is None or not judged.difference.tasks:
         raise UsageError("flips need the pass rate of both sides on common tasks", hint="--metrics pass_rate")
-    difference = judged.difference
-    counts = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
-    for flip in (*difference.gained, *difference.lost):
-        counts[flip.a >= SOLVED_FROM, flip.b >= SOLVED_FROM] += 1
-    for value, tasks in difference.same:
-        counts[value >= SOLVED_FROM, value >= SOLVED_FROM] += tasks
-    if sum(counts.values()) != difference.tasks:
+    counts = judged.difference.flips
+    if counts is None:
         raise UsageError("flips need tasks that count the same on both sides", hint="--weight-by tasks")
     return flips(
         a=result.a.label,
         b=pair.b.label,
-        both=counts[True, True],
-        only_a=counts[True, False],
-        only_b=counts[False, True],
-        neither=counts[False, False],
+        both=counts.both,
+        only_a=len(counts.lost),
+        only_b=len(counts.gained),
+        neither=counts.neither,
         title=f"Tasks that flip: {result.a.label} and {pair.b.label}",
-        note=f"{tasks_text(difference.tasks, 'common ')}; solved: at least half of the runs pass",
+        note=f"{tasks_text(judged.difference.tasks, 'common ')}; solved: at least half of the runs pass",
         width=width,
     )
 
@@ -114,10 +106,10 @@ def flip_square(result: Comparison, width: int) -> Figure:
 def task_dumbbells(result: Comparison, width: int) -> Figure:
     """The first metric that tasks differ on, task by task."""
     pair = result.pairs[0]
-    judged = next((each for each in pair.metrics if each.difference.gained or each.difference.lost), None)
+    judged = next((each for each in pair.metrics if each.difference.higher or each.difference.lower), None)
     difference = (judged or pair.metrics[0]).difference
     metric = catalog()[difference.metric]
-    pairs = [TaskPair(flip.task, flip.a, flip.b) for flip in (*difference.gained, *difference.lost)]
+    pairs = [TaskPair(each.task, each.a, each.b) for each in (*difference.higher, *difference.lower)]
     unchanged = difference.tasks - len(pairs)
     note = f"{tasks_text(len(pairs), 'differing ')} of {difference.tasks:,}, {unchanged:,} equal"
     return dumbbells(

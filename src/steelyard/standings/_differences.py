@@ -1,4 +1,4 @@
-"""The difference between two sides on one metric: interval, test, effect size, flips, and what it would take."""
+"""The difference between two sides on one metric: interval, test, effect size, tasks, and what it would take."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from steelyard.errors import UnknownName
 from steelyard.metrics import catalog
 from steelyard.records import Missing
-from steelyard.results import Difference, Flip
+from steelyard.results import Difference, TaskValues
 from steelyard.standings._choosing_intervals import exponential, group_intervals, holds, of_figure
 from steelyard.standings._samples import Mask, Samples, TaskMeans, half_names
 from steelyard.standings._unequal_attempts import dealt_runs, delta_within_tasks, kept_level, within_sides
@@ -170,7 +170,7 @@ def _mean_difference(
         delta = delta_within_tasks(runs)
     interval, test = judged
     spread = float(np.sort(gaps).std(ddof=1)) if len(gaps) > 1 and np.ptp(gaps) > 0 else None
-    gained, lost = _flips(samples.task_names, sides[0].mean, sides[1].mean, common)
+    higher, lower = _differing(samples.task_names, sides[0].mean, sides[1].mean, common)
     values = samples.known(metric)
     assert not isinstance(values, Missing)
     return replace(
@@ -181,8 +181,8 @@ def _mean_difference(
         cliffs_delta=delta,
         standardized=standardized(gaps),
         detectable=detectable_difference(len(gaps), spread, level=options.level) if spread else None,
-        gained=gained,
-        lost=lost,
+        higher=higher,
+        lower=lower,
         same=_ties(sides[0].mean, sides[1].mean, common),
         bounds=_bounds(samples, values, metric, *rows),
         geometric_ratio=_geometric_ratio(samples, metric, rows, common, options),
@@ -281,12 +281,16 @@ def _bounds(samples: Samples, values: Floats, metric: str, a: Mask, b: Mask) -> 
     return bounds if bounds is not None and bounds.missing else None
 
 
-def _flips(names: tuple[str, ...], a: Floats, b: Floats, common: Mask) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
+def _differing(
+    names: tuple[str, ...], a: Floats, b: Floats, common: Mask
+) -> tuple[tuple[TaskValues, ...], tuple[TaskValues, ...]]:
     differing = [
-        Flip(names[place], float(a[place]), float(b[place])) for place in np.flatnonzero(common) if a[place] != b[place]
+        TaskValues(names[place], float(a[place]), float(b[place]))
+        for place in np.flatnonzero(common)
+        if a[place] != b[place]
     ]
-    ordered = sorted(differing, key=lambda flip: (-abs(flip.b - flip.a), flip.task))
-    return tuple(flip for flip in ordered if flip.b > flip.a), tuple(flip for flip in ordered if flip.b < flip.a)
+    ordered = sorted(differing, key=lambda each: (-abs(each.b - each.a), each.task))
+    return tuple(each for each in ordered if each.b > each.a), tuple(each for each in ordered if each.b < each.a)
 
 
 def _ties(a: Floats, b: Floats, common: Mask) -> tuple[tuple[float, int], ...]:

@@ -19,7 +19,7 @@ from steelyard.reports.pages._cells import (
     with_figures,
 )
 from steelyard.reports.pages._page import DASH, Column, Page, PageLink, PageTable
-from steelyard.results import SOLVED_FROM, Comparison, Flip, Judged, amount, level_of
+from steelyard.results import SOLVED_FROM, Comparison, Judged, TaskValues, amount, level_of
 
 FIRST = ("composite_score", "pass_rate", "impl_rate")
 """The metrics that the answer is given for, the first that was compared."""
@@ -43,7 +43,7 @@ def compare_page(result: Comparison) -> Page:
         table=PageTable(
             caption=f"{names} (B) against {result.a.label} (A)", columns=tuple(_columns(result, several=several))
         ),
-        also=tuple(_flips(result)),
+        also=tuple(_differing_tasks(result)),
         links=() if several else (_swapped(result.a.choice, result.pairs[0].b.choice),),
         facts=(
             *(("tasks", coverage_text(result.a.label, pair)) for pair in result.pairs),
@@ -60,31 +60,31 @@ def _swapped(a: str, b: str) -> PageLink:
     return PageLink("Swap A and B", f"/compare?{urlencode([('a', b), ('b', a)], errors='replace')}")
 
 
-def _flips(result: Comparison) -> Iterator[PageTable]:
+def _differing_tasks(result: Comparison) -> Iterator[PageTable]:
     """The tasks on which the two differ, the largest gain of B first; of several pairs only the first has room."""
     pair = result.pairs[0]
-    judged = next((each for each in pair.metrics if each.difference.gained or each.difference.lost), None)
+    judged = next((each for each in pair.metrics if each.difference.higher or each.difference.lower), None)
     if judged is None:
         return
     metric = catalog()[judged.difference.metric]
     is_passing = metric.name == "pass_rate"
-    flips = [*judged.difference.gained, *judged.difference.lost[::-1]]
+    tasks = [*judged.difference.higher, *judged.difference.lower[::-1]]
     yield PageTable(
         name="tasks",
         caption=f"{metric.title} on the tasks that differ, of {judged.difference.tasks:,} common ones",
         columns=(
-            text_column("task", "task", [flip.task for flip in flips]),
-            level_column("a", f"A: {result.a.label}", [flip.a for flip in flips], metric.unit),
-            level_column("b", f"B: {pair.b.label}", [flip.b for flip in flips], metric.unit),
-            text_column("higher", "higher", ["B" if flip.b > flip.a else "A" for flip in flips]),
-            *([text_column("solved", "solved by", [_solved(flip) for flip in flips])] if is_passing else []),
+            text_column("task", "task", [each.task for each in tasks]),
+            level_column("a", f"A: {result.a.label}", [each.a for each in tasks], metric.unit),
+            level_column("b", f"B: {pair.b.label}", [each.b for each in tasks], metric.unit),
+            text_column("higher", "higher", ["B" if each.b > each.a else "A" for each in tasks]),
+            *([text_column("solved", "solved by", [_solved(each) for each in tasks])] if is_passing else []),
         ),
     )
 
 
-def _solved(flip: Flip) -> str:
+def _solved(values: TaskValues) -> str:
     """Who solves the task, as the square of flips counts it; a filter finds `only B`."""
-    a, b = flip.a >= SOLVED_FROM, flip.b >= SOLVED_FROM
+    a, b = values.a >= SOLVED_FROM, values.b >= SOLVED_FROM
     return "both" if a and b else "only A" if a else "only B" if b else "neither"
 
 
