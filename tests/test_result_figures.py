@@ -154,6 +154,35 @@ def test_flips_count_each_common_task_once() -> None:
     assert "t2" not in table
 
 
+def test_a_difference_is_drawn_hollow_unless_its_verdict_shows_it() -> None:
+    # pass rate and cost alone are clear (p = 0.031 each, intervals without 0); Holm over two makes it p = 0.0625
+    runs = [
+        Run(id=f"{agent}-{task}", task=f"t{task}", agent=agent, cost_usd=cost + task / 100, passed=passes)
+        for agent, cost, passes in (("a", 1.0, False), ("b", 2.0, True))
+        for task in range(6)
+    ]
+    compared = sy.compare(runs, a="agent=a", b="agent=b", metrics=["pass_rate", "cost_usd"], **FEW)
+    for judged in compared.pairs[0].metrics:
+        assert judged.difference.interval.excludes(0.0)
+        assert judged.verdict == "not shown"
+    figure = compared.figure("differences")
+    looks = [element.get("class") for element, _ in elements(figure) if tag(element) == "circle"]
+    assert looks == ["sy-hollow", "sy-hollow"]
+
+
+@pytest.mark.parametrize("width", [720, 390])
+def test_a_difference_shows_the_numbers_of_its_interval(width: int) -> None:
+    compared = sy.compare(few_runs(), a="tier=T0", b="tier=T2", metrics=["impl_rate", "cost_usd"], **FEW)
+    shown = texts(compared.figure("differences", width=width))
+    for judged, bare in zip(compared.pairs[0].metrics, ("{:.1f}", "{:.4f}"), strict=True):
+        low, high = judged.difference.interval.low, judged.difference.interval.high
+        assert low is not None
+        assert high is not None
+        scale = 100 if bare == "{:.1f}" else 1
+        limits = f"({bare.format(scale * low)} to {bare.format(scale * high)})"
+        assert any(limits in text for text in shown)
+
+
 def test_dumbbells_name_the_tasks_that_differ() -> None:
     compared = sy.compare(
         pass_runs({"up": (0, 2), "down": (2, 1), "same": (2, 2)}),

@@ -76,7 +76,10 @@ def dots(
         plot = axis_above(scale, y=top, bottom=bottom, width=width - int(indent))
         plot += (_guides(rows, shown), *_reference(reference, scale, rows, len(shown)))
         for index, each in enumerate(shown):
-            plot += (_row(each, rows, index, scale), row_label(rows, index, each.label, is_flush=indent > 0))
+            plot += (
+                _row(each, rows, index, scale),
+                row_label(rows, index, each.label, value=texts[index], is_flush=indent > 0),
+            )
             plot += (row_value(rows, index, texts[index]),)
     if indent:
         plot = (group(plot, place=f' transform="translate({indent:.0f} 0)"'), *_bands(shown, rows, top, band_room))

@@ -86,7 +86,7 @@ def rows_of(labels: Sequence[str], values: Sequence[str], *, top: float, width: 
     """Room for labels at the left and values at the right, each as wide as it must be and no wider than it may."""
     value_room = max((text_width(value) for value in values), default=0.0)
     above = width < NARROW
-    value_room = min(value_room, width * (0.45 if above else 0.3))
+    value_room = min(value_room, width * (0.7 if above else 0.38))
     longest = max((text_width(label) for label in labels), default=0.0)
     label_room = width - 2 * EDGE - value_room - 8 if above else min(longest, width * 0.34)
     left = EDGE + 6 if above else EDGE + label_room + 14
@@ -135,9 +135,14 @@ def tick_labels(scale: Scale, y: float, width: int) -> list[Mark]:
     return marks
 
 
-def row_label(rows: Rows, index: int, text: str, *, is_flush: bool = False) -> Mark:
-    """A row's name, above its marks or to their left; flush with the left edge beside places."""
+def row_label(rows: Rows, index: int, text: str, *, value: str | None = None, is_flush: bool = False) -> Mark:
+    """A row's name, above its marks or to their left; flush with the left edge beside places.
+
+    Above its marks a name has the room that `value`, the row's own, leaves; by default, what the widest value leaves.
+    """
     y, room = rows.label_y(index), rows.label_room
+    if rows.above and value is not None:
+        room = max(room, rows.value_x - EDGE - text_width(value) - 8)
     if rows.above or is_flush:
         return words(EDGE, y, text, room=room)
     return words(rows.left - 14, y, text, room=room, anchor="end")

@@ -150,6 +150,11 @@ class Judged:
     detect: TasksNeeded | None = None
     """For a true difference of the size that was asked for."""
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether the data show a difference, after the correction for several comparisons."""
+        return self.verdict in ("better", "worse", "differs")
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:

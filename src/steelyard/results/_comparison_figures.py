@@ -29,8 +29,10 @@ def difference_dots(result: Comparison, width: int) -> Figure:
         for judged in pair.metrics:
             metric = catalog()[judged.difference.metric]
             label = metric.title if len(result.pairs) == 1 else f"{metric.title}: {pair.b.label}"
-            text = f"{_signed(judged.difference.value, metric)}{VERDICT_MARKS.get(judged.verdict, '')}"
-            rows.append(_scaled(judged.difference.interval, metric, label, text, judged.sentence))
+            interval = judged.difference.interval
+            text = f"{_signed(judged.difference.value, metric)}{_limits(interval, metric)}"
+            text += VERDICT_MARKS.get(judged.verdict, "")
+            rows.append(_scaled(interval, metric, label, text, judged.sentence, is_sure=judged.is_shown))
     sides = result.pairs[0].b.label if len(result.pairs) == 1 else "B"
     title = f"{sides} minus {result.a.label}"
     tasks = tasks_text(result.pairs[0].coverage.common, "common ") if len(result.pairs) == 1 else "common tasks"
@@ -43,10 +45,10 @@ def rule_dots(result: Gate, width: int) -> Figure:
     rows = []
     for check in result.checks:
         metric = catalog()[check.rule.metric]
-        rows.append(
-            _scaled(check.interval, metric, check.rule.text, check.status, check.sentence, limit=check.rule.offset)
-        )
-    note = f"{confidence_text(result.level)}, {tasks_text(result.tasks)}; upright tick: the limit"
+        is_sure = check.status != "inconclusive"
+        text, said, limit = check.status, check.sentence, check.rule.offset
+        rows.append(_scaled(check.interval, metric, check.rule.text, text, said, is_sure=is_sure, limit=limit))
+    note = f"{confidence_text(result.level)}, {tasks_text(result.tasks)}; upright tick: the limit; hollow: inconclusive"
     return dots(rows, title=f"Gate: {result.status}", axis=OWN_SCALES, note=note, reference=0.0, width=width)
 
 
@@ -54,8 +56,22 @@ def _signed(value: float | None, metric: Metric) -> str:
     return "unknown" if value is None else amount(value, metric.unit, signed=True)
 
 
+def _limits(interval: Interval, metric: Metric) -> str:
+    """The interval as it stands behind its estimate; nothing where an end is unknown."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return f" ({amount(interval.low, metric.unit, bare=True)} to {amount(interval.high, metric.unit, bare=True)})"
+
+
 def _scaled(
-    interval: Interval, metric: Metric, label: str, text: str, said: str, *, limit: float | None = None
+    interval: Interval,
+    metric: Metric,
+    label: str,
+    text: str,
+    said: str,
+    *,
+    is_sure: bool,
+    limit: float | None = None,
 ) -> Estimate:
     """The interval as a share of the farthest number in its row."""
     ends = [end for end in (interval.estimate, interval.low, interval.high, limit) if end is not None]
@@ -64,10 +80,7 @@ def _scaled(
     def share(end: float | None) -> float | None:
         return None if end is None else end / (1.05 * farthest)
 
-    is_sure = interval.excludes(limit or 0.0)
     low, high = share(interval.low), share(interval.high)
-    known = interval.low is not None and interval.high is not None
-    span = f" ({_signed(interval.low, metric)} to {_signed(interval.high, metric)})" if known else ""
     return Estimate(
         label=label,
         value=share(interval.estimate),
@@ -77,7 +90,7 @@ def _scaled(
         limit=share(limit),
         text=text,
         note=interval.reason or "",
-        said=f"{said} {_signed(interval.estimate, metric)}{span}",
+        said=f"{said} {_signed(interval.estimate, metric)}{_limits(interval, metric)}",
     )
 
 
