@@ -307,6 +307,31 @@ def test_who_is_compared_by_default_is_what_differs() -> None:
     assert alone.measurement.by == ("model",)
 
 
+def test_a_comparison_has_the_names_of_its_sides_as_column_heads() -> None:
+    # names that begin with the other side's letter, so that a letter could mislead
+    runs = made_runs({"B-large": 0.2, "A-large": 0.9, "C": 0.5}, tasks=8)
+    page = page_of(sy.compare(runs, a="agent=B-large", b="agent=A-large", metrics=["pass_rate"], resamples=100))
+    assert page.table is not None
+    assert page.table.caption == "A-large against B-large"
+    titles = [column.title for column in page.table.columns]
+    assert titles[:4] == ["metric", "B-large", "A-large", "difference"]
+    assert titles[-1] == "A-large is"
+    tasks = {column.name: column for column in page.also[0].columns}
+    assert (tasks["a"].title, tasks["b"].title) == ("B-large", "A-large")
+    assert set(tasks["higher"].values) <= {"A-large", "B-large"}
+    assert set(tasks["solved"].values) <= {"only A-large", "only B-large", "both", "neither"}
+    others = ["agent=A-large", "agent=C"]
+    several = page_of(sy.compare(runs, a="agent=B-large", b=others, metrics=["pass_rate"], resamples=100))
+    assert several.table is not None
+    assert [column.title for column in several.table.columns][:5] == [
+        "compared",
+        "metric",
+        "B-large",
+        "value",
+        "difference",
+    ]
+
+
 def test_runs_without_a_score_of_judges_are_ranked_by_what_they_have() -> None:
     runs = [sy.Run(id=f"{agent}{n}", task=f"t{n}", agent=agent, passed=n % 2 == 0) for agent in "ab" for n in range(6)]
     assert sy.report(runs).ranking.on == "pass_rate"  # type: ignore[union-attr]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 from steelyard.metrics import catalog
@@ -24,9 +24,6 @@ from steelyard.results import SOLVED_FROM, Comparison, Judged, TaskValues, amoun
 FIRST = ("composite_score", "pass_rate", "impl_rate")
 """The metrics that the answer is given for, the first that was compared."""
 
-TOLD = ("better", "worse", "differs")
-"""The verdicts that are worth a sentence beside the table."""
-
 
 def compare_page(result: Comparison) -> Page:
     """The difference on each metric with its interval and verdict."""
@@ -39,10 +36,8 @@ def compare_page(result: Comparison) -> Page:
         name="compare",
         title=f"Is {names} better than {result.a.label}? What changed?",
         answer=main.sentence,
-        notes=tuple(each.sentence for _, each in judged if each is not main and each.verdict in TOLD),
-        table=PageTable(
-            caption=f"{names} (B) against {result.a.label} (A)", columns=tuple(_columns(result, several=several))
-        ),
+        notes=tuple(each.sentence for _, each in judged if each is not main and each.is_shown),
+        table=PageTable(caption=f"{names} against {result.a.label}", columns=tuple(_columns(result, several=several))),
         also=tuple(_differing_tasks(result)),
         links=() if several else (_swapped(result.a.choice, result.pairs[0].b.choice),),
         facts=(
@@ -74,18 +69,22 @@ def _differing_tasks(result: Comparison) -> Iterator[PageTable]:
         caption=f"{metric.title} on the tasks that differ, of {judged.difference.tasks:,} common ones",
         columns=(
             text_column("task", "task", [each.task for each in tasks]),
-            level_column("a", f"A: {result.a.label}", [each.a for each in tasks], metric.unit),
-            level_column("b", f"B: {pair.b.label}", [each.b for each in tasks], metric.unit),
-            text_column("higher", "higher", ["B" if each.b > each.a else "A" for each in tasks]),
-            *([text_column("solved", "solved by", [_solved(each) for each in tasks])] if is_passing else []),
+            level_column("a", result.a.label, [each.a for each in tasks], metric.unit),
+            level_column("b", pair.b.label, [each.b for each in tasks], metric.unit),
+            text_column("higher", "higher", [pair.b.label if each.b > each.a else result.a.label for each in tasks]),
+            *(
+                [text_column("solved", "solved by", _solvers(tasks, result.a.label, pair.b.label))]
+                if is_passing
+                else []
+            ),
         ),
     )
 
 
-def _solved(values: TaskValues) -> str:
-    """Who solves the task, as the square of flips counts it; a filter finds `only B`."""
-    a, b = values.a >= SOLVED_FROM, values.b >= SOLVED_FROM
-    return "both" if a and b else "only A" if a else "only B" if b else "neither"
+def _solvers(tasks: Sequence[TaskValues], a: str, b: str) -> list[str]:
+    """Who solves each task, as the square of flips counts it."""
+    words = {(True, True): "both", (True, False): f"only {a}", (False, True): f"only {b}", (False, False): "neither"}
+    return [words[each.a >= SOLVED_FROM, each.b >= SOLVED_FROM] for each in tasks]
 
 
 def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
@@ -93,25 +92,25 @@ def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
     each_difference = [each.difference for _, each in judged]
     units = [catalog()[difference.metric].unit for difference in each_difference]
     if several:
-        yield text_column("b", "B", [pair.b.label for pair, _ in judged])
+        yield text_column("b", "compared", [pair.b.label for pair, _ in judged])
     yield text_column("metric", "metric", [catalog()[difference.metric].title for difference in each_difference])
-    for name in ("a", "b"):
+    for name, title in (("a", result.a.label), ("b", "value" if several else result.pairs[0].b.label)):
         values = [getattr(difference, name) for difference in each_difference]
         texts = [DASH if value is None else level_of(value, unit) for value, unit in zip(values, units, strict=True)]
-        yield Column(name=f"value_{name}", title=name.upper(), values=values, decimals=6, texts=texts)
+        yield Column(name=f"value_{name}", title=title, values=values, decimals=6, texts=texts)
     values = [difference.value for difference in each_difference]
     signed = [
         DASH if value is None else amount(value, unit, signed=True) for value, unit in zip(values, units, strict=True)
     ]
-    yield Column(name="difference", title="B - A", values=values, decimals=6, texts=signed)
+    yield Column(name="difference", title="difference", values=values, decimals=6, texts=signed)
     ends = [difference.interval for difference in each_difference]
     texts = [interval_text(end.low, end.high, unit) for end, unit in zip(ends, units, strict=True)]
     title = f"{100 * result.level:g} % interval"
     yield Column(name="interval", title=title, values=[end.low for end in ends], decimals=6, texts=texts)
-    yield from _verdicts(result, [each for _, each in judged])
+    yield from _verdicts(result, [each for _, each in judged], several=several)
 
 
-def _verdicts(result: Comparison, judged: list[Judged]) -> Iterator[Column]:
+def _verdicts(result: Comparison, judged: list[Judged], *, several: bool) -> Iterator[Column]:
     p_values = [each.adjusted_p for each in judged]
     texts = [DASH if value is None else f"{value:.3g}" for value in p_values]
     title = "p" if result.correction == "none" else f"p, {result.correction}"
@@ -119,4 +118,6 @@ def _verdicts(result: Comparison, judged: list[Judged]) -> Iterator[Column]:
     deltas = [each.difference.cliffs_delta for each in judged]
     yield number_column("cliffs_delta", "Cliff's δ", deltas, places=2, sign="+")
     yield count_column("tasks", "tasks", [each.difference.tasks for each in judged])
-    yield text_column("verdict", "B is", [each.verdict for each in judged])
+    yield text_column(
+        "verdict", "it is" if several else f"{result.pairs[0].b.label} is", [each.verdict for each in judged]
+    )
