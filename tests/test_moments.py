@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
+import pytest
 from hypothesis import example, given, strategies as st
 
-from steelyard.records import Run, RunChoice, as_utc, first_and_last, microseconds_of, moment
+from steelyard.errors import UsageError
+from steelyard.records import Run, RunChoice, as_utc, end_of, first_and_last, microseconds_of, moment, moment_of
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -46,3 +48,33 @@ written = (
 def test_the_first_and_the_last_of_many_times_are_those_of_all_of_them(values: list[object]) -> None:
     known = [time for time in map(moment, values) if time is not None]
     assert first_and_last(values) == (min(known, default=None), max(known, default=None))
+
+
+@pytest.mark.parametrize(
+    ("named", "first", "after"),
+    [
+        ("2026-10", "2026-10-01", "2026-11-01"),
+        ("2024-02", "2024-02-01", "2024-03-01"),
+        ("last month", "2026-02-01", "2026-03-01"),
+        ("Last-Month", "2026-02-01", "2026-03-01"),
+        ("1m", "2026-03-01", "2026-03-02"),  # February has no 31st
+        ("3m", "2026-01-01", "2026-01-02"),
+        ("30d", "2026-03-02", "2026-03-03"),
+    ],
+)
+def test_months_are_named_as_days_are(named: str, first: str, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls(2026, 3, 31, 12, tzinfo=tz)
+
+    monkeypatch.setattr("steelyard.records._moments.datetime", Clock)
+    assert moment_of(named, option="--since").date().isoformat() == first
+    assert end_of(named, option="--until").date().isoformat() == after
+
+
+@pytest.mark.parametrize("named", ["2026-13", "1y", "next month", "999999m", "0000-01"])
+def test_what_names_no_time_is_refused_with_what_does(named: str) -> None:
+    with pytest.raises(UsageError, match="is not a date") as told:
+        end_of(named, option="--until")
+    assert "2026-01 or 'last month'" in str(told.value.hint)

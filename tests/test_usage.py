@@ -125,7 +125,38 @@ class TestTimes:
         assert (result.total.cost_usd, result.total.calls, result.total.lower_bound) == (0.0, 0, False)
         assert result.budget is not None
         assert result.budget.status == "holds"
-        assert result.sentence == "$0.00, 0 runs, 0 calls."
+        assert result.groups == ()
+
+    @pytest.mark.parametrize(
+        ("limits", "said"),
+        [
+            ({"since": "2026-03-01"}, "1 run, all before 2026-03-01; the last on 2026-02-01"),
+            ({"since": "2026-03-01", "tz": "+13:00"}, "1 run, all before 2026-03-01; the last on 2026-02-02"),
+            ({"until": "2025-12"}, "1 run, all after 2025-12-31; the first on 2026-01-30"),
+            ({"until": "2025-12-31T10:30"}, "1 run, all after 2025-12-31 10:30; the first on 2026-01-30"),
+            (
+                {"since": "2026-01-30T13:00", "until": "2026-01-30"},
+                "1 run, all before 2026-01-30 13:00 or after 2026-01-30; the nearest on 2026-01-30 and 2026-01-31",
+            ),
+            (
+                {"since": "2026-03-01", "where": f"model={CHEAP}"},
+                "1 run, all before 2026-03-01; the last on 2026-02-01",
+            ),
+        ],
+    )
+    def test_a_time_without_a_call_says_where_the_calls_are(self, limits: dict[str, object], said: str) -> None:
+        result = used(self.RUNS, **limits)
+        assert result.sentence == f"$0.00 in the asked-for time: {said}."
+        assert result.to_dict()["runs_outside"] == 1
+
+    def test_no_empty_table_is_printed(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "runs.jsonl", [run("a", started_at=datetime(2026, 1, 2, tzinfo=UTC), cost_usd=1)])
+        done = steelyard("usage", str(path), "--since", "2026-02-01", "--tz", "UTC", "--budget", "5")
+        assert done.status == 0
+        assert done.stdout == (
+            "$0.00 in the asked-for time: 1 run, all before 2026-02-01; the last on 2026-01-02.\n"
+            "Budget $5.00: within the budget.\n"
+        )
 
     def test_calls_without_a_time_have_no_day_and_make_a_time_window_uncertain(self) -> None:
         runs = [run("a", call(None)), run("b", call("2026-01-31T12:00:00Z"))]
@@ -310,6 +341,14 @@ class TestBudget:
                 used([run("a")], budget=budget)
 
 
+def test_the_heading_says_that_output_includes_reasoning(tmp_path: Path) -> None:
+    path = write(tmp_path / "runs.jsonl", [run("a", usage=Usage(output_tokens=30, reasoning_tokens=12))])
+    rows = steelyard("usage", str(path), "--by", "", COLUMNS="200").stdout.splitlines()
+    at = next(at for at, row in enumerate(rows) if "cache read" in row)
+    assert "output + reasoning" in rows[at]
+    assert "42" in rows[at + 2].split()  # 30 and 12
+
+
 class TestPlaces:
     def test_without_a_path_it_reads_what_agents_keep_and_says_where(self, tmp_path: Path) -> None:
         projects = tmp_path / ".claude" / "projects" / "-work"
@@ -318,8 +357,11 @@ class TestPlaces:
         done = steelyard("usage", "--json", "--tz", "UTC", HOME=str(tmp_path), **NOWHERE)
         assert done.status == 0
         assert f"looked in Claude Code: {tmp_path / '.claude' / 'projects'}\n" in done.stderr
-        assert f"Codex {tmp_path / '.codex' / 'sessions'}" in done.stderr.split("nothing at ")[1]
         said = json.loads(done.stdout)
+        others = {place["tool"] for place in said["looked_in"]} - {"Claude Code"}
+        assert f"no logs of {len(others)} other agents; --json lists every place\n" in done.stderr
+        assert str(tmp_path / ".codex" / "sessions") in {place["path"] for place in said["looked_in"]}
+        assert ".codex" not in done.stderr  # the paths of all agents were a line of 1,000 characters
         assert {"tool": "Claude Code", "path": str(tmp_path / ".claude" / "projects"), "exists": True} in said[
             "looked_in"
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from time import time_ns
@@ -91,59 +92,77 @@ def first_and_last(values: Iterable[Any]) -> tuple[datetime | None, datetime | N
 
 
 def moment_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> datetime:
-    """The time that an option names: a day, a day and time, or the first of the last days (`30d`, `4w`).
+    """The time that an option names: a day, a time, or the first day of the last ones (`30d`, `1m`) or of a month.
 
     What names no zone is in `zone`; None is that of the computer.
 
     >>> moment_of("2026-01-31", option="--since").isoformat()
     '2026-01-31T00:00:00+00:00'
+    >>> moment_of("2026-02", option="--since").isoformat()
+    '2026-02-01T00:00:00+00:00'
     """
     try:
-        if isinstance(given, str):
-            ago = _AGO.fullmatch(given.strip())
-            given = _days_back(ago, zone) if ago else datetime.fromisoformat(given)
-        named = given if isinstance(given, datetime) else datetime.combine(given, time())
+        days = _days_named(given, zone)
+        named = datetime.combine(days[0], time()) if days else datetime.fromisoformat(str(given))
         # a time without a zone is the computer's to `astimezone`, as None is here
         placed = named if named.tzinfo is not None or zone is None else named.replace(tzinfo=zone)
         return placed.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(
-            f"{option} {str(given)!r} is not a date", hint="write 2026-01-31, 2026-01-31T12:00:00Z or 30d"
-        ) from error
-
-
-_AGO = re.compile(r"(\d{1,6})([dw])")
-
-
-def _days_back(ago: re.Match[str], zone: tzinfo | None) -> date:
-    """The first of the last days or weeks, today included."""
-    days = int(ago[1]) * (7 if ago[2] == "w" else 1)
-    return datetime.now(zone).date() - timedelta(days=max(days - 1, 0))
+        hint = "write 2026-01-31, 2026-01-31T12:00:00Z, 30d, 1m, 2026-01 or 'last month'"
+        raise UsageError(f"{option} {str(given)!r} is not a date", hint=hint) from error
 
 
 def end_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> datetime:
-    """The first moment after what an option names: a day is included whole, a time is not.
+    """The first moment after what an option names: a day or a month is included whole, a time is not.
 
-    >>> end_of("2026-01-31", option="--until").isoformat()
-    '2026-02-01T00:00:00+00:00'
+    >>> end_of("2026-01-31", option="--until").isoformat(), end_of("2026-01", option="--until").isoformat()
+    ('2026-02-01T00:00:00+00:00', '2026-02-01T00:00:00+00:00')
     >>> end_of("2026-01-31T12:00", option="--until").isoformat()
     '2026-01-31T12:00:00+00:00'
     """
     moment = moment_of(given, option=option, zone=zone)
-    if not _is_day(given):
+    days = _days_named(given, zone)
+    if days is None:
         return moment
     try:
-        day = moment.astimezone(zone).date() + timedelta(days=1)
+        day = days[1] + timedelta(days=1)
     except OverflowError:  # the last day that can be written
         return datetime.max.replace(tzinfo=UTC)
     return moment_of(day, option=option, zone=zone)
 
 
-def _is_day(given: str | date) -> bool:
+_AGO = re.compile(r"(\d{1,6})([dwm])")
+_MONTH = re.compile(r"(\d{4})-(\d{2})")
+
+
+def _days_named(given: str | date, zone: tzinfo | None) -> tuple[date, date] | None:
+    """The first and the last day that the text names; None for a time, and for what may be one."""
     if isinstance(given, date):
-        return not isinstance(given, datetime)
+        return None if isinstance(given, datetime) else (given, given)
+    text = given.strip()
+    if ago := _AGO.fullmatch(text):
+        first = _first_of_last(int(ago[1]), ago[2], datetime.now(zone).date())
+        return first, first
+    if month := _MONTH.fullmatch(text):
+        return _month(date(int(month[1]), int(month[2]), 1))
+    if text.lower().replace("-", " ") == "last month":
+        return _month(datetime.now(zone).date().replace(day=1) - timedelta(days=1))
     try:
-        date.fromisoformat(given)
+        return (day := date.fromisoformat(text)), day
     except ValueError:
-        return _AGO.fullmatch(given.strip()) is not None
-    return True
+        return None
+
+
+def _first_of_last(count: int, unit: str, today: date) -> date:
+    """The first of the last days, weeks or months, today included."""
+    if unit != "m":
+        return today - timedelta(days=max(count * (7 if unit == "w" else 1) - 1, 0))
+    if not count:
+        return today
+    year, month = divmod(today.year * 12 + today.month - 1 - count, 12)
+    same_day = date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
+    return same_day + timedelta(days=1)
+
+
+def _month(day: date) -> tuple[date, date]:
+    return day.replace(day=1), day.replace(day=monthrange(day.year, day.month)[1])

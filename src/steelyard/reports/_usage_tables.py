@@ -11,12 +11,12 @@ from steelyard.results import CoverageSummary, UsageCount, UsageSummary, dollars
 DASH = "-"
 COLUMNS: dict[str, tuple[str, ...]] = {
     "input": ("input_tokens",),
-    "output": ("output_tokens", "reasoning_tokens"),
+    "output + reasoning": ("output_tokens", "reasoning_tokens"),
     "cache write": ("cache_write_5m_tokens", "cache_write_1h_tokens"),
     "cache read": ("cache_read_tokens",),
 }
 """Kinds of tokens as a table has room for them; `--json` and `--csv` have each of its own."""
-SPARED = {"input": 5, "output": 4, "cache write": 7, "cache read": 6}
+SPARED = {"input": 5, "output + reasoning": 4, "cache write": 7, "cache read": 6}
 """Which of them leave a narrow table, the highest first."""
 WAYS = ("reported", "counted", "priced", "lower_bound", "unknown")
 

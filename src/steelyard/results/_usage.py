@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from typing import Any, Literal
 
-from steelyard.records import TOKEN_KINDS, Finding, finding_dict
+from steelyard.records import TOKEN_KINDS, Finding, Zone, finding_dict, zone_of
 from steelyard.results._manners import Result
 
 BudgetStatus = Literal["holds", "fails", "inconclusive"]
@@ -107,6 +107,12 @@ class UsageSummary(Result):
     until: str | None
     prices: str
     """The price book."""
+    runs_outside: int = 0
+    """Runs without a call in the asked-for time."""
+    last_day_before: date | None = None
+    """The last day on which they have a call before it."""
+    first_day_after: date | None = None
+    """The first day on which they have a call after it."""
     budget: Budget | None = None
     looked_in: tuple[LogPlace, ...] = ()
     """Where logs were looked for, when no path was given."""
@@ -116,6 +122,8 @@ class UsageSummary(Result):
     @property
     def sentence(self) -> str:
         """The total and how sure it is, in one sentence."""
+        if not self.total.runs and self.runs_outside:
+            return f"{self._amount} in the asked-for time: {_many(self.runs_outside, 'run')}, {self._outside}."
         head = ", ".join([self._amount, f"{_many(self.total.runs, 'run')}", *self._calls, *self._period])
         doubts = list(self._doubts())
         return f"{head}: {'; '.join(doubts)}." if doubts else f"{head}."
@@ -137,6 +145,19 @@ class UsageSummary(Result):
         if self.first_day is None or self.last_day is None:
             return []
         return [f"{self.first_day}" if self.first_day == self.last_day else f"{self.first_day} to {self.last_day}"]
+
+    @property
+    def _outside(self) -> str:
+        """Where the runs lie, when none of them has a call in the asked-for time."""
+        zone = zone_of(self.tz)
+        before = "" if self.since is None else f"before {_day_or_time(datetime.fromisoformat(self.since), zone)}"
+        after = "" if self.until is None else f"after {_last_in(datetime.fromisoformat(self.until), zone)}"
+        if self.first_day_after is None:
+            return f"all {before}; the last on {self.last_day_before}"
+        if self.last_day_before is None:
+            return f"all {after}; the first on {self.first_day_after}"
+        days = f"the nearest on {self.last_day_before} and {self.first_day_after}"
+        return f"all {before} or {after}; {days}"
 
     def _doubts(self) -> Sequence[str]:
         used, doubts = self.total, []
@@ -175,6 +196,9 @@ class UsageSummary(Result):
             "unpriced_models": list(self.unpriced_models),
             "first_day": None if self.first_day is None else self.first_day.isoformat(),
             "last_day": None if self.last_day is None else self.last_day.isoformat(),
+            "runs_outside": self.runs_outside,
+            "last_day_before": None if self.last_day_before is None else self.last_day_before.isoformat(),
+            "first_day_after": None if self.first_day_after is None else self.first_day_after.isoformat(),
             "summary": self.sentence,
             "budget": budget,
             "looked_in": [{"tool": each.tool, "path": each.path, "exists": each.exists} for each in self.looked_in],
@@ -194,6 +218,18 @@ def dollars(value: float) -> str:
     ('$1,202.80', '$0.0123')
     """
     return f"${value:,.2f}" if value == 0 or abs(value) >= 1 else f"${value:,.4f}"
+
+
+def _day_or_time(at: datetime, zone: Zone) -> str:
+    """A day where the time is its beginning, as most people ask for days."""
+    local = at.astimezone(zone)
+    return str(local.date()) if local.time() == time() else f"{local:%Y-%m-%d %H:%M}"
+
+
+def _last_in(end: datetime, zone: Zone) -> str:
+    """The last day before the end, where a day ends there."""
+    local = end.astimezone(zone)
+    return str(local.date() - timedelta(days=1)) if local.time() == time() else f"{local:%Y-%m-%d %H:%M}"
 
 
 def _many(count: int, noun: str) -> str:

@@ -115,9 +115,9 @@ class RunOptions(MapOptions):
     where: ManyChosen = ()
     """Only runs with KEY=VALUE, or without it: KEY!=VALUE; may be repeated, or several separated by commas."""
     since: Moment = None
-    """Only runs that started on this day (or at this time) or later; 30d: in the last 30 days."""
+    """Only runs that started on this day (or at this time) or later; 30d, 1m, 2026-10 or "last month" work as well."""
     until: Moment = None
-    """Only runs that started on this day or earlier, or before this time."""
+    """Only runs that started on this day or earlier (a month counts whole), or before this time."""
 
     def choice(self, zone: Zone = UTC) -> RunChoice:
         """What these options say, checked; a day is one of the zone's."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from steelyard.prices import PICO_PER_USD, PriceBook
 from steelyard.records import (
@@ -38,8 +38,14 @@ RUN_KEYS = {"project": "experiment", "session": "id"}
 Amount: TypeAlias = int | Fraction | None
 """Pico-dollars; None where nothing is known of them."""
 
-_OUTSIDE = object()
-"""The place of a call outside the asked-for time."""
+
+class _Outside(NamedTuple):
+    """The place of a call outside the asked-for time."""
+
+    is_before: bool
+    day: date
+
+
 _UNDATED = "undated"
 
 
@@ -166,16 +172,23 @@ class UsageTally:
         self._seen_models: set[str] = set()
         self._unpriced: Counter[tuple[str | None, str]] = Counter()
         self._notes: Counter[str] = Counter()
+        self.runs_outside = 0
+        """Runs that have calls of the asked-for models, all of them outside the asked-for time."""
+        self.last_before: date | None = None
+        self.first_after: date | None = None
 
     def add(self, run: Run, id_: str) -> None:
         """One more run."""
         entries, note = entries_of(run, self._book, self._place if self._question.timed else self._days.day_of)
-        chosen = [entry for entry in entries if entry.place is not _OUTSIDE and self._has_model(entry.model)]
+        of_models = [entry for entry in entries if self._has_model(entry.model)]
+        outside = [entry.place for entry in of_models if isinstance(entry.place, _Outside)]
+        chosen = [entry for entry in of_models if not isinstance(entry.place, _Outside)]
         if self._question.timed and any(entry.place is None for entry in chosen):
             self._notes[_UNDATED] += 1
             self._total.doubtful = True
             chosen = [entry for entry in chosen if entry.place is not None]
         if not chosen:
+            self._add_outside(outside)
             return
         self._notes.update([note] if note else ())
         self._total.add_run(chosen)
@@ -193,14 +206,24 @@ class UsageTally:
         for key, members in groups.items():
             self._cells.setdefault(key, _Cell()).add(members)
 
-    def _place(self, moment: datetime | None) -> object:
+    def _add_outside(self, places: Sequence[_Outside]) -> None:
+        self.runs_outside += bool(places)
+        for place in places:
+            if place.is_before:
+                self.last_before = max(self.last_before or place.day, place.day)
+            else:
+                self.first_after = min(self.first_after or place.day, place.day)
+
+    def _place(self, moment: datetime | None) -> Hashable:
         """The day of a call; None where its time is not known."""
-        question = self._question
-        if moment is not None:
+        question, day = self._question, self._days.day_of(moment)
+        if moment is not None and day is not None:
             at = as_utc(moment)
-            if (question.since and at < question.since) or (question.until and at >= question.until):
-                return _OUTSIDE
-        return self._days.day_of(moment)
+            if question.since and at < question.since:
+                return _Outside(is_before=True, day=day)
+            if question.until and at >= question.until:
+                return _Outside(is_before=False, day=day)
+        return day
 
     def _has_model(self, model: str | None) -> bool:
         if not self._question.models:

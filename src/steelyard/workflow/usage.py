@@ -27,9 +27,9 @@ class UsageOptions(PricedRunOptions):
     by: Names = ("day", "model")
     """What to sum by, separated by commas: day, week, month, model, agent, project, session, x_..., ..."""
     since: Moment = None
-    """Only calls made on this day (or at this time) or later; 30d: in the last 30 days."""
+    """Only calls made on this day (or at this time) or later; 30d, 1m, 2026-10 or "last month" work as well."""
     until: Moment = None
-    """Only calls made on this day or earlier, or before this time."""
+    """Only calls made on this day or earlier (a month counts whole), or before this time."""
     tz: str = LOCAL
     """The time zone of days: local, UTC, +02:00, or a place such as Europe/Berlin."""
     budget: float | None = None
@@ -98,6 +98,9 @@ class UsageAdding:
             unpriced_models=tally.unpriced_models,
             first_day=days[0].day if days else None,
             last_day=days[-1].day if days else None,
+            runs_outside=tally.runs_outside,
+            last_day_before=tally.last_before,
+            first_day_after=tally.first_after,
             series_by=question.series_by,
             days=days,
             run_costs=tally.run_costs,

@@ -49,11 +49,12 @@ def usage(
 
 
 def _places(looked_in: Sequence[LogPlace]) -> Iterator[str]:
-    """Each place with logs, and the others in one line."""
+    """Each place with logs, and how many agents have none."""
     yield from (f"looked in {place.tool}: {place.path}" for place in looked_in if place.exists)
-    absent = [f"{place.tool} {place.path}" for place in looked_in if not place.exists]
-    if absent:
-        yield f"nothing at {', '.join(absent)}"
+    without = {place.tool for place in looked_in} - {place.tool for place in looked_in if place.exists}
+    if without:
+        agents = "1 other agent" if len(without) == 1 else f"{len(without)} other agents"
+        yield f"no logs of {agents}; --json lists every place"
 
 
 def _show(result: UsageSummary) -> None:
@@ -63,7 +64,8 @@ def _show(result: UsageSummary) -> None:
     terminal.print(result.sentence)
     if result.budget is not None:
         terminal.print(_budget_line(result.budget))
-    terminal.print(usage_table(result))
+    if result.groups:
+        terminal.print(usage_table(result))
 
 
 def _budget_line(budget: Budget) -> str:
