@@ -14,7 +14,7 @@ from commands import steelyard
 from matchups import write
 from steelyard.errors import UsageError
 from steelyard.records import Run
-from steelyard.standings._unequal_attempts import kept_level
+from steelyard.standings._unequal_attempts import delta_within_tasks, kept_level
 from steelyard.statistics import Interval, Significance, dealt_sums, spread_range, tasks_needed, tasks_range
 
 
@@ -185,3 +185,14 @@ def test_several_rules_are_told_how_often_one_fails_by_bad_luck() -> None:
     assert "--confidence 0.99 keeps that to 2.5 %" in message
     alone = sy.gate(sides[1], baseline=sides[0], rule=rules[:1]).findings
     assert not [finding for finding in alone if finding.code == "several_rules"]
+
+
+def test_deltas_that_cancel_come_to_zero() -> None:
+    # B's single run beats 5 of A's 6 runs, 1 of 7 and 11 of 21: 2/3 - 5/7 + 1/21 = 0
+    tasks, values, on_b = [], [], []
+    for task, (up, down) in enumerate([(5, 1), (1, 6), (11, 10)]):
+        values += [0.0] * up + [2.0] * down + [1.0]
+        on_b += [False] * (up + down) + [True]
+        tasks += [task] * (up + down + 1)
+    runs = np.array(values)[:, None], np.array(tasks), np.array(on_b)
+    assert delta_within_tasks(runs) == 0.0

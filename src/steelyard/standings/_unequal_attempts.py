@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from steelyard.records import Missing
 from steelyard.standings._samples import Mask, Samples
-from steelyard.statistics import Floats, Interval, Ints, Significance, cliffs_delta, dealt_sums, mean_of
+from steelyard.statistics import Floats, Interval, Ints, Significance, cliffs_delta, dealt_sums
 
 METHOD = "permutation"
 
@@ -100,8 +101,11 @@ def delta_within_tasks(runs: tuple[Floats, Ints, Mask]) -> float:
     values, tasks, on_b = runs
     order = np.argsort(tasks, kind="stable")
     ends = np.flatnonzero(np.diff(tasks[order])) + 1
-    deltas = [
-        cliffs_delta(values[of_task, 0][~on_b[of_task]], values[of_task, 0][on_b[of_task]])
-        for of_task in np.split(order, ends)
-    ]
-    return mean_of([delta for delta in deltas if delta is not None])
+    deltas: list[Fraction] = []
+    for of_task in np.split(order, ends):
+        a, b = values[of_task, 0][~on_b[of_task]], values[of_task, 0][on_b[of_task]]
+        delta = cliffs_delta(a, b)
+        if delta is not None:
+            # deltas count pairs, and thirds that cancel must come to 0 and not to 1.7e-18
+            deltas.append(Fraction(delta).limit_denominator(len(a) * len(b)))
+    return float(sum(deltas, Fraction(0)) / len(deltas)) if deltas else math.nan
