@@ -121,6 +121,9 @@ def test_a_bad_submission_is_refused_with_a_short_reason(line: bytes, reason: st
             "did you mean 'weight'?",
         ),
         ({"tokens": 1}, "unknown field 'tokens'", "did you mean 'total_tokens'?"),
+        ({"duration_seconds": 1}, "unknown field 'duration_seconds'", "did you mean 'execution_time'?"),
+        ({"cost_usd": 1}, "unknown field 'cost_usd'", "did you mean 'estimated_cost'?"),
+        ({"passed": True}, "unknown field 'passed'", "did you mean 'success'?"),
     ],
 )
 def test_a_wrong_name_is_answered_with_the_nearest_of_its_place(more: dict[str, Any], reason: str, hint: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -12,16 +13,22 @@ from steelyard.records._record_types import Record
 
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>.*?)`(?: - at `\$\.?(?P<place>.*)`)?$", re.DOTALL)
 LONGEST_NAME = 100
+_NONE: Mapping[str, str] = {}
 
 
-def unknown_field(error: msgspec.ValidationError, record: type[Record]) -> tuple[str, str] | None:
-    """What the error says of a field that the record does not know, and the nearest it knows there; None for others."""
+def unknown_field(
+    error: msgspec.ValidationError, record: type[Record], *, other_names: Mapping[str, str] = _NONE
+) -> tuple[str, str] | None:
+    """What the error says of a field that the record does not know, and the nearest it knows there; None for others.
+
+    `other_names` has the record's own names of what other records call by another: spelling alone would miss them.
+    """
     match = _UNKNOWN_FIELD.search(str(error))
     if match is None:
         return None
     name, place = match["name"][:LONGEST_NAME], match["place"] or ""
     known = fields_at(record, place)
-    close = nearest(name, known)
+    close = nearest(name, known) if place else other_names.get(name) or nearest(name, known)
     within = f" in {place}" if place else ""
     hint = f"did you mean {close!r}?" if close else f"known: {', '.join(sorted(known))}"
     return f"unknown field {name!r}{within}", hint

@@ -100,6 +100,18 @@ _TO_COMPLETE = {
 }
 """What msgspec says of a submission that may lack only what can be made out: its name, the time of a day, or that a
 count is whole although it is written with a decimal point."""
+_OTHER_NAMES = {
+    "duration_seconds": "execution_time",
+    "duration": "execution_time",
+    "seconds": "execution_time",
+    "cost_usd": "estimated_cost",
+    "cost": "estimated_cost",
+    "passed": "success",
+    "ended_at": "submitted_at",
+    "usage": "total_tokens",
+    "turns": "iterations",
+}
+"""What a run or a log calls a field of a submission."""
 _A_TIME = "2026-11-15 or 2026-11-15T12:00:00Z"
 _DECODER = msgspec.json.Decoder(Submission)
 _LINES = msgspec.json.Encoder()
@@ -298,7 +310,7 @@ def _holds_forbidden(value: object) -> bool:
 
 def _explained(error: msgspec.ValidationError) -> Refused:
     text = str(error)
-    unknown = unknown_field(error, Submission)
+    unknown = unknown_field(error, Submission, other_names=_OTHER_NAMES)
     if unknown is not None:
         return Refused(*unknown)
     absent = re.search(r"missing required field `(.*?)`", text)
