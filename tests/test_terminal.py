@@ -149,8 +149,10 @@ def words_of(item: Item, hidden: frozenset[int] = frozenset()) -> Iterator[str]:
             yield from words_of(branch)
     else:
         yield from item.title.split()
+        yield from (word for number in hidden for word in item.columns[number].instead.split())
         for number in set(range(len(item.columns))) - hidden:
             yield from item.columns[number].heading.split()
+            yield from item.columns[number].legend.split()
             for row in item.rows:
                 cell = row[number]
                 yield from (cell.text if isinstance(cell, Painted) else cell).split()
@@ -162,6 +164,7 @@ def breaches(item: Item, width: int, monkeypatch: pytest.MonkeyPatch) -> Iterato
     yield from (f"too long at {width}: {line}" for line in lines if cell_len(line) > width)
     shown = {word for line in lines for word in line.split() if word.strip(BRANCHES)}
     known = {piece for word in words_of(item) for piece in (word, f"{word},", *pieces(word, width))}
+    known |= {word for column in getattr(item, "columns", ()) for word in column.instead.split()}
     known |= {"Not", "shown", "at", str(width), "columns:", "──"}
     yield from (f"cut at {width}: {word}" for word in sorted(shown - known))
     hidden: frozenset[int] = frozenset()

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         comparison_answers as comparison_answers,
         comparison_lines as comparison_lines,
         comparison_tables as comparison_tables,
-        ranking_lines as ranking_lines,
+        ranking_sentence as ranking_sentence,
         ranking_tables as ranking_tables,
     )
     from steelyard.reports._doctor import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
@@ -22,6 +23,7 @@ from steelyard.results import (
 )
 
 RECEIPTS_SHOWN = 20
+NOTES_SHOWN = 5
 UNSTATED = {
     "estimated_cost": "cost not stated: 50 *",
     "execution_time": "time not stated: 50 *",
@@ -42,19 +44,19 @@ def _table(title: str, columns: Sequence[tuple[str, int]], *, texts: Sequence[st
 def standings_table(standings: Standings) -> TextTable:
     """The standings of a task with the ranks by the score that they are ordered by, best first."""
     by = standings.sorted_by
-    numbers = {"overall": 0, "efficiency": 1, "speed": 1, "cost": 1, "correctness": 1, "adjusted": 3}
+    numbers = {"overall": 0, "efficiency": 2, "speed": 1, "cost": 1, "correctness": 1, "adjusted": 5}
     columns = [("rank" if by == "overall" else f"{by} rank", 0), ("submission", 0), ("agent", 0), ("model", 0)]
-    columns += [("percentile", 2), *((name, 0 if name == by else spare) for name, spare in numbers.items())]
+    columns += [("percentile", 3), *((name, 0 if name == by else spare) for name, spare in numbers.items())]
     columns += [("profile", 0)] if len(standings.scored_by) > 1 else []
-    columns.append(("notes", 0))
-    texts = ("submission", "agent", "model", "profile", "notes")
+    texts = ("submission", "agent", "model", "profile")
     table = _table(f"{standings.task_id}  {standings.category or ''}".rstrip(), columns, texts=texts)
+    table.add_column("notes", spare=4, instead=_notes_in_short(standings.standings))
     for standing in standings.standings:
         scores = [_score(standing, name) for name in numbers]
         named = [standing.agent or DASH, standing.model or DASH, f"{standing.percentile:.1f}"]
         profile = [standing.profile] if len(standings.scored_by) > 1 else []
         rank = str(getattr(standing, f"{by}_ranking"))
-        add_row(table, rank, standing.submission_id, *named, *scores, *profile, _notes(standing))
+        add_row(table, rank, standing.submission_id, *named, *scores, *profile, "; ".join(_notes(standing)))
     return table
 
 
@@ -179,12 +181,20 @@ def _unstated(fields: Sequence[str]) -> str:
     return "; ".join(text for field, text in UNSTATED.items() if field in fields)
 
 
-def _notes(standing: Standing) -> str:
+def _notes_in_short(standings: Sequence[Standing]) -> str:
+    """Each note with how many rows have it, for a table that has no room beside its scores."""
+    counts = Counter(note for standing in standings for note in _notes(standing))
+    told = [f"{note} ({counted(count, 'row')})" for note, count in counts.most_common(NOTES_SHOWN)]
+    told += [f"{len(counts) - NOTES_SHOWN:,} more"] if len(counts) > NOTES_SHOWN else []
+    return f"Notes: {'; '.join(told)}" if told else ""
+
+
+def _notes(standing: Standing) -> list[str]:
     notes = [_unstated(standing.defaulted)] if standing.defaulted else []
     notes += [f"claimed {', '.join(standing.claimed)}"] if standing.claimed else []
     notes += [f"lower bound of {', '.join(standing.lower_bounds)}"] if standing.lower_bounds else []
     notes += [*standing.flags, *standing.warnings]
-    return "; ".join([*notes, *([standing.recommended_action] if standing.recommended_action else [])])
+    return [*notes, *([standing.recommended_action] if standing.recommended_action else [])]
 
 
 def leaders_line(leaderboard: Leaderboard) -> str:

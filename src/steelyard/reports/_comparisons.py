@@ -21,6 +21,8 @@ from steelyard.results import (
 )
 
 FLIPS_SHOWN = 8
+BAND = "A band such as 2-4 holds the places that the data leave open."
+PARETO = "Pareto: * nobody scores as high for less money; behind it, how often that holds when tasks are resampled."
 VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 
 
@@ -124,7 +126,7 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     arrow = ARROWS[declared.better]
     over = f"{declared.title} {arrow} over {result.tasks:,} of {result.all_tasks:,} tasks"
     table = plain_table(f"{over}, by {result.order}, {weighting(result)}")
-    table.add_column("place", justify="right")
+    table.add_column("place", justify="right", legend=BAND)
     for name in result.by:
         table.add_column(name)
     if result.order == "bradley-terry":
@@ -133,8 +135,10 @@ def ranking_tables(result: Ranking) -> Iterator[TextTable]:
     table.add_column(f"{result.level * 100:g} % interval", justify="right")
     for name in result.beside:
         table.add_column(catalog()[name].title.lower(), justify="right")
-    for title, spare in (("mean cost", 1), ("cost of pass", 2), ("Pareto", 3), (f"{result.rows}s", 4)):
+    for title, spare in (("mean cost", 1), ("cost of pass", 2)):
         table.add_column(title, justify="right", spare=spare)
+    table.add_column("Pareto", justify="right", spare=3, legend=PARETO)
+    table.add_column(f"{result.rows}s", justify="right", spare=4)
     for place in result.places:
         add_row(
             table,
@@ -196,22 +200,19 @@ def _passes_text(place: RankPlace, k: int) -> str:
     return figures if some.n == place.tasks else f"{figures}\n({some.n:,} of {place.tasks:,} tasks)"
 
 
-def ranking_lines(result: Ranking) -> Iterator[str]:
-    """Who leads, in a sentence, and what the marks mean."""
+def ranking_sentence(result: Ranking) -> str:
+    """Who leads."""
     declared = catalog()[result.on]
     title = declared.title.lower()
     leaders = [place for place in result.places if place.best == 1]
     names = [" ".join(cell for cell in _key_cells(place, result) if cell != DASH) or DASH for place in leaders]
     if len(result.places) == 1:
-        yield f"{names[0]} is the only one: there is nobody to rank it against."
-    elif len(leaders) == 1 and result.order == "ranked-pairs":
-        yield f"{names[0]} beats everybody by the majority of tasks; this order has no confidence level."
-    elif len(leaders) == 1:
-        yield f"{names[0]} leads on {title}{_score_text(leaders[0], result, declared.unit)}."
-    else:
-        yield f"No clear leader on {title}: {_listed(names)} may each be first."
-    yield "A band such as 2-4 holds the places that the data leave open."
-    yield "Pareto: * nobody scores as high for less money; behind it, how often that holds when tasks are resampled."
+        return f"{names[0]} is the only one: there is nobody to rank it against."
+    if len(leaders) == 1 and result.order == "ranked-pairs":
+        return f"{names[0]} beats everybody by the majority of tasks; this order has no confidence level."
+    if len(leaders) == 1:
+        return f"{names[0]} leads on {title}{_score_text(leaders[0], result, declared.unit)}."
+    return f"No clear leader on {title}: {_listed(names)} may each be first."
 
 
 def _score_text(place: RankPlace, result: Ranking, unit: str) -> str:

@@ -75,8 +75,8 @@ _SPARED = {
     "agent_advantage_level3": 5,
     "speedup_ratio_gmean": 4,
     "worst_speedup": 2,
-    "significant_regressions": 3,
-    "log_advantage": 3,
+    "significant_regressions": 1,
+    "log_advantage": 4,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
 from steelyard.plain_text import clean
+from steelyard.reports._plain_text import DASH
 
 Style = Literal["bold", "red", "green", "yellow", "dim"]
 _CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
@@ -92,6 +93,8 @@ class _Column:
     heading: str
     is_number: bool
     spare: int
+    legend: str = ""
+    instead: str = ""
 
     @cached_property
     def heading_lines(self) -> list[str]:
@@ -103,17 +106,29 @@ class TextTable:
     """Columns and rows, laid out when the width is known.
 
     Where not all columns fit, those that can be spared leave, the highest `spare` first, and are named below; where
-    the others do not fit either, each row becomes a block with a line for each column.
+    the others do not fit either, each row becomes a block with a line for each column. A column of nothing but dashes
+    leaves before all others.
     """
 
     title: str = ""
     columns: list[_Column] = field(default_factory=list)
     rows: list[tuple[Cell, ...]] = field(default_factory=list)
 
-    def add_column(self, heading: str, *, justify: Literal["left", "right"] = "left", spare: int = 0) -> None:
-        """A column; cells to the right are numbers, which are never broken, and `spare` ones leave a narrow table."""
+    def add_column(
+        self,
+        heading: str,
+        *,
+        justify: Literal["left", "right"] = "left",
+        spare: int = 0,
+        legend: str = "",
+        instead: str = "",
+    ) -> None:
+        """A column; cells to the right are numbers, which are never broken, and `spare` ones leave a narrow table.
+
+        `legend` stands below the table while the column is shown, `instead` where it had to leave.
+        """
         lines = "\n".join(clean(line) for line in heading.split("\n"))
-        self.columns.append(_Column(lines, justify == "right", spare))
+        self.columns.append(_Column(lines, justify == "right", spare, clean(legend), clean(instead)))
 
     def lines(self, width: int | None, *, color: bool = False) -> Iterator[str]:
         """The table, at most so wide; None is as wide as numbers and words need."""
@@ -121,13 +136,19 @@ class TextTable:
             yield from (paint(line, "bold", color=color) for line in wrapped(self.title, width or IN_A_PIPE))
         shown, widths = self._fitting(width)
         yield from self._grid(shown, widths, color=color) if shown else self._blocks(width or IN_A_PIPE, color=color)
-        hidden = [self.columns[number] for number in self._filled if number not in shown] if shown else []
+        below = list(self._below(set(shown or self._filled), width))
+        yield from (paint(line, "dim", color=color) for text in below for line in wrapped(text, width or IN_A_PIPE))
+        if shown or below:
+            yield ""
+
+    def _below(self, shown: set[int], width: int | None) -> Iterator[str]:
+        """Which columns left, and what explains those that are shown."""
+        hidden = [self.columns[number] for number in self._filled if number not in shown]
         if hidden:
             names = ", ".join(" ".join(column.heading.split()) for column in hidden)
-            text = f"Not shown at {width} columns: {names}"
-            yield from (paint(line, "dim", color=color) for line in wrapped(text, width or IN_A_PIPE))
-        if shown:
-            yield ""
+            yield f"Not shown at {width} columns: {names}"
+        yield from (column.instead for column in hidden if column.instead)
+        yield from (self.columns[number].legend for number in sorted(shown) if self.columns[number].legend)
 
     def _fitting(self, width: int | None) -> tuple[list[int], list[int]]:
         """The columns to show and how wide each is; none where the table has to turn."""
@@ -140,8 +161,8 @@ class TextTable:
             room = width - GAP * (len(shown) - 1)
             if sum(least[number] for number in shown) <= room:
                 return shown, _shared([least[number] for number in shown], [most[number] for number in shown], room)
-            spare = max(shown, key=lambda number: (self.columns[number].spare, number))
-            if not self.columns[spare].spare:
+            spare = max(shown, key=lambda number: (number in self._unknown, self.columns[number].spare, number))
+            if not self.columns[spare].spare and spare not in self._unknown:
                 return [], []
             shown.remove(spare)
         return [], []
@@ -151,6 +172,11 @@ class TextTable:
         """The columns that hold something."""
         filled = [number for number in range(len(self.columns)) if any(line.strip() for line in self._lines_of(number))]
         return filled or list(range(len(self.columns)))
+
+    @cached_property
+    def _unknown(self) -> set[int]:
+        """The columns in which no row has more than a dash."""
+        return {number for number in self._filled if {line.strip() for line in self._lines_of(number)} <= {DASH, ""}}
 
     @cached_property
     def _most(self) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from steelyard.metrics import catalog
-from steelyard.reports._comparisons import ranking_lines
+from steelyard.reports._comparisons import BAND, PARETO, ranking_sentence
 from steelyard.reports.pages._cells import (
     count_column,
     counting_facts,
@@ -23,12 +23,11 @@ from steelyard.results import Ranking, level_of, tasks_text
 def board_page(result: Ranking) -> Page:
     """The places as bands, with scores, costs and their intervals."""
     declared = catalog()[result.on]
-    answer, *legend = ranking_lines(result)
     page = Page(
         name="board",
         title="Who is best, how surely, at what price?",
-        answer=answer,
-        legend=tuple(legend),
+        answer=ranking_sentence(result),
+        legend=(BAND, PARETO),
         table=PageTable(
             caption=f"{declared.title} on {tasks_text(result.tasks)}; {declared.better} is better",
             columns=tuple(_columns(result)),

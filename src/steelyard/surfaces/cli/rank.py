@@ -3,7 +3,7 @@ from __future__ import annotations
 from steelyard.results import Ranking
 from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
-from steelyard.surfaces.cli._print import console, print_findings, reading_progress
+from steelyard.surfaces.cli._print import print_findings, reading_progress, show_results
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import RankOptions
 from steelyard.workflow.rank import rank as place
@@ -26,13 +26,6 @@ def rank(files: Files, /, *, options: Typed[RankOptions] = DEFAULTS, output: Dra
 
 
 def _show(result: Ranking) -> None:
-    from steelyard.reports import ranking_lines, ranking_tables
+    from steelyard.reports import ranking_sentence, ranking_tables
 
-    terminal = console()
-    answer, *legend = ranking_lines(result)
-    terminal.print(answer)
-    terminal.print()
-    for table in ranking_tables(result):
-        terminal.print(table)
-    for line in legend:
-        terminal.print(line)
+    show_results([ranking_sentence(result), *ranking_tables(result)])

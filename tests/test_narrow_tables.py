@@ -1,0 +1,104 @@
+"""What a narrow terminal keeps: the columns that a reader came for, and no legend of a column that had to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from steelyard.demo import demo_files
+from steelyard.reports import TextTable, add_row, plain_table
+from steelyard.surfaces.cli import run
+
+Headed = Callable[[int, list[str]], tuple[str, str]]
+STORE = ("--store", "sqlite:///arena.db")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's data, and 40 runs of two tiers."""
+    folder = tmp_path_factory.mktemp("narrow")
+    for name, content in demo_files():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    few = [line for line in lines if b'"fix-race"' in line or b'"add-flag"' in line]
+    (folder / "few.jsonl").write_bytes(b"".join(few))
+    for tier in ("T0", "T2"):
+        of_tier = [line.replace(b'"tier":"%b",' % tier.encode(), b"") for line in few if tier.encode() in line]
+        (folder / f"{tier}.jsonl").write_bytes(b"".join(of_tier))
+    return folder
+
+
+@pytest.fixture
+def heading(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Headed:
+    """The heading of the first table that a command prints at a width, and all it prints."""
+
+    def headed(width: int, words: list[str]) -> tuple[str, str]:
+        monkeypatch.chdir(place)
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert run(words) in (0, 3, 4)
+        text = capsys.readouterr().out
+        above = text.split("──")[0].split("\n\n")[-1]
+        return " ".join(above.split()), text
+
+    return headed
+
+
+def test_standings_keep_scores_and_say_notes_below(
+    heading: Headed, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    for words in (["init"], ["task", "add", "tasks.toml"], ["submit", "submissions.jsonl"]):
+        assert run(["arena", *words, *STORE]) == 0
+    capsys.readouterr()
+    above, text = heading(80, ["arena", "standings", "fix-race", *STORE])
+    assert above.endswith("rank submission agent model overall speed cost correctness")
+    assert "Notes: claimed file_exists, no_errors (12 rows)" in text.splitlines()
+    assert text.count("claimed") == 1
+    above, text = heading(160, ["arena", "standings", "fix-race", *STORE])
+    assert above.endswith("correctness adjusted notes")
+    assert text.count("claimed") == 12
+
+
+def test_a_gate_keeps_baseline_and_candidate(heading: Headed) -> None:
+    rules = ["--rule", "pass_rate >= baseline - 0.02", "--rule", "cost_usd <= baseline * 1.1"]
+    above, _ = heading(80, ["gate", "T2.jsonl", "--baseline", "T0.jsonl", *rules])
+    assert "rule baseline candidate" in above
+
+
+def test_a_speedup_keeps_regressions_and_lets_an_unknown_cost_go(heading: Headed, place: Path) -> None:
+    task = place / "timings" / "speed-up-join"
+    agent = (task / "agents" / "ant" / "large.json").read_text(encoding="utf-8")
+    (place / "ant.json").write_text(agent.replace('"cost_usd":0.278,', ""), encoding="utf-8")
+    files = ["--nop", f"{task}/nop.json", "--oracle", f"{task}/oracle.json", "--agent", "ant:large=ant.json"]
+    above, text = heading(80, ["speedup", *files])
+    assert "regressions" in above
+    assert "cost" not in above
+    assert "Log advantage" in " ".join(text.split("Not shown at 80 columns:")[1].split())
+
+
+def test_a_ranking_explains_the_front_only_where_it_is_shown(heading: Headed) -> None:
+    words = ["rank", "few.jsonl", "--by", "tier"]
+    assert "Pareto:" in heading(80, words)[1]
+    narrow = heading(60, words)[1]
+    assert "Not shown at 60 columns: cost of pass, Pareto, runs" in narrow
+    assert "Pareto:" not in narrow
+
+
+def table_with_dashes() -> TextTable:
+    table = plain_table()
+    table.add_column("agent")
+    table.add_column("first", justify="right", spare=1, legend="first: before all others")
+    table.add_column("unknown", justify="right", instead="unknown: of nobody")
+    add_row(table, "ant" * 5, "1" * 12, "-")
+    add_row(table, "bee" * 5, "2" * 12, "-")
+    return table
+
+
+def test_a_column_of_dashes_leaves_before_one_that_can_be_spared() -> None:
+    shown = list(table_with_dashes().lines(36))
+    assert shown[0].split() == ["agent", "first"]
+    assert shown[-4:] == ["Not shown at 36 columns: unknown", "unknown: of nobody", "first: before all others", ""]
+    assert list(table_with_dashes().lines(60))[-2:] == ["first: before all others", ""]
