@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -82,6 +83,21 @@ def test_an_inconclusive_gate_warns(folder: Path, inconclusive: str, status: int
     done, outputs, _ = gated(folder, runs="few.jsonl", rules="pass_rate >= 0.5", inconclusive=inconclusive)
     assert (done.status, outputs["status"]) == (status, "inconclusive"), done.stderr
     assert "::warning::" in done.stdout
+
+
+def test_the_warning_of_an_inconclusive_gate_names_runs_that_broke_off(folder: Path) -> None:
+    runs = [
+        run if run.passed else msgspec.structs.replace(run, passed=None, outcome="errored")
+        for run in made_runs({"x": 0.6}, tasks=60)
+    ]
+    broken = sum(run.passed is None for run in runs)
+    write(folder / "broken.jsonl", runs)
+    done, outputs, _ = gated(folder, runs="broken.jsonl", rules="pass_rate >= 0.85")
+    assert (done.status, outputs["status"]) == (0, "inconclusive"), done.stderr
+    (warning,) = (line for line in done.stdout.splitlines() if line.startswith("::warning::"))
+    assert f"the candidate: {broken} of 60 runs broke off" in warning
+    assert "--unscored fail" in warning
+    assert "100.0 %25 (holds)" in warning
 
 
 def test_inputs_are_no_commands_and_further_options_are_words(folder: Path) -> None:

@@ -19,6 +19,7 @@ from steelyard.profiles import load_profile
 from steelyard.records import Run, Usage
 from steelyard.reports import write_runs
 from steelyard.standings import Samples, StatisticsOptions, check, read_rule, rule_text
+from steelyard.statistics import tasks_needed
 from steelyard.surfaces.cli import run
 
 
@@ -176,6 +177,55 @@ def test_so_many_identical_tasks_do_settle_it_and_one_less_does_not() -> None:
     assert sy.gate(same(72, passed=3), rule="pass_rate >= 0.95").status == "holds"
     strict = sy.gate(same(200), baseline=same(200), rule="pass_rate >= baseline").checks[0]
     assert (strict.tasks_needed, strict.settles) == (137, "pass_rate >= baseline - 0.02")
+
+
+def moved(gained: int, lost: int) -> list[Run]:
+    """50 tasks tried once, against `same(50, passed=2)`: so many failures become passes, so many passes failures."""
+    base = same(50)
+    failures, passes = ([run.id for run in base if run.passed is passed] for passed in (False, True))
+    turned = {*failures[:gained], *passes[:lost]}
+    return [msgspec.structs.replace(run, passed=run.passed != (run.id in turned)) for run in base]
+
+
+def test_the_tasks_needed_are_those_at_the_difference_and_spread_seen() -> None:
+    check = sy.gate(moved(10, 9), baseline=same(50), rule="pass_rate >= baseline - 0.02").checks[0]
+    assert (check.status, check.interval.estimate) == ("inconclusive", pytest.approx(0.02))
+    spread = float(np.std([1] * 10 + [-1] * 9 + [0] * 31, ddof=1))
+    assert check.tasks_needed == tasks_needed(0.04, spread)  # 0.02 seen, -0.02 allowed
+    assert check.tasks_needed > 1_800  # (2.8 x 0.62 / 0.04)^2
+    assert f"about {check.tasks_needed:,} tasks like these would be needed" in check.sentence
+
+
+def test_no_number_of_tasks_settles_a_limit_that_is_exactly_what_is_seen() -> None:
+    check = sy.gate(moved(9, 10), baseline=same(50), rule="pass_rate >= baseline - 0.02").checks[0]
+    assert check.settles == "pass_rate >= baseline - 0.04"
+    assert f"no number of tasks like these would settle it, but {check.settles} would take about" in check.sentence
+    dearer = [msgspec.structs.replace(run, cost_usd=1.0 + place % 2) for place, run in enumerate(same(50))]
+    check = sy.gate(dearer, baseline=same(50), rule="cost_usd <= baseline + 0.5").checks[0]
+    assert (check.status, check.tasks_needed) == ("inconclusive", None)
+    assert "the limit is exactly what is seen, so no number of tasks like these would settle it" in check.sentence
+
+
+def test_a_limit_that_is_a_multiple_of_the_baseline_is_told_in_its_unit() -> None:
+    check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline * 1.1").checks[0]
+    assert "the rule allows at most $1.1000 (1.1 times the baseline)" in check.sentence
+    check = sy.gate(same(50), baseline=same(50), rule="cost_usd <= baseline").checks[0]
+    assert "the rule asks for at most the baseline" in check.sentence
+
+
+@pytest.mark.parametrize("unscored", ["exclude", "fail"])
+def test_what_rests_on_runs_that_broke_off_names_both_figures(unscored: str) -> None:
+    runs = [
+        run if run.passed else msgspec.structs.replace(run, passed=None, outcome="errored")
+        for run in same(60, passed=2)
+    ]
+    gate = sy.gate(runs, rule="pass_rate >= 0.9", unscored=unscored)
+    assert gate.status == "inconclusive"
+    sentence = gate.checks[0].sentence
+    # 40 of 60 pass
+    assert "it is 100.0 % (holds); counting them as failed, 66.7 % (fails)" in sentence
+    assert "score those runs or run them again" in sentence
+    assert f"over {'40 of 60' if unscored == 'exclude' else '60'} tasks" in sentence
 
 
 def decided_at_the_truth(truth: float, tasks: int, attempts: int, *, relative: bool, cases: int) -> Counter[str]:

@@ -26,7 +26,6 @@ from steelyard.statistics import (
     sign_flip,
     size_word,
     standardized,
-    tasks_for_margin,
     tasks_needed,
 )
 from steelyard.statistics._paired import all_pairs
@@ -191,16 +190,6 @@ def test_detectable_difference_agrees_with_statsmodels_and_gives_its_power(tasks
 def test_no_number_of_tasks_shows_a_difference_of_nothing():
     assert tasks_needed(0.0, 1.0) is None
     assert detectable_difference(1, 1.0) is None
-    assert tasks_for_margin(0.1, 0.1, 1.0) is None
-
-
-def test_tasks_for_margin_are_the_fewest_whose_interval_stays_clear():
-    tasks = tasks_for_margin(0.0, -0.02, 0.2)
-
-    def half(n):
-        return stats.t.ppf(0.975, n - 1) * 0.2 / np.sqrt(n)
-
-    assert half(tasks) <= 0.02 < half(tasks - 2)
 
 
 def test_missing_outcomes_bound_a_share_and_a_difference():

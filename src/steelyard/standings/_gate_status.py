@@ -18,7 +18,7 @@ from steelyard.statistics import (
     paired_plus_two,
     paired_shares,
     student_quantile,
-    tasks_for_margin,
+    tasks_needed,
 )
 
 MOST_SEARCHED = 100_000
@@ -73,33 +73,31 @@ def is_infinite(value: float | None) -> bool:
 
 
 def tasks_to_settle(rule: Rule, tested: Tested) -> tuple[int | None, str | None]:
-    """The fewest tasks that would settle the rule, and the nearest rule they settle where none settles this one."""
+    """Tasks that would settle the rule if they were like these, and the nearest rule they settle where none does this.
+
+    They settle it with a chance of 80 % if difference and spread are those seen; where all tasks are equal they are the
+    fewest that do.
+    """
     estimate = tested.interval.estimate
     if estimate is None or not math.isfinite(estimate):
         return None, None
-    fewest = _fewest(rule, tested)
-    if fewest is not None:
-        return max(fewest, tested.tasks + 1), None  # these did not
+    needed = _needed(rule, tested)
+    if needed is not None:
+        return max(needed, tested.tasks + 1), None  # these did not
     low, high = catalog()[rule.metric].bounds
     if not math.isfinite(high - low):
         return None, None
     eased = replace(rule, offset=rule.offset + EASED_BY * (high - low) * (-1 if rule.at_least else 1))
-    fewest = _fewest(eased, tested)
-    return (None, None) if fewest is None else (fewest, rule_text(eased))
+    needed = _needed(eased, tested)
+    return (None, None) if needed is None else (needed, rule_text(eased))
 
 
-def _fewest(rule: Rule, tested: Tested) -> int | None:
-    """Those at the end of the interval that lies farther from the limit: it may be where the truth is.
-
-    There is no largest number, since the limit itself lies within the interval.
-    """
-    interval = tested.interval
+def _needed(rule: Rule, tested: Tested) -> int | None:
+    """Those at the difference seen: the ends of the interval would promise too few, or nothing at all."""
     spread = tested.spread or _spread_behind(tested)
     if spread is None:
         return _fewest_equal(rule, tested)
-    ends = [end for end in (interval.low, interval.high) if end is not None and math.isfinite(end)]
-    farthest = max(ends, key=lambda end: abs(end - rule.offset), default=rule.offset)
-    return tasks_for_margin(farthest, rule.offset, spread, level=interval.level)
+    return tasks_needed((tested.interval.estimate or 0.0) - rule.offset, spread, level=tested.interval.level)
 
 
 def _spread_behind(tested: Tested) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,16 +43,20 @@ def check(
     """
     tested = _tested(rule, samples, candidate, baseline, options)
     moved = _moved(rule, samples, candidate, baseline, tested, options)
-    status, why = status_of(rule, tested), ""
-    if status != "inconclusive" and otherwise is not None:
-        other = status_of(rule, _tested(rule, otherwise, candidate, baseline, options))
-        why = f": it {RESTS_ON_UNSCORED}{_worst_case(rule, moved)}" if other != status else ""
-        status = status if other == status else "inconclusive"
+    status, why, either_way = status_of(rule, tested), "", ""
     needed, settles = None, None
-    if status == "inconclusive" and not why:
+    if status == "inconclusive":
         needed, settles = tasks_to_settle(rule, tested)
-        why = _what_it_takes(needed, settles)
-    sentence = f"{_sentence(rule, moved, tested)}: it {'is ' if status == 'inconclusive' else ''}{status}{why}."
+        why = _what_it_takes(rule, tested, needed, settles)
+    if otherwise is not None:
+        other = _tested(rule, otherwise, candidate, baseline, options)
+        if status_of(rule, other) != status:
+            why = why or f": it {RESTS_ON_UNSCORED}{_worst_case(rule, moved)}"
+            either_way = _either_way(rule, tested, other, samples.profile.unscored)
+            status = "inconclusive"
+    tried = samples.attempted(candidate) & (samples.attempted(baseline) if rule.relative else True)
+    seen = _sentence(rule, moved, tested, tried=int(tried.sum()))
+    sentence = f"{seen}: it {'is ' if status == 'inconclusive' else ''}{status}{why}.{either_way}"
     return RuleCheck(
         rule, status, sentence, tested.interval, tested.tasks, moved.baseline, moved.candidate, needed, settles
     )
@@ -119,32 +124,53 @@ def _worst_case(rule: Rule, moved: _Moved) -> str:
     return f", whose verdicts could make the difference {low} to {high}"
 
 
-def _what_it_takes(needed: int | None, settles: str | None) -> str:
-    if needed is None:
-        return ""
-    if settles is None:
-        return f"; at least {tasks_text(needed)} would be needed to settle it"
-    return f", as it is with any number of tasks; {settles} would take at least {tasks_text(needed)}"
+def _either_way(rule: Rule, tested: Tested, other: Tested, unscored: str) -> str:
+    """What each way of counting runs without a verdict gives and says, and what would settle it."""
+    excluded, failed = (tested, other) if unscored == "exclude" else (other, tested)
+    return (
+        f" Without runs that have no verdict it is {_figure(rule, excluded)}; counting them as failed, "
+        f"{_figure(rule, failed)}."
+        " To settle it, score those runs or run them again."
+    )
 
 
-def _sentence(rule: Rule, moved: _Moved, tested: Tested) -> str:
+def _figure(rule: Rule, tested: Tested) -> str:
+    unit = catalog()[rule.metric].unit
+    before, now = ("unknown" if side is None else level_of(side, unit) for side in tested.sides)
+    scaled = f"{rule.factor:g} times the baseline, " if rule.factor not in (0, 1) else ""
+    against = f" against {scaled}{before}" if rule.relative else ""
+    return f"{now}{against} ({status_of(rule, tested)})"
+
+
+def _what_it_takes(rule: Rule, tested: Tested, needed: int | None, settles: str | None) -> str:
+    if needed is not None and settles is None:
+        return f"; about {tasks_text(needed)} like these would be needed to settle it"
+    if needed is not None:
+        return f"; no number of tasks like these would settle it, but {settles} would take about {tasks_text(needed)}"
+    if math.isclose(tested.interval.estimate or 0.0, rule.offset, abs_tol=1e-12):
+        return "; the limit is exactly what is seen, so no number of tasks like these would settle it"
+    return ""
+
+
+def _sentence(rule: Rule, moved: _Moved, tested: Tested, *, tried: int) -> str:
     """What was seen and what the rule asks for, without the verdict."""
     declared = catalog()[rule.metric]
     unit, title = declared.unit, declared.title
     if moved.candidate is None or (rule.relative and moved.baseline is None):
         return f"{title} is unknown ({tested.interval.reason or 'no task in common'})"
     now = level_of(moved.candidate, unit)
+    tasks = f"{tested.tasks:,} of {tasks_text(tried)}" if tested.tasks < tried else tasks_text(tested.tasks)
     if moved.baseline is None:
-        text = f"{title} is {now} over {tasks_text(tested.tasks)}"
+        text = f"{title} is {now} over {tasks}"
     else:
         before = level_of(moved.baseline, unit)
         size = "" if moved.change is None else f" ({amount(moved.change, unit, signed=True)})"
-        text = f"{title} went from {before} to {now}{size} on the same {tasks_text(tested.tasks)}"
+        text = f"{title} went from {before} to {now}{size} on the same {tasks}"
         if is_infinite(moved.baseline) != is_infinite(moved.candidate):
             return text
     if tested.constant:
-        return f"{text}, {'by ' if rule.relative else ''}the same on every one{_asked(rule, unit)}"
-    return f"{text}{_interval_text(rule, tested, unit)}{_asked(rule, unit)}"
+        return f"{text}, {'by ' if rule.relative else ''}the same on every one{_asked(rule, moved, unit)}"
+    return f"{text}{_interval_text(rule, tested, unit)}{_asked(rule, moved, unit)}"
 
 
 def _interval_text(rule: Rule, tested: Tested, unit: str) -> str:
@@ -157,14 +183,21 @@ def _interval_text(rule: Rule, tested: Tested, unit: str) -> str:
         limits = f"{level_of(interval.low, unit)} to {level_of(interval.high, unit)}"
     scaled = ""
     if rule.relative and rule.factor != 1 and interval.estimate is not None:
-        scaled = f"; from the baseline times {rule.factor:g} it is {amount(interval.estimate, unit, signed=True)}"
+        side = "below" if interval.estimate < 0 else "above"
+        scaled = f"; that is {amount(abs(interval.estimate), unit)} {side} {rule.factor:g} times the baseline"
     label = f", {interval.label}" if interval.label else ""
     return f"{scaled}, {interval.level * 100:g} % interval {limits}{label}"
 
 
-def _asked(rule: Rule, unit: str) -> str:
+def _asked(rule: Rule, moved: _Moved, unit: str) -> str:
     """The limit in the unit of the metric."""
     word = "at least" if rule.at_least else "at most"
     if not rule.relative:
         return f"; the rule asks for {word} {level_of(rule.offset, unit)}"
+    if rule.factor == 1 and rule.offset == 0:
+        return f"; the rule asks for {word} the baseline"
+    if rule.factor != 1 and moved.baseline is not None:
+        limit = level_of(rule.factor * moved.baseline + rule.offset, unit)
+        offset = f" {amount(rule.offset, unit, signed=True)}" if rule.offset else ""
+        return f"; the rule allows {word} {limit} ({rule.factor:g} times the baseline{offset})"
     return f"; the rule allows {word} {amount(rule.offset, unit, signed=True)}"

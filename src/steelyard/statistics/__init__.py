@@ -106,7 +106,6 @@ if TYPE_CHECKING:
         POWER as POWER,
         detectable_difference as detectable_difference,
         spread_range as spread_range,
-        tasks_for_margin as tasks_for_margin,
         tasks_needed as tasks_needed,
         tasks_range as tasks_range,
     )

@@ -91,17 +91,3 @@ def detectable_difference(tasks: int, spread: float, *, level: float = LEVEL, po
         lambda size: paired_power(size * unit, spread, tasks, level=level) - power, 1e-9, far, xtol=1e-12
     )
     return float(smallest) * unit
-
-
-def tasks_for_margin(estimate: float, margin: float, spread: float, *, level: float = LEVEL) -> int | None:
-    """Tasks at which the interval around this estimate would stay clear of the margin; None when it never would."""
-    room = abs(estimate - margin)
-    if room == 0 or spread <= 0:
-        return None
-    tasks = 2
-    while float(student_quantile(level, tasks - 1)) * spread / math.sqrt(tasks) > room:
-        wanted = math.ceil((float(student_quantile(level, tasks - 1)) * spread / room) ** 2)
-        tasks = max(tasks + 1, min(wanted, 2 * tasks))
-        if tasks > MOST_TASKS:
-            return None
-    return tasks

@@ -101,8 +101,8 @@ def _several(rules: int, level: float) -> Finding:
     each = (1 - level) / 2
     together = 1 - (1 - each) ** rules
     message = (
-        f"a rule that is just kept fails by bad luck with a chance of up to {each * 100:.2g} %, one of {rules} with up "
-        f"to {together * 100:.2g} %; --confidence {1 - (1 - level) / rules:.4g} keeps that to {each * 100:.2g} %"
+        f"with {rules} rules, the chance that at least one fails although all are kept is up to {together * 100:.2g} "
+        f"%, against {each * 100:.2g} % with a single rule; --confidence {1 - (1 - level) / rules:.4g} keeps it to that"
     )
     return Finding(code="several_rules", severity="info", message=message)
 
