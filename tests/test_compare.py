@@ -37,7 +37,7 @@ def test_the_sentence_says_how_much_how_sure_and_what_it_would_take() -> None:
     # (24 - 80 x 0.05²) / 79 = 0.301, so (1.960 + 0.842)² x 0.301 / 0.05² = 946 tasks, and 2 more for Student's t
     assert found.sentence == (
         "y passes 5.0 points more than x on the same 80 tasks (67.5 % against 62.5 %), "
-        "95 % interval -7.3 to 17.0: not shown; at least 84 tasks would be needed."
+        "95 % interval -7.3 to 17.0: a difference is not shown; at least 84 tasks would be needed."
     )
     assert (found.difference.interval.method, found.difference.test.method) == ("bonett-price", "mcnemar-exact")
     assert len(found.difference.higher) == 14
@@ -157,7 +157,7 @@ def test_missing_outcomes_are_not_failures_and_their_reach_is_told() -> None:
     assert found.difference.missing == (2, 1)
     # of 30 tasks 28 differ by 1; the two open ones by -1 (y fails, x passes) or 0 (y passes, x too), or up to 1
     assert (found.difference.bounds.low, found.difference.bounds.high) == (pytest.approx(27 / 30), 1.0)
-    assert found.sentence.endswith("3 runs have no value (x 2, y 1): whatever it was, the difference is 90.0 to 100.0.")
+    assert "3 runs have no verdict (x 2, y 1): with them the difference could be 90.0 to 100.0." in found.sentence
 
 
 def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:
@@ -166,9 +166,31 @@ def test_missing_outcomes_that_could_undo_a_verdict_are_named() -> None:
     found = judged(sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"]))
     # left out, the open runs say that two is better; counted as failed, they take three attempts in four from it
     assert found.verdict == "not shown"
-    assert "not shown: rests on runs without a verdict. 90 runs have no value (two 90)" in found.sentence
+    assert "not shown: rests on runs without a verdict. 90 runs have no verdict (two 90)" in found.sentence
     failed = sy.compare([*runs, *extra], a="agent=one", b="agent=two", metrics=["pass_rate"], unscored="fail")
     assert judged(failed).verdict != "better"
+
+
+def test_equal_rates_that_hide_runs_that_broke_off_are_told_with_both_figures() -> None:
+    runs = singles([0] * 15 + [1] * 15, [0] * 10 + [1] * 20)
+    runs = [
+        msgspec.structs.replace(run, passed=None, outcome="errored") if run.agent == "x" and not run.passed else run
+        for run in runs
+    ]
+    found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
+    # x passes 15 of the 15 tasks left; counted as failed, 15 of 30 against 20 of 30
+    assert "With runs without a verdict counted as failed (--unscored fail): 66.7 % against 50.0 %." in found.sentence
+    failed = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"], unscored="fail"))
+    assert "left out (--unscored exclude): 100.0 % against 100.0 %." in failed.sentence
+
+
+def test_sides_without_a_common_task_are_told_of_once(tmp_path: Path) -> None:
+    runs = [Run(id=name, task=name, agent=name, passed=True, cost_usd=1.0) for name in "ab"]
+    done = steelyard("compare", write(tmp_path / "runs.jsonl", runs), "--a", "agent=a", "--b", "agent=b")
+    told = "b and a cannot be compared: they have no task in common."
+    assert done.stdout.count("cannot be compared") == 1
+    assert done.stdout.startswith(told)
+    assert str(sy.compare(runs, a="agent=a", b="agent=b")) == told
 
 
 def test_a_verdict_that_both_ways_of_counting_share_is_told_with_what_open_runs_could_undo() -> None:
@@ -209,7 +231,7 @@ def test_no_common_task_is_told_not_compared() -> None:
     runs = [Run(id="1", task="a", agent="x", passed=True), Run(id="2", task="b", agent="y", passed=True)]
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
     assert found.verdict == "cannot be told"
-    assert "cannot be compared: no task in common" in found.sentence
+    assert "cannot be compared: they have no task in common" in found.sentence
 
 
 def test_runs_on_both_sides_are_a_finding() -> None:
@@ -332,7 +354,9 @@ def test_no_value_on_one_side_is_not_told_as_no_task_in_common() -> None:
     runs = [Run(id=f"x{i}", task=f"t{i}", agent="x", passed=True) for i in range(12)]
     runs += [Run(id=f"y{i}", task=f"t{i}", agent="y") for i in range(12)]
     found = judged(sy.compare(runs, a="agent=x", b="agent=y", metrics=["pass_rate"]))
-    assert found.sentence == "Pass rate: y and x cannot be compared: no task has a value on both sides."
+    told, _, counted_as_failed = found.sentence.partition(" With ")
+    assert told == "Pass rate: y and x cannot be compared: no task has a value on both sides."
+    assert counted_as_failed.endswith("0.0 % against 100.0 %.")
     assert (found.difference.test.p_value, found.adjusted_p) == (None, None)  # no test was made, so none is counted
     assert found.difference.missing == (0, 12)
     apart = [msgspec.structs.replace(run, task=run.id) for run in runs]

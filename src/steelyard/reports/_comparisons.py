@@ -29,14 +29,14 @@ VERDICT_STYLES: dict[str, Style] = {"better": "green", "worse": "red"}
 def comparison_answers(result: Comparison) -> Iterator[str]:
     """What each pair's first metric says, and which tasks it stands on."""
     for pair in result.pairs:
-        yield clean(next((judged.sentence for judged in pair.metrics), ""))
+        yield clean(next(iter(pair.sentences), ""))
         yield clean(f"{coverage_text(result.a.label, pair)}.")
 
 
 def comparison_lines(result: Comparison) -> Iterator[str]:
     """What the other metrics of each pair say."""
     for pair in result.pairs:
-        yield from (clean(judged.sentence) for judged in pair.metrics[1:])
+        yield from map(clean, pair.sentences[1:])
 
 
 def coverage_text(a: str, pair: Pair) -> str:
@@ -65,7 +65,7 @@ def comparison_tables(result: Comparison) -> Iterator[TextTable]:
             ("tasks", 3),
         ):
             table.add_column(title, justify="right", spare=spare)
-        table.add_column("B is")
+        table.add_column("verdict")
         for judged in pair.metrics:
             add_row(table, *_cells(judged))
         yield table
@@ -90,8 +90,15 @@ def _cells(judged: Judged) -> list[Cell]:
         p_value,
         DASH if difference.cliffs_delta is None else f"{difference.cliffs_delta:+.2f}",
         f"{difference.tasks:,}",
-        Painted(judged.verdict, VERDICT_STYLES[judged.verdict]) if judged.verdict in VERDICT_STYLES else judged.verdict,
+        Painted(judged.verdict, VERDICT_STYLES[judged.verdict])
+        if judged.verdict in VERDICT_STYLES
+        else verdict_word(judged),
     ]
+
+
+def verdict_word(judged: Judged) -> str:
+    """The verdict in a table, where `not shown` alone would read as if it were hidden."""
+    return "inconclusive" if judged.verdict == "not shown" else judged.verdict
 
 
 def range_text(low: float | None, high: float | None, unit: str, label: str = "") -> str:

@@ -164,6 +164,11 @@ class Pair:
     coverage: Coverage
     metrics: tuple[Judged, ...]
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each metric says; once where no task in common leaves them all the same to say."""
+        return tuple(dict.fromkeys(judged.sentence for judged in self.metrics))
+
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
@@ -190,7 +195,7 @@ class Comparison(Result):
         return not any(judged.difference.tasks for pair in self.pairs for judged in pair.metrics)
 
     def __str__(self) -> str:
-        return "\n".join(judged.sentence for pair in self.pairs for judged in pair.metrics)
+        return "\n".join(sentence for pair in self.pairs for sentence in pair.sentences)
 
     def _about(self) -> str:
         first, more = self.pairs[0], len(self.pairs) - 1

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.results import Correction, Difference, Judged, Verdict
-from steelyard.standings._verdicts import CLAIMS, detect_text, needed_tasks, sentence, tasks_to_detect, verdict
+from steelyard.standings._verdicts import (
+    CLAIMS,
+    detect_text,
+    needed_tasks,
+    otherwise_text,
+    sentence,
+    tasks_to_detect,
+    verdict,
+)
 from steelyard.statistics import benjamini_hochberg, holm
 
 
@@ -34,17 +42,19 @@ def judge(
     b: str,
     adjusted: float | None,
     comparisons: int,
-    otherwise: Verdict | None = None,
+    otherwise: tuple[Difference, Verdict],
+    unscored: str,
     detect: float | None = None,
 ) -> Judged:
     """The verdict and the sentence of one difference, and what it would take to detect one of a size asked for.
 
-    `otherwise` is the verdict if runs without one of their own were counted the other way; what only one of the two
-    says is not shown.
+    `otherwise` is the difference and the verdict if runs without a verdict of their own were counted the other way than
+    the policy `unscored` does; what only one of the two says is not shown.
     """
     told = verdict(difference, adjusted)
-    rests = otherwise is not None and told in CLAIMS and told != otherwise
+    rests = told in CLAIMS and told != otherwise[1]
     text = sentence(difference, a=a, b=b, adjusted=adjusted, comparisons=comparisons, rests=rests)
+    text += otherwise_text(difference, otherwise[0], unscored)
     wanted = None if detect is None else tasks_to_detect(difference, detect, comparisons)
     return Judged(
         difference=difference,

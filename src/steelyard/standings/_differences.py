@@ -42,6 +42,7 @@ from steelyard.statistics import (
     widened_for_skew,
 )
 
+NO_COMMON_TASK = "no task in common"
 FEW_DIFFER = 10
 """With ties among the tasks and fewer that differ, their spread is too uncertain for Student's interval."""
 
@@ -66,6 +67,8 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
     """The paired difference of one metric between two sets of runs."""
     declared = catalog()[metric]
     names = half_names(metric) if declared.is_ratio else (metric,)
+    if not (samples.attempted(a) & samples.attempted(b)).any():
+        return _nothing(metric, NO_COMMON_TASK, options)
     for name in names:
         values = samples.known(name)
         if isinstance(values, Missing):
@@ -76,7 +79,7 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
     common = sides[0].usable & sides[1].usable
     missing = _missing(samples, sides, a, b)
     if not common.any():
-        return replace(_nothing(metric, _why_none(samples, a, b), options), missing=missing)
+        return replace(_nothing(metric, "no task has a value on both sides", options), missing=missing)
     figures = _figure(samples, metric, a, common), _figure(samples, metric, b, common)
     compared = replace(
         _nothing(metric, "", options),
@@ -252,13 +255,6 @@ def _judged(
 def _few_differ(gaps: Floats) -> bool:
     differing = int(np.count_nonzero(gaps))
     return bool(differing < min(FEW_DIFFER, len(gaps)) or np.ptp(gaps) == 0)
-
-
-def _why_none(samples: Samples, a: Mask, b: Mask) -> str:
-    """Why the two sides have no task to be compared on."""
-    if not (samples.attempted(a) & samples.attempted(b)).any():
-        return "no task in common"
-    return "no task has a value on both sides"
 
 
 def _span(metric: str) -> float | None:

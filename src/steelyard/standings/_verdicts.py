@@ -8,6 +8,7 @@ import numpy as np
 
 from steelyard.metrics import catalog
 from steelyard.results import Difference, TasksNeeded, Verdict, amount, level_of, tasks_text
+from steelyard.standings._differences import NO_COMMON_TASK
 from steelyard.statistics import spread_range, tasks_needed, tasks_range
 
 VERBS: dict[str, tuple[str, str, str]] = {
@@ -21,6 +22,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
 CLAIMS: frozenset[Verdict] = frozenset({"better", "worse", "differs"})
 """The verdicts that say that there is a difference."""
 
+NOT_SHOWN = "a difference is not shown"
 RESTS_ON_UNSCORED = "rests on runs without a verdict"
 
 
@@ -52,6 +54,8 @@ def sentence(
     value, interval = difference.value, difference.interval
     if value is None or difference.a is None or difference.b is None:
         reason = interval.reason or difference.test.reason or "there is no value"
+        if reason == NO_COMMON_TASK:
+            return f"{b} and {a} cannot be compared: they have {reason}."
         return f"{declared.title}: {b} and {a} cannot be compared: {reason}."
     head = f"{_head(difference, a, b)} on the same {tasks_text(difference.tasks)}"
     if value != 0:
@@ -60,7 +64,7 @@ def sentence(
         return f"{head}: {_no_range(difference)}."
     low, high = (amount(limit, declared.unit, bare=True) for limit in (interval.low, interval.high))
     told: Verdict = "not shown" if rests else verdict(difference, adjusted)
-    ending = f"not shown: {RESTS_ON_UNSCORED}"
+    ending = f"{NOT_SHOWN}: {RESTS_ON_UNSCORED}"
     if not rests:
         ending = _ending(difference, told, a=a, b=b, adjusted=adjusted, comparisons=comparisons)
     label = f", {interval.label}" if interval.label else ""
@@ -107,19 +111,20 @@ def _ending(difference: Difference, told: Verdict, *, a: str, b: str, adjusted: 
             return f"{a} and {b} differ"
         case "no difference":
             seen = amount(difference.detectable, catalog()[difference.metric].unit) if difference.detectable else None
-            return "no difference is seen" + (f"; so many tasks would show one of {seen} or more" if seen else "")
+            most = f"; this many tasks can only detect one of {seen} or more" if seen else ""
+            return f"no difference is seen{most}"
         case "not shown" if (
             difference.interval.excludes(0.0) and (difference.test.p_value or 0) > 1 - difference.interval.level
         ):
-            return f"not shown: so few tasks may agree by chance (p {_p(difference.test.p_value or 0)})" + _needed(
+            return f"{NOT_SHOWN}: so few tasks may agree by chance (p {_p(difference.test.p_value or 0)})" + _needed(
                 difference, comparisons
             )
         case "not shown" if difference.interval.excludes(0.0) and comparisons > 1 and adjusted is not None:
-            return f"not shown, as one of {comparisons} comparisons (p {_p(adjusted)} after correction)" + _needed(
+            return f"{NOT_SHOWN} among {comparisons} comparisons (p {_p(adjusted)} after correction)" + _needed(
                 difference, comparisons
             )
         case _:
-            return "not shown" + _needed(difference, comparisons)
+            return NOT_SHOWN + _needed(difference, comparisons)
 
 
 def _p(value: float) -> str:
@@ -194,6 +199,20 @@ def _about_missing(difference: Difference, told: Verdict, *, a: str, b: str) -> 
     sides = ", ".join(f"{name} {count:,}" for count, name in zip(difference.missing, (a, b), strict=True) if count)
     total = sum(difference.missing)
     runs = "1 run has" if total == 1 else f"{total:,} runs have"
-    text = f" {runs} no value ({sides}): whatever it was, the difference is {low} to {high}"
+    what = "verdict" if difference.metric == "pass_rate" else "value"
+    text = f" {runs} no {what} ({sides}): with them the difference could be {low} to {high}"
     undone = told in CLAIMS and difference.bounds.low <= 0 <= difference.bounds.high
-    return f"{text}, so they alone could undo it." if undone else f"{text}."
+    return f"{text}, which could reverse the answer." if undone else f"{text}."
+
+
+def otherwise_text(difference: Difference, other: Difference, unscored: str) -> str:
+    """Both figures with runs without a verdict counted the other way, where those are others."""
+    unit = catalog()[difference.metric].unit
+    sides, others = (
+        ["unknown" if side is None else level_of(side, unit) for side in (each.b, each.a)]
+        for each in (difference, other)
+    )
+    if sides == others:
+        return ""
+    way = "counted as failed (--unscored fail)" if unscored == "exclude" else "left out (--unscored exclude)"
+    return f" With runs without a verdict {way}: {others[0]} against {others[1]}."

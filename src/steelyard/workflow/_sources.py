@@ -79,7 +79,7 @@ class RunsSource:
             raise UsageError("what is piped in cannot be watched", hint="name files or folders")
         for path in paths:
             if not path.exists():
-                raise UnreadableFile(str(path), "there is no such file or folder", hint="check the path for a slip")
+                raise UnreadableFile(str(path), "there is no such file or folder", hint="check the path for a typo")
         self.paths = tuple(paths)
         self._lock = threading.RLock()
         self._read_at: str | None = None

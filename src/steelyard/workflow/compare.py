@@ -162,7 +162,7 @@ def _judged(
     flat, flat_others = ([difference for row in rows for difference in row] for rows in (differences, others))
     adjusted = iter(adjusted_p_values(flat, correction))
     otherwise = iter(
-        verdict(difference, p_value)
+        (difference, verdict(difference, p_value))
         for difference, p_value in zip(flat_others, adjusted_p_values(flat_others, correction), strict=True)
     )
     tests = max(1, sum(difference.test.p_value is not None for difference in flat))
@@ -180,6 +180,7 @@ def _judged(
                     adjusted=next(adjusted),
                     comparisons=counted,
                     otherwise=next(otherwise),
+                    unscored=samples.profile.unscored,
                     detect=options.detect,
                 )
                 for difference in row

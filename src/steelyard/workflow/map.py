@@ -30,5 +30,5 @@ def _file(path: Path, scratch: Path) -> Path:
     if path.is_dir():
         raise UnreadableFile(str(path), "it is a folder", hint="name one of its files")
     if not path.is_file():
-        raise UnreadableFile(str(path), "there is no such file", hint="check the path for a slip")
+        raise UnreadableFile(str(path), "there is no such file", hint="check the path for a typo")
     return path

@@ -55,7 +55,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
         raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
     for given in paths_or_records:
         if isinstance(given, Path) and not given.exists() and not is_stdin(given):
-            raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a slip")
+            raise UnreadableFile(str(given), "there is no such file or folder", hint="check the path for a typo")
     return choose(table_of(paths_or_records, reading, format=options.format), reading.choice)
 
 
