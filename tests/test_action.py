@@ -122,3 +122,41 @@ def test_every_input_is_used_and_none_stands_in_a_script() -> None:
         check=True,
     )
     assert done.stdout.split()[-1] == "steelyard==0.2.0"
+
+
+WORKFLOW: dict[str, Any] = next(
+    yaml.safe_load(block)
+    for block in re.findall(
+        r"```yaml\n(.*?)```", (Path(__file__).parent.parent / "docs" / "gate.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    if "jobs:" in block
+)
+
+GH = """#!/bin/sh
+[ "$2" = list ] && { printf '%s' "$RUN_ID"; exit 0; }
+[ -n "$3" ] && [ "$STORED" = yes ] || exit 1
+mkdir -p baseline && touch baseline/new.jsonl
+"""
+
+
+@pytest.mark.parametrize(("run_id", "stored"), [("", "no"), ("12", "no"), ("12", "yes")])
+def test_the_workflow_of_the_docs_goes_on_without_a_baseline(tmp_path: Path, run_id: str, stored: str) -> None:
+    steps = WORKFLOW["jobs"]["gate"]["steps"]
+    fetch = next(step for step in steps if step.get("name") == "Fetch the baseline")
+    program = tmp_path / "gh"
+    program.write_text(GH, encoding="utf-8")
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", fetch["run"]],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "RUN_ID": run_id, "STORED": stored},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("::notice::" in done.stdout) == (stored == "no")
+    assert (tmp_path / "baseline" / "new.jsonl").exists() == (stored == "yes")
+    gated_step = next(step for step in steps if "steelyard" in step.get("uses", ""))
+    assert "hashFiles('baseline/new.jsonl') != ''" in gated_step["if"]
+    assert ".[0].databaseId // empty" in fetch["run"]  # without it gh prints null where there is no run
