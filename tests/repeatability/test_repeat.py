@@ -14,7 +14,8 @@ import pytest
 import steelyard as sy
 from commands import Done, steelyard as in_a_process_of_its_own
 from steelyard.records import Output
-from steelyard.reports import RepeatabilityFiles
+from steelyard.reports import RepeatabilityFiles, repeatability_table
+from steelyard.reports.pages import page_of
 from steelyard.results import PromptResult
 from steelyard.surfaces.cli import run
 from steelyard.workflow import RepeatOptions
@@ -403,3 +404,40 @@ def test_rows_are_written_as_soon_as_their_prompt_is_measured(tmp_path: Path) ->
             repeat_telling(runs, RepeatOptions(repair=False), told)
     rows = (tmp_path / "csv" / "metrics_summary.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == seen
+
+
+def prose_runs(*texts: str) -> list[dict[str, object]]:
+    return [{"id": f"r{place}", "task": "capital", "output": {"text": text}} for place, text in enumerate(texts)]
+
+
+def test_prose_is_compared_as_text_and_not_called_broken_code() -> None:
+    # one of them, `Paris`, is a Python expression as well
+    prompt = sy.repeat(prose_runs("It is Paris.", "It is Paris.", "Paris")).prompts[0]
+    assert prompt.level == "text"
+    assert prompt.versions.normalization == "text-1"
+    assert [finding.code for finding in prompt.findings] == ["no_canon"]
+    assert prompt.metrics["r_raw"] == 2 / 3
+    named = sy.repeat(prose_runs("It is Paris.", "It is Paris.", "Paris"), language="python").prompts[0]
+    assert "2 of 3 outputs do not parse as python" in " ".join(finding.message for finding in named.findings)
+    asked = sy.repeat(prose_runs("It is Paris.", "Paris"), normalize="names").prompts[0]
+    assert asked.level == "names"
+    code = sy.repeat(prose_runs("x = 1", "x  =  1", "It is 1.")).prompts[0]
+    assert code.level == "ast"
+    assert code.metrics["r_raw"] == 2 / 3
+
+
+def test_without_a_canon_the_tables_show_how_outputs_differ_from_each_other() -> None:
+    result = sy.repeat(prose_runs(*["x = 1"] * 6, *["x = 2"] * 4))
+    interval = result.prompts[0].intervals["r_raw"]
+    table = "\n".join(repeatability_table(result.prompts).lines(160))
+    page = page_of(result)
+    assert page.table is not None
+    titles = [column.title for column in page.table.columns]
+    # 24 of 45 pairs differ, in 1 of 6 characters with the line's end: 24 / 45 x 1/6 = 0.089; the others are equal
+    for shown in ("60.0 %", f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}", "0.0889", "46.7 %"):
+        assert shown in table
+        assert any(shown in (column.texts or ()) for column in page.table.columns)
+    for word in ("r_raw", "r_anchor", "mu_pre", "Canonical"):
+        assert word not in table
+        assert not any(word in title for title in titles)
+    assert "Mean pairwise distance" in titles

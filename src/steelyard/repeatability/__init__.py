@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         EXTRACTION_VERSION as EXTRACTION_VERSION,
     )
     from steelyard.repeatability._languages import (
+        PYTHON as PYTHON,
         language_named as language_named,
         language_of as language_of,
     )

@@ -14,14 +14,13 @@ A fence that is never closed runs to the end of the text, as in an answer that w
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Literal
 
 import msgspec
 
 from steelyard.repeatability._languages import PYTHON, language_of
-from steelyard.repeatability._python_source import parse_python
+from steelyard.repeatability._python_source import is_words, parse_python
 
 EXTRACTION_VERSION = "extract-1"
 
@@ -116,6 +115,6 @@ def _python_lines(lines: list[str]) -> str | None:
             if start + length - 1 in ends:
                 run = "\n".join(lines[start : start + length])
                 tree = parse_python(run)
-                if tree is not None and any(not isinstance(statement, ast.Expr) for statement in tree.body):
+                if tree is not None and not is_words(tree):
                     return run
     return None

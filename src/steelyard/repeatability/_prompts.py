@@ -17,6 +17,7 @@ from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labels, Rejected, 
 from steelyard.repeatability._contract import Contract, read_contract
 from steelyard.repeatability._extraction import extract_code
 from steelyard.repeatability._languages import PYTHON, language_of
+from steelyard.repeatability._python_source import is_words, parse_python
 from steelyard.repeatability._skyt_files import Experiment, contract_from_skyt, looks_like_experiment, read_experiments
 from steelyard.settings import TEXT_BYTES, is_stdin
 from steelyard.tables import each_once, gather
@@ -53,6 +54,7 @@ class Prompt:
     name: str
     answers: tuple[Answer, ...]
     language: str | None = PYTHON
+    """None for prose: nothing names a language, and the answers are no programs."""
     key: dict[str, str | None] = field(default_factory=dict)
     canon: str | None = None
     """The canon that came with the input."""
@@ -60,6 +62,14 @@ class Prompt:
     is_experiment: bool = False
     """Whether it came as an experiment file with a canon of its own, which never enters the store."""
     findings: tuple[Finding, ...] = ()
+
+
+def _prose_as_text(prompt: Prompt) -> Prompt:
+    """The prompt without the language that was assumed, where its answers are words and not programs."""
+    trees = [parse_python(answer.code) for answer in prompt.answers]
+    # a word such as `yes` is an expression too, and says nothing about the language
+    is_code = any(tree is not None and not is_words(tree) for tree in trees)
+    return prompt if is_code or None not in trees else replace(prompt, language=None)
 
 
 class Contracts:
@@ -205,13 +215,11 @@ class _Reader:
         contract = self.contracts.named(name, tasks=1)
         endings = Counter(language_of(path.suffix) for path in paths if language_of(path.suffix))
         common = endings.most_common(1)[0][0] if endings else None
-        language = self.language or (contract.language if contract else None) or common or PYTHON
-        answers = []
-        for path in paths:
-            answer = self._answer(path, language)
-            if answer is not None:
-                answers.append(answer)
-        return Prompt(contract.id if contract else name, tuple(answers), language=language, contract=contract)
+        stated = self.language or (contract.language if contract else None) or common
+        language = stated or PYTHON
+        answers = [answer for path in paths if (answer := self._answer(path, language)) is not None]
+        prompt = Prompt(contract.id if contract else name, tuple(answers), language=language, contract=contract)
+        return prompt if stated else _prose_as_text(prompt)
 
     def _answer(self, path: Path, language: str) -> Answer | None:
         try:
@@ -275,8 +283,9 @@ class _Reader:
     def _prompt_of(self, runs: list[Run], tasks: int) -> Prompt:
         contract = self.contracts.named(runs[0].task, tasks=tasks)
         languages = Counter(run.output.language for run in runs if run.output and run.output.language)
-        stated = languages.most_common(1)[0][0] if languages else PYTHON
-        language = self.language or (contract.language if contract else None) or stated
+        common = languages.most_common(1)[0][0] if languages else None
+        stated = self.language or (contract.language if contract else None) or common
+        language = stated or PYTHON
         findings = []
         if len(languages) > 1:
             listed = ", ".join(sorted(languages))
@@ -287,7 +296,8 @@ class _Reader:
         tier = key.get("tier")
         named = key | ({"tier": tier_text(tier, runs[0].tier_scheme)} if tier else {})
         shown = " / ".join(str(value) for value in named.values() if value is not None) or ALL_RUNS
-        return Prompt(shown, tuple(answers), language=language, key=key, contract=contract, findings=tuple(findings))
+        prompt = Prompt(shown, tuple(answers), language=language, key=key, contract=contract, findings=tuple(findings))
+        return prompt if stated else _prose_as_text(prompt)
 
     @staticmethod
     def _answer_of(run: Run, number: int, language: str | None) -> Answer:

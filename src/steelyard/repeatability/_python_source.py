@@ -24,6 +24,11 @@ def parse_python(code: str) -> ast.Module | None:
             return None
 
 
+def is_words(tree: ast.Module) -> bool:
+    """Whether it has no statement but bare expressions, which prose may be too."""
+    return all(isinstance(statement, ast.Expr) for statement in tree.body)
+
+
 def unparse_python(tree: ast.AST) -> str | None:
     """The tree as text; None for one that cannot be written: an f-string that needs a backslash, too deep a nesting."""
     try:

@@ -7,12 +7,14 @@ from itertools import pairwise
 from statistics import median
 
 from steelyard.metrics import catalog
+from steelyard.reports._comparisons import range_text
 from steelyard.reports._plain_text import counted, number_text
 from steelyard.reports._terminal_tables import TextTable, add_row, plain_table
 from steelyard.results import PromptResult, Repeatability, level_of
 
 SHOWN = ("r_raw", "r_bytes", "r_anchor_pre", "r_anchor", "rescue_rate", "mu_pre", "mu_post", "p_tau_pre", "p_tau_post")
-SPARED = {"unique": 2, "r_bytes": 5, "mu_pre": 2, "mu_post": 3, "p_tau_pre": 4, "p_tau_post": 4, "rescue_rate": 2}
+WITHOUT_CANON = ("r_raw", "r_bytes", "mean_pairwise_distance", "pairs_within_tau")
+SPARED = {"r_bytes": 5, "r_anchor_pre": 3, "mu_pre": 2, "mu_post": 3, "p_tau_pre": 4, "p_tau_post": 4, "rescue_rate": 2}
 _BAR = 20
 MOST_BARS = 8
 """With more prompts than this, the table alone is shown."""
@@ -40,15 +42,27 @@ def repeatability_table(results: Sequence[PromptResult]) -> TextTable:
     """One row a prompt; a dash for what is missing."""
     table = plain_table()
     table.add_column("prompt")
-    for title in ("n", "unique", *SHOWN):
-        table.add_column(title, justify="right", spare=SPARED.get(title, 0))
+    table.add_column("outputs", justify="right")
+    table.add_column("different", justify="right", spare=2)
+    shown = shown_metrics(results)
+    for name in shown:
+        table.add_column(catalog()[name].title, justify="right", spare=SPARED.get(name, 0))
+        if name == "r_raw":
+            table.add_column("95 % interval", justify="right", spare=3)
     table.add_column("canon", spare=1)
     for result in results:
-        values = [number_text(result.metrics.get(name), catalog()[name].unit) for name in SHOWN]
-        unique = result.metrics.get("unique_signatures")
+        values = [number_text(result.metrics.get(name), catalog()[name].unit) for name in shown]
+        interval = result.intervals.get("r_raw", {})
+        values.insert(1, range_text(interval.get("low"), interval.get("high"), "share"))
+        different = number_text(result.metrics.get("unique_signatures"), "signatures")
         canon = "no canon" if result.canon is None else f"{result.canon.signature[:12]} ({result.canon.origin})"
-        add_row(table, result.prompt, str(result.n), "-" if unique is None else f"{unique:.0f}", *values, canon)
+        add_row(table, result.prompt, f"{result.n:,}", different, *values, canon)
     return table
+
+
+def shown_metrics(results: Sequence[PromptResult]) -> tuple[str, ...]:
+    """What is shown of prompts; without any canon, how the outputs differ from each other."""
+    return SHOWN if any(result.canon for result in results) else WITHOUT_CANON
 
 
 def distance_bars(result: PromptResult) -> Iterator[str]:

@@ -112,7 +112,8 @@ def prompt_dots(result: Repeatability, width: int) -> Figure:
         low, high = interval.get("low"), interval.get("high")
         rows.append(Estimate(label=prompt.prompt, value=prompt.metrics.get("r_raw"), low=low, high=high, note=note))
     metric = catalog()["r_raw"]
-    return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note="R_raw", width=width)
+    note = f"{confidence_text(0.95)}; share of the most frequent output"
+    return dots(rows, title=f"{metric.title} by prompt", axis=metric_axis(metric), note=note, width=width)
 
 
 def speedup_waterfall(result: SpeedupResult, width: int) -> Figure:

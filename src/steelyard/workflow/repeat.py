@@ -16,6 +16,7 @@ from steelyard.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
     KEYS,
+    PYTHON,
     REPAIR_VERSION,
     CanonShelf,
     ChosenCanon,
@@ -133,7 +134,9 @@ class _Worker:
         return open_store(self.options.store)
 
     def _bench(self, prompt: Prompt) -> Workbench:
-        language = None if prompt.language is None else language_of(prompt.language)
+        # prose has no language unless a level that needs one is asked for
+        named = prompt.language or (PYTHON if self.level else "")
+        language = language_of(named)
         stated = prompt.contract.level if prompt.contract is not None else None
         level = self.level or stated or default_level(language)
         return self._benches.setdefault((level, language), Workbench(level, language))
@@ -304,13 +307,15 @@ def _findings(
         why = "no output passes the oracle" if prompt.contract else "there is no contract to find one by"
         if prompt.is_experiment:
             why = "the file has none"
-        yield Finding(code="no_canon", message=f"no canon: {why}; every distance is 1", where=where)
+        message = f"no canon: {why}, so the distance of every output to it is 1; outputs are compared with each other"
+        yield Finding(code="no_canon", message=message, where=where)
     elif repairs and prompt.contract is None:
         message = "there is no contract to check repairs by, so nothing is repaired"
         yield Finding(code="not_repaired", message=message, where=where)
     fallen = sum(sample.fell_back for sample in samples)
     if fallen:
-        message = f"{fallen} of {len(samples)} outputs do not parse; their plain text was compared"
+        language = f" as {prompt.language}" if prompt.language else ""
+        message = f"{fallen} of {len(samples)} outputs do not parse{language}; their plain text was compared"
         yield Finding(code="fell_back", message=message, where=where)
     if any(sample.approximate for sample in samples):
         yield Finding(code="approximate", message="a distance is an upper bound: the texts are too long", where=where)

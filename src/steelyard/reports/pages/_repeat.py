@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from steelyard.metrics import catalog
-from steelyard.reports._repeatability_tables import SHOWN, repeatability_sentence
-from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, with_figures
+from steelyard.reports._plain_text import number_text
+from steelyard.reports._repeatability_tables import repeatability_sentence, shown_metrics
+from steelyard.reports.pages._cells import count_column, id_path, interval_text, text_column, with_figures
 from steelyard.reports.pages._page import Column, Page, PageTable
-from steelyard.results import Repeatability
+from steelyard.results import PromptResult, Repeatability
 
 
 def repeat_page(result: Repeatability) -> Page:
     """One row a prompt: how often the same output came, and how near the others are."""
     prompts = result.prompts
     versions = sorted({tuple(sorted(prompt.versions.on_rows().items())) for prompt in prompts})
-    shown = [name for name in SHOWN if any(prompt.metrics.get(name) is not None for prompt in prompts)]
-    if all(prompt.canon is None for prompt in prompts):  # distances to nothing say nothing
-        shown = [name for name in shown if name in ("r_raw", "r_bytes")]
+    shown = [name for name in shown_metrics(prompts) if any(prompt.metrics.get(name) is not None for prompt in prompts)]
     columns: tuple[Column, ...] = (
         text_column(
             "prompt",
@@ -27,7 +28,7 @@ def repeat_page(result: Repeatability) -> Page:
         count_column(
             "unique_signatures", "different", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]
         ),
-        *(number_column(name, name, [prompt.metrics.get(name) for prompt in prompts]) for name in shown),
+        *_figures(prompts, shown),
     )
     if any(prompt.canon for prompt in prompts):
         origins = [prompt.canon.origin if prompt.canon else None for prompt in prompts]
@@ -36,7 +37,7 @@ def repeat_page(result: Repeatability) -> Page:
         name="repeat",
         title="Does it answer the same way twice?",
         answer=repeatability_sentence(result),
-        legend=tuple(f"{name}: {' '.join(catalog()[name].doc.split())}" for name in shown),
+        legend=tuple(f"{catalog()[name].title}: {' '.join(catalog()[name].doc.split())}" for name in shown),
         table=PageTable(caption="Prompts", columns=columns),
         facts=(
             ("profile", ", ".join(sorted({prompt.profile for prompt in prompts}))),
@@ -48,6 +49,19 @@ def repeat_page(result: Repeatability) -> Page:
     names = ["distances" if len(prompts) == 1 else "dots"]
     names += ["repair"] if any(prompt.canon for prompt in prompts) else []
     return with_figures(page, result, names, tall=False)
+
+
+def _figures(prompts: Sequence[PromptResult], shown: Sequence[str]) -> Iterator[Column]:
+    for name in shown:
+        metric = catalog()[name]
+        values = [prompt.metrics.get(name) for prompt in prompts]
+        texts = [number_text(value, metric.unit) for value in values]
+        yield Column(name=name, title=metric.title, values=values, decimals=6, texts=texts)
+        if name == "r_raw":
+            intervals = [prompt.intervals.get(name, {}) for prompt in prompts]
+            lows = [interval.get("low") for interval in intervals]
+            texts = [interval_text(interval.get("low"), interval.get("high"), metric.unit) for interval in intervals]
+            yield Column(name="interval", title="95 % interval", values=lows, decimals=6, texts=texts)
 
 
 def _whole(metrics: dict[str, float | None], name: str) -> int | None:
