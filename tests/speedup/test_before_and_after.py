@@ -11,6 +11,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.errors import SteelyardError, UsageError
+from steelyard.reports import benchmark_tree, speedup_sentence
 from steelyard.surfaces.cli import run
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
@@ -75,6 +76,52 @@ def test_the_command_says_how_many_times_as_fast(sides: dict[str, str], capsys: 
     assert "expert" not in printed.out + printed.err
     assert run(["speedup", "--before", sides["before"], "--after", f"slow={sides['other']}", "--json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out)["agents"]["slow"]["task_speedup"] == 0.5
+
+
+def timed_pair(folder: Path, *benchmarks: tuple[str, tuple[float, ...], tuple[float, ...]]) -> dict[str, str]:
+    """The two files of benchmarks, each with its samples before and after."""
+    paths = {}
+    for side, place in (("before", 1), ("after", 2)):
+        samples = [{"name": each[0], "samples": each[place]} for each in benchmarks]
+        (folder / f"{side}.jsonl").write_text(json.dumps({"task": "t", "benchmarks": samples}) + "\n", "utf-8")
+        paths[side] = str(folder / f"{side}.jsonl")
+    return paths
+
+
+NOISY = ("m.time_noisy", (1.0, 1.3, 0.8, 1.1) * 3, (1.05, 1.35, 0.8, 1.15) * 3)
+SLOWER = ("m.time_slower", (1.0, 1.01, 0.99) * 4, (2.0, 2.01, 1.99) * 4)
+
+
+def test_the_tree_draws_noise_neither_red_nor_at_full_length(tmp_path: Path) -> None:
+    (attempt,) = sy.speedup(**timed_pair(tmp_path, NOISY, SLOWER)).attempts
+    assert attempt.tree is not None
+    lines = list(benchmark_tree("after", attempt.tree).lines(100, color=True))
+    noisy, slower = (next(line for line in lines if name in line) for name in ("time_noisy", "time_slower"))
+    assert "within noise" in noisy
+    assert "\x1b[31m" not in noisy
+    assert noisy.count("█") < 4  # 1.05 of a doubling in 20 cells is 1 or 2
+    assert "\x1b[31m" in slower
+    assert slower.count("█") == 20
+    (alone,) = sy.speedup(**timed_pair(tmp_path, NOISY)).attempts
+    assert alone.tree is not None
+    assert "█" not in "".join(benchmark_tree("after", alone.tree).lines(100))
+
+
+def test_the_answer_says_slower_and_within_noise(tmp_path: Path) -> None:
+    noise = speedup_sentence(sy.speedup(**timed_pair(tmp_path, NOISY)))
+    assert noise.startswith("after is within noise: 0.9")
+    slower = speedup_sentence(sy.speedup(**timed_pair(tmp_path, SLOWER)))
+    assert slower == "after is slower: 0.500 times as fast over 1 of 1 benchmark (1 slower)."
+
+
+def test_the_figure_names_neither_a_task_nor_an_expert_that_nobody_gave(sides: dict[str, str]) -> None:
+    alone = sy.speedup(before=sides["before"], after=sides["after"]).figure("waterfall").svg
+    assert "Speedup by benchmark: branch<" in alone
+    assert "expert" not in alone
+    several = sy.speedup(before=sides["before"], after=[sides["after"], sides["other"]]).figure("waterfall").svg
+    assert " on t" not in several
+    beside = sy.speedup(before=sides["before"], after=sides["after"], oracle=sides["other"]).figure("waterfall")
+    assert "tick: the expert" in beside.svg
 
 
 def test_an_expert_may_stand_beside_before_and_after(sides: dict[str, str]) -> None:

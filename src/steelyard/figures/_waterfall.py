@@ -89,7 +89,7 @@ def _named(
     texts = [_times(each.speedup) for each in every]
     rows = rows_of([each.name for each in every], texts, top=top + 46, width=width)
     scale, bottom = _scale(known, rows.left, rows.right), rows.bottom(len(every))
-    marks = _frame(scale, noise, top, bottom, width)
+    marks = _frame(scale, noise, top, bottom, width, has_expert=_has_expert(known))
     marks.append(group(upright(scale.at(0), rows, len(every), top=top + 34), place=' class="sy-frame"'))
     for index, each in enumerate(every):
         y = rows.middle(index)
@@ -107,7 +107,7 @@ def _unnamed(
     scale = _scale(known, EDGE + 6, width - EDGE - 6)
     begin, step = top + 46, max(min(TALLEST / max(len(shown), 1), 8.0), 1.0)
     end = begin + step * len(shown)
-    marks = _frame(scale, noise, top, end, width)
+    marks = _frame(scale, noise, top, end, width, has_expert=_has_expert(known))
     marks.append(group((line(scale.at(0), top + 34, scale.at(0), end, look="axis"),), place=' class="sy-frame"'))
     marks += [_bar(each, scale, begin + step * (row + 0.5), max(step - 1, 0.8)) for row, each in enumerate(shown)]
     said = [f"1 bar in {stride} drawn"] if stride > 1 else []
@@ -119,6 +119,10 @@ def _doublings(speedup: float | None) -> float | None:
     if speedup is None or not speedup > 0:
         return None
     return min(max(math.log2(speedup), -FARTHEST), FARTHEST) if math.isfinite(speedup) else FARTHEST
+
+
+def _has_expert(known: Sequence[BenchmarkRatio]) -> bool:
+    return any(_doublings(each.expert) is not None for each in known)
 
 
 def _place(each: BenchmarkRatio) -> float:
@@ -141,8 +145,8 @@ def _times(speedup: float | None) -> str:
     return f"{speedup:.3g} x"
 
 
-def _frame(scale: Scale, noise: float | None, top: float, bottom: float, width: int) -> list[Mark]:
-    title = "Speedup, log scale; tick: the expert"
+def _frame(scale: Scale, noise: float | None, top: float, bottom: float, width: int, *, has_expert: bool) -> list[Mark]:
+    title = "Speedup, log scale" + ("; tick: the expert" if has_expert else "")
     marks: list[Mark] = [words(scale.start, top + 10, title, room=width - scale.start - EDGE, look="tick")]
     marks += tick_labels(scale, top + 28, width)
     marks += [line(scale.at(tick), top + 34, scale.at(tick), bottom, look="grid") for tick in scale.ticks]

@@ -49,9 +49,13 @@ def _of_one_task(result: SpeedupResult, best: str, beside: str) -> str:
     verdicts = Counter(entry["verdict"] for entry in attempt.benchmarks.values() if entry.get("verdict"))
     told = ", ".join(f"{verdicts[word]} {word}" for word in ("faster", "slower", "unclear") if verdicts[word])
     valid = f"{payload.num_valid_benchmarks:,} of {counted(payload.num_benchmarks, 'benchmark')}"
-    fastest = " the fastest:" if len(result.summaries) > 1 else ""
-    speed = f"{payload.task_speedup:.3f} times as fast" if payload.task_speedup is not None else "not measured"
-    return f"{best} is{fastest} {speed} over {valid}{f' ({told})' if told else ''}{beside}."
+    fastest = ", the fastest," if len(result.summaries) > 1 else ""
+    speed = "not measured"
+    if payload.task_speedup is not None:
+        slower = "slower: " if payload.task_speedup < 1 else ""
+        is_noise = set(verdicts) == {"unclear"}
+        speed = f"{'within noise: ' if is_noise else slower}{payload.task_speedup:.3f} times as fast"
+    return f"{best}{fastest} is {speed} over {valid}{f' ({told})' if told else ''}{beside}."
 
 
 def speedup_table(result: SpeedupResult) -> TextTable:
@@ -153,13 +157,16 @@ def _flag(value: bool | None) -> str:
 
 
 def benchmark_tree(title: str, root: BenchmarkNode) -> TextTree:
-    """The benchmarks by module, class and function, with bars on a log scale: to the right faster, left slower."""
+    """The benchmarks by module, class and function, with bars on a log scale: to the right faster, left slower.
+
+    The longest bar is the largest change beyond noise; noise is drawn on that scale, without a color that judges it.
+    """
     longest = max((abs(math.log(value)) for value in _speedups(root)), default=0.0)
     return _grown(title, root, longest)
 
 
 def _speedups(node: BenchmarkNode) -> Iterator[float]:
-    if node.agent is not None:
+    if node.agent is not None and not node.is_noise:
         yield node.agent
     for child in node.children:
         yield from _speedups(child)
@@ -175,10 +182,11 @@ def _line(node: BenchmarkNode, longest: float) -> tuple[str, Painted | None]:
     agent, oracle = node.agent, node.oracle
     if agent is None:
         return f"no valid benchmark of {node.size}", None
-    cells = round(abs(math.log(agent)) / longest * BAR) if longest > 0 else 0
+    cells = min(round(abs(math.log(agent)) / longest * BAR), BAR) if longest > 0 else 0
     bar = ("◀" if agent < 1 else "▶") + "█" * cells if cells else "|"
     ahead: Style = "green" if agent >= (oracle or 1) else "yellow" if agent >= 1 else "red"
-    beside = [] if oracle is None else [f"expert {level_of(oracle, 'ratio')}x"]
+    beside = ["within noise"] if node.is_noise else []
+    beside += [] if oracle is None else [f"expert {level_of(oracle, 'ratio')}x"]
     beside += [] if node.valid == node.size else [f"{node.valid} of {node.size} valid"]
     told = f" ({', '.join(beside)})" if beside else ""
-    return f"{level_of(agent, 'ratio')}x{told}", Painted(bar, ahead)
+    return f"{level_of(agent, 'ratio')}x{told}", Painted(bar, "dim" if node.is_noise else ahead)

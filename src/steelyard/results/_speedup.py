@@ -63,6 +63,8 @@ class BenchmarkNode:
     size: int
     """Benchmarks below it, valid or not."""
     valid: int
+    is_noise: bool
+    """Whether no benchmark below it shows a change: the verdict of each that counts is `unclear`."""
     children: tuple[BenchmarkNode, ...] = ()
 
 

@@ -120,13 +120,15 @@ def speedup_waterfall(result: SpeedupResult, width: int) -> Figure:
     """Every benchmark of every attempt, the fastest first."""
     bars, noise = [], []
     for task, agent, attempt in result.placed():
-        prefix = f"{agent} on {task}: " if len(result.attempts) > 1 else ""
+        prefix = f"{agent} on {task}: " if result.many else f"{agent}: "
+        prefix = prefix if len(result.attempts) > 1 else ""
         bars += _bars(attempt, prefix)
         noise.append(attempt.measures.get("noise_floor"))
     floors = [math.exp(min(floor, 700.0)) for floor in noise if floor]
     first = next(result.placed(), None)
     title = "Speedup by benchmark"
-    title += f": {first[1]} on {first[0]}" if first is not None and len(result.attempts) == 1 else ""
+    if first is not None and len(result.attempts) == 1:
+        title += f": {first[1]} on {first[0]}" if result.many else f": {first[1]}"
     many = f"{len(result.attempts):,} attempts" if len(result.attempts) > 1 else ""
     failed = sum(attempt.payload.fallback_to_baseline for attempt in result.attempts)
     fallen = f"{failed:,} failed their tests and count as 1 x" if failed else ""

@@ -85,7 +85,7 @@ class Speedups:
 
     def tree(self, index: int) -> BenchmarkNode:
         """The tree of one attempt."""
-        return tree_of(self.table, index)
+        return tree_of(self.table, index, self.surety)
 
     def result(self, *, many: bool, rejected_count: int = 0) -> SpeedupResult:
         """All of it as a record; trees only of one task's files, since nobody draws a thousand of them."""

@@ -7,11 +7,12 @@ import numpy as np
 from steelyard.metrics import geometric_mean
 from steelyard.results import BenchmarkNode
 from steelyard.speedups._benchmark_table import BenchmarkTable
+from steelyard.speedups._measures import Surety
 from steelyard.speedups._sides import Floats
 
 
-def tree_of(table: BenchmarkTable, index: int) -> BenchmarkNode:
-    """The tree of one attempt; its root is the overall level."""
+def tree_of(table: BenchmarkTable, index: int, surety: Surety | None) -> BenchmarkNode:
+    """The tree of one attempt; its root is the overall level. Without surety nothing is known to be noise."""
     attempt, rows = table.attempts[index], table.rows(index)
     paths: dict[tuple[str, ...], list[int]] = {}
     for row in range(rows.start, rows.stop):
@@ -19,18 +20,23 @@ def tree_of(table: BenchmarkTable, index: int) -> BenchmarkNode:
         path = tuple(part for part in place if part is not None)
         parameters = name[name.index(path[-1]) + len(path[-1]) :] if path and path[-1] in name else name
         paths.setdefault((*path, parameters), []).append(row)
-    return _node(table, "overall", sorted(paths.items()), depth=0)
+    return _node(table, surety, "overall", sorted(paths.items()), depth=0)
 
 
 def _node(
-    table: BenchmarkTable, label: str, paths: list[tuple[tuple[str, ...], list[int]]], *, depth: int
+    table: BenchmarkTable,
+    surety: Surety | None,
+    label: str,
+    paths: list[tuple[tuple[str, ...], list[int]]],
+    *,
+    depth: int,
 ) -> BenchmarkNode:
     rows = [row for _, path_rows in paths for row in path_rows]
     branches: dict[str, list[tuple[tuple[str, ...], list[int]]]] = {}
     for path, path_rows in paths:
         if len(path) > depth:
             branches.setdefault(path[depth], []).append((path, path_rows))
-    children = tuple(_node(table, name, inside, depth=depth + 1) for name, inside in branches.items())
+    children = tuple(_node(table, surety, name, inside, depth=depth + 1) for name, inside in branches.items())
     if [child.label for child in children] == [""]:
         children = ()  # a function without parameters is its own leaf
     counted = [row for row in rows if table.counted[row]]
@@ -40,6 +46,7 @@ def _node(
         oracle=_gmean(table.oracle[counted]) if np.isfinite(table.oracle[counted]).all() else None,
         size=len(rows),
         valid=int(np.count_nonzero(table.valid[rows])),
+        is_noise=surety is not None and bool(counted) and all(surety.verdict(row) == "unclear" for row in counted),
         children=children,
     )
 
