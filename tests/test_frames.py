@@ -191,3 +191,46 @@ def test_a_table_of_runs_has_the_manners_of_a_result() -> None:
     assert not [name for name in table.to_polars().columns if name.startswith("_")]
     many = sy.read(RUNS)
     assert "the first 20 of them" in many._repr_html_()
+
+
+SHEET = {
+    "Job": ["a", "a", "b", "b"],
+    "Modell": ["x", "y", "x", "y"],
+    "Kosten ($)": [0.5, 1.25, 2.0, None],
+    "Result": ["OK", "KO", "OK", "?"],
+    "Begun": [datetime(2026, 1, day, 3, 4) for day in (1, 2, 3, 4)],  # noqa: DTZ001 # as frames have them
+}
+SHEET_MAPPING = {
+    "mapping": 1,
+    "name": "sheet",
+    "rows": {"format": "csv"},
+    "numbers": {"decimal": ",", "thousands": "."},
+    "run": {
+        "task": "Job",
+        "model": "Modell",
+        "cost_usd": "Kosten ($)",
+        "outcome": {"from": "Result", "words": {"ok": "passed", "ko": "failed"}},
+        "started_at": {"from": "Begun", "format": "%d.%m.%Y"},
+    },
+}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_dicts()])
+def test_a_mapping_reads_frames_and_dicts_as_it_reads_files(make: Callable[[Any], Any]) -> None:
+    usage = sy.usage(make(SHEET), map=SHEET_MAPPING, tz="UTC", by="day")
+    assert [group.used.cost_usd for group in usage.groups] == [0.5, 1.25, 2.0, None]
+    compared = sy.compare(make(SHEET), a="model=x", b="model=y", map=SHEET_MAPPING).to_dict()
+    assert compared["a"]["runs"] == compared["pairs"][0]["b"]["runs"] == 2
+    assert sy.read(make(SHEET), map=SHEET_MAPPING).n == 4
+
+
+def test_a_frame_without_a_column_of_the_mapping_is_refused_with_the_nearest() -> None:
+    frame = pd.DataFrame(SHEET).rename(columns={"Job": "Jobs"})
+    with pytest.raises(SteelyardError, match="names a column 'Job' that the table does not have") as told:
+        sy.read(frame, map=SHEET_MAPPING)
+    assert told.value.hint == "did you mean 'Jobs'?"
+    with pytest.raises(BadRecord, match="'KO' has no meaning"):
+        sy.read(
+            pd.DataFrame(SHEET),
+            map={**SHEET_MAPPING, "run": {"task": "Job", "outcome": {"from": "Result", "words": {"ok": "passed"}}}},
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import tomllib
@@ -15,7 +16,7 @@ import pytest
 from steelyard.errors import BadMapping, UnreadableFile
 from steelyard.formats import PlacedRun
 from steelyard.mappings import MappedRun, load_mapping, mapping_of, mapping_schema, read_mapped, shipped_mappings
-from steelyard.records import Rejected, Run
+from steelyard.records import Finding, Rejected, Run
 from steelyard.tables import gather
 
 
@@ -246,6 +247,41 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) ->
     assert refused.value.hint == "did you mean 'Task'?"
     with pytest.raises(UnreadableFile, match="column 'Cost USD' stands twice"):
         items(path, {"cost_usd": "Cost USD"})
+
+
+def json_lines(path: Path, rows: list[dict[str, Any]]) -> Path:  # Any: JSON
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+JSON_LINES = {"rows": {"format": "jsonl"}}
+
+
+def test_a_task_that_no_row_has_is_named_with_the_nearest(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "runs.jsonl", [{"job": "a", "cost": 1}, {"job": "b", "cost": 2}])
+    with pytest.raises(UnreadableFile, match="no row has 'jobb', which the mapping calls the task") as told:
+        items(path, {"task": "jobb"}, **JSON_LINES)
+    assert told.value.hint == "did you mean 'job'?"
+
+
+def test_another_path_that_no_row_has_is_told_where_a_key_is_near(tmp_path: Path) -> None:
+    path = json_lines(tmp_path / "runs.jsonl", [{"job": "a", "cost": 1}, {"job": "b", "cost": 2}])
+    read = items(path, {"task": "job", "cost_usd": "csot", "model": "llm"}, **JSON_LINES)
+    assert [item.message for item in read if isinstance(item, Finding)] == ["no row has 'csot'; did you mean 'cost'?"]
+    later = json_lines(tmp_path / "later.jsonl", [{"job": "a", "cost": 1}, {"job": "b", "cost": 2, "csot": 3}])
+    assert not [
+        item for item in items(later, {"task": "job", "cost_usd": "csot"}, **JSON_LINES) if isinstance(item, Finding)
+    ]
+
+
+def test_parts_of_a_list_are_only_those_that_meet_when(tmp_path: Path) -> None:
+    steps = [{"kind": "llm", "in": 5, "out": 7}, {"kind": "tool", "in": "none"}, {"kind": "llm", "in": 1, "out": 2}]
+    path = json_lines(tmp_path / "runs.jsonl", [{"job": "a", "steps": steps}, {"job": "b", "steps": []}])
+    tokens = {"input_tokens": "in", "output_tokens": "out"}
+    calls = [{"each": "steps[*]", "when": {"kind": "llm"}, "usage": tokens}]
+    first, second = items(path, {"task": "job", "calls": calls}, **JSON_LINES)
+    assert [call.usage.input_tokens for call in first.run.calls] == [5, 1]
+    assert second.run.calls is None
 
 
 def test_a_mapping_without_a_task_is_refused(tmp_path: Path) -> None:

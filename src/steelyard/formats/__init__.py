@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         failure_of as failure_of,
     )
     from steelyard.formats._frames import (
+        GIVEN_FRAME as GIVEN_FRAME,
+        frame_cells as frame_cells,
         frame_runs as frame_runs,
         is_frame as is_frame,
     )

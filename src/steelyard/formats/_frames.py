@@ -38,7 +38,8 @@ def frame_runs(frame: Any) -> Iterator[PlacedRun]:  # Any: a frame of either lib
     """The run in each row; the first row that is none is an error that names it."""
     from steelyard.formats._typed_columns import CHUNK_ROWS, runs_of_frame  # brings Polars
 
-    cells = _cells_of(frame)
+    cells = frame_cells(frame)
+    _check_columns(list(cells))
     typed = _typed(cells)
     for start in range(0, len(cells["task"]), CHUNK_ROWS):
         runs = None if typed is None else runs_of_frame(typed.slice(start, CHUNK_ROWS))
@@ -67,7 +68,7 @@ def _one_by_one(cells: Cells, start: int) -> Iterator[PlacedRun]:
             raise BadRecord(refused.reason, path=GIVEN_FRAME, line=number, hint=refused.hint) from refused
 
 
-def _cells_of(frame: Any) -> Cells:  # Any: a frame of either library
+def frame_cells(frame: Any) -> Cells:  # Any: a frame of either library
     """The cells of each column as plain values, None where they are missing."""
     if type(frame).__name__ == "LazyFrame":
         frame = frame.collect()
@@ -77,12 +78,21 @@ def _cells_of(frame: Any) -> Cells:  # Any: a frame of either library
     else:
         columns = [(series.name, series) for series in frame]
     names = [".".join(map(str, name)) if isinstance(name, tuple) else str(name) for name, _ in columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"column {twice!r} stands twice", where=GIVEN_FRAME, hint="give each a name of its own")
+    return {name: [_plain(cell) for cell in series.to_list()] for name, (_, series) in zip(names, columns, strict=True)}
+
+
+def _check_columns(names: list[str]) -> None:
+    """Refuse columns that are no fields of a run, or lack the task."""
     problem = column_problem(names)
     if problem is not None:
         hint = (problem.hint or "").partition("; `steelyard map")[0]
-        hint = f"{hint}; frame.rename(columns=...) gives columns other names" if "olumn" in problem.reason else hint
-        raise UsageError(problem.reason, where=GIVEN_FRAME, hint=hint)
-    return {name: [_plain(cell) for cell in series.to_list()] for name, (_, series) in zip(names, columns, strict=True)}
+        renamed = "frame.rename(columns=...) gives columns other names, and map=... says which column is which field"
+        raise UsageError(
+            problem.reason, where=GIVEN_FRAME, hint=f"{hint}; {renamed}" if "olumn" in problem.reason else hint
+        )
 
 
 def _plain(cell: Any) -> Any:  # Any: a cell of any type, and its plain value

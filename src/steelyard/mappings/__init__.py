@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from steelyard.mappings._reading import (
         MappedRun as MappedRun,
         read_mapped as read_mapped,
+        read_rows as read_rows,
         shipped_for as shipped_for,
         takes as takes,
     )

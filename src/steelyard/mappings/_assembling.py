@@ -79,6 +79,9 @@ def _parts(branch: Branch, batch: Batch) -> Column:
     parts: Column = [[] for _ in range(len(batch))]
     for template in branch.templates:
         inner, owners = _inner(template, batch)
+        if template.when:
+            met = inner.meets(template.when)
+            inner, owners = inner.only(met), [owner for owner, is_met in zip(owners, met, strict=True) if is_met]
         made = evaluated(template, inner)
         wrong = made.problems()
         is_there = _is_there(made)

@@ -107,6 +107,8 @@ class Batch:
             return self._cells_of_columns(name)
         index, missing = self._index(name), self.facts.missing
         column = [row[index] for row in self.rows]
+        if not set(map(type, column)) <= {str}:  # the cells of a data frame
+            return [None if isinstance(cell, str) and cell.strip().casefold() in missing else cell for cell in column]
         longest = max(map(len, missing))
         short = [cell for cell in set(column) if len(cell) <= longest or cell[0] <= " " or cell[-1] <= " "]
         empty = {cell for cell in short if cell.strip().casefold() in missing}

@@ -38,7 +38,7 @@ from steelyard.mappings._conversions import (
     to_time,
     to_whole,
 )
-from steelyard.mappings._mapping import Field, FieldSpec, Mapping, Take, listed
+from steelyard.mappings._mapping import Conditions, Field, FieldSpec, Mapping, Take, listed
 from steelyard.mappings._paths import STAR, Several, parse_path, root_of
 from steelyard.records import Run, own_value
 
@@ -73,6 +73,8 @@ class Template:
     """How a record or a part comes: of the row itself, or of each value that a path leads to."""
 
     each: str | None
+    when: Conditions
+    """Only parts in which these columns or paths hold these values."""
     leaves: tuple[Leaf, ...]
     branches: tuple[Branch, ...]
 
@@ -103,6 +105,9 @@ class _Compiler:
                 raise BadMapping(f"each = {each!r} is for JSON: a cell holds one value", where=self.mapping.name)
             check_path(each, self.mapping, scope)
             scope = Scope(is_json=True, levels=INSIDE_EACH)
+        when: Conditions = getattr(specified, "when", {})
+        for path in when:
+            check_path(path, self.mapping, scope)
         for place, spec, type_ in _given_fields(specified, record, ()):
             if isinstance(spec, tuple):
                 inner = type_.item_type.cls
@@ -110,7 +115,7 @@ class _Compiler:
                 branches.append(Branch(place, templates))
             else:
                 leaves.append(self._leaf(place, spec, type_, scope))
-        return Template(each, tuple(leaves), tuple(branches))
+        return Template(each, when, tuple(leaves), tuple(branches))
 
     def _leaf(self, place: tuple[str, ...], spec: FieldSpec, type_: Any, scope: Scope) -> Leaf:  # Any: msgspec's
         field = Field(from_=spec) if isinstance(spec, str) else spec
@@ -240,7 +245,7 @@ def _given_fields(
     types = {field.name: _without_none(field.type) for field in info.fields}
     for name in specified.__struct_fields__:
         spec = getattr(specified, name)
-        if name == "each" or spec is None:
+        if name in ("each", "when") or spec is None:
             continue
         if name == "x_":
             for key, own in spec.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
 from fractions import Fraction
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -84,6 +84,8 @@ def plain_text(value: Any) -> str | None:  # Any: a value in the file
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
+    if isinstance(value, date):  # in a data frame
+        return value.isoformat()
     return str(value) if isinstance(value, (int, float)) else None
 
 
@@ -258,9 +260,9 @@ def to_time(field: Field) -> Convert:
                     return _since_1970(int(text))
                 else:
                     moment = datetime.fromisoformat(text)
-                if moment.tzinfo is None:
-                    moment = moment.replace(tzinfo=zone)
-                return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+                return _placed(moment, zone)
+            if isinstance(value, date):  # in a data frame
+                return _placed(value if isinstance(value, datetime) else datetime.combine(value, time()), zone)
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 return _since_1970(value)
         except (ValueError, OverflowError, OSError):
@@ -269,6 +271,12 @@ def to_time(field: Field) -> Convert:
         return Problem(f"{shown(value)} is no time {written}", 'say how it is written: format = "%d.%m.%Y %H:%M"')
 
     return convert
+
+
+def _placed(moment: datetime, zone: tzinfo) -> datetime:
+    """The moment in UTC; the zone is that of one without."""
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 def _since_1970(number: float) -> datetime:

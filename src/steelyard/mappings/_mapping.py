@@ -160,7 +160,7 @@ def _mapped(record: type[Record], name: str, *, is_item: bool = False) -> type[R
     _MADE_FROM[name] = record
     fields: list[tuple[str, Any, Any]] = []  # Any: a type and a default
     if is_item:
-        fields.append(("each", str | None, None))
+        fields += [("each", str | None, None), ("when", Conditions, {})]
     for field in msgspec.structs.fields(record):
         if field.encode_name in ("x_", "source", "provenance"):
             continue

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnreadableFile, nearest
 from steelyard.mappings._assembling import Evaluated, Groups, Values, evaluated
 from steelyard.mappings._batches import Batch
 from steelyard.mappings._compiling import Template, compiled
 from steelyard.mappings._conversions import shown as shown_value
-from steelyard.mappings._mapping import Mapping, listed, load_mapping, shipped_mappings
-from steelyard.mappings._rows import MappedFile, batches
+from steelyard.mappings._mapping import Field, FieldSpec, Mapping, listed, load_mapping, shipped_mappings
+from steelyard.mappings._rows import BATCH_ROWS, MappedFile, batches, given_rows
 from steelyard.records import Finding, Origin, Provenance, Refused, Rejected, Run, convert_run
 
 ENDINGS = {"csv": ("*.csv", "*.tsv"), "json": ("*.json",), "jsonl": ("*.jsonl", "*.ndjson")}
 """What files of a format are usually called."""
+NAMED_ROWS = 100
+"""Of so many rows of a batch the keys are kept, to say which one was meant."""
 _FIGURES = "passed outcome impl_rate usage cost_usd duration_seconds tool_calls iterations tests judgments calls"
 FIGURES = frozenset(_FIGURES.split())
 """The fields of which a run's provenance says how they came."""
@@ -64,6 +66,19 @@ def read_mapped(
     yield from reader.finish()
 
 
+def read_rows(
+    rows: Sequence[AbstractMapping[str, Any]],  # Any: cells of any type
+    mapping: Mapping,
+    *,
+    shown: str,
+) -> Iterator[MappedRun | Rejected | Finding]:
+    """The runs of rows that are in memory, such as those of a data frame."""
+    reader = _Reader(mapping, compiled(mapping), Origin(format=mapping.format_name, path=shown))
+    for batch in given_rows(rows, mapping, shown):
+        yield from reader.read(batch)
+    yield from reader.finish()
+
+
 @dataclass(slots=True)
 class _Reader:
     mapping: Mapping
@@ -72,8 +87,14 @@ class _Reader:
     groups: Groups | None = None
     left_out: list[int] = field(default_factory=list)
     """Lines that do not meet `rows.where`."""
+    unmet: list[str] = field(default_factory=list)
+    """Paths of the mapping that led to nothing so far."""
+    names: set[str] = field(default_factory=set)
+    """Keys of the rows."""
 
     def __post_init__(self) -> None:
+        paths = (_plain_path(spec) for spec in _specs(self.mapping.run))
+        self.unmet = [path for path in paths if path is not None]
         if self.mapping.group is not None:
             self.groups = Groups(self.template, listed(self.mapping.group.by))
 
@@ -86,10 +107,27 @@ class _Reader:
             chosen = chosen.only([cell is not None for cell in chosen.values("$cell")])
         if not len(chosen):
             return
+        self._look_for_paths(chosen)
         if self.groups is not None:
             self.groups.add(chosen)
         else:
             yield from self._runs(evaluated(self.template, chosen))
+
+    def _look_for_paths(self, batch: Batch) -> None:
+        """Note which paths lead to something; a JSON file in which no row has the task is refused as a table is."""
+        if batch.facts.header is not None:
+            return
+        self.unmet = [path for path in self.unmet if all(value is None for value in batch.values(path))]
+        self.names.update(key for row in batch.rows[:NAMED_ROWS] if isinstance(row, dict) for key in row)
+        task = _plain_path(self.mapping.run.task)
+        if task in self.unmet and len(batch) < BATCH_ROWS and self.groups is None:  # all rows of most files
+            hint = self._did_you_mean(task) or "see run.task in the mapping"
+            raise UnreadableFile(batch.facts.shown, f"no row has {task!r}, which the mapping calls the task", hint=hint)
+
+    def _did_you_mean(self, path: str) -> str | None:
+        """The nearest key of the rows that the mapping does not use."""
+        close = nearest(path, self.names - {_plain_path(spec) for spec in _specs(self.mapping.run)})
+        return f"did you mean {close!r}?" if close else None
 
     def finish(self) -> Iterator[MappedRun | Rejected | Finding]:
         """The runs of grouped lines, and how many rows the mapping left out."""
@@ -99,6 +137,9 @@ class _Reader:
             reason = "the line does not say which run it belongs to"
             hint = f"see group.by: {', '.join(self.groups.by)}"
             yield from (Rejected(path=path, line=line, reason=reason, hint=hint) for line in self.groups.nameless)
+        for name in self.unmet if self.names else ():
+            if hint := self._did_you_mean(name):  # many files lack a field that others of their kind have
+                yield Finding(code="mapping_unmet", message=f"no row has {name!r}; {hint}", where=path)
         if self.left_out:
             count = len(self.left_out)
             message = f"{count:,} {'row does' if count == 1 else 'rows do'} not meet rows.where of the mapping"
@@ -131,6 +172,24 @@ class _Reader:
         for step in leaf.place:
             value = value.get(step) if isinstance(value, dict) else None
         return f"{refused.reason} ({leaf.label}: {shown_value(value)})"
+
+
+def _specs(fields: Any) -> Iterator[FieldSpec]:  # Any: made from the run record
+    """The run's own fields, those of its parts that are no lists included."""
+    for name in fields.__struct_fields__:
+        spec = getattr(fields, name)
+        if isinstance(spec, (str, Field)):
+            yield spec
+        elif isinstance(spec, dict):
+            yield from spec.values()
+        elif spec is not None and not isinstance(spec, tuple):
+            yield from _specs(spec)
+
+
+def _plain_path(spec: FieldSpec | None) -> str | None:
+    """The path of a field that comes from one path of the row; None for all others."""
+    path = spec if not isinstance(spec, Field) else spec.from_ if spec.default is None else None
+    return None if path is None or path.startswith("$") else path
 
 
 def _is_complete(made: Evaluated, figures: dict[str, Provenance]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping as AbstractMapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +64,7 @@ def _tables(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
         header={name: index for index, name in enumerate(names) if name},
         twice=frozenset(name for name in names if name and names.count(name) > 1),
         beside=facts.beside,
-        missing=frozenset({"", *(word.strip().casefold() for word in listed(mapping.numbers.missing))}),
+        missing=_missing(mapping),
     )
     width = len(names)
     rows: list[list[str]] = []
@@ -79,15 +79,37 @@ def _tables(file: MappedFile, mapping: Mapping, facts: FileFacts) -> Iterator[Ba
         elif any(cell.strip() for cell in row.cells):
             yield Rejected(path=file.shown, line=row.line, reason=str(row.problem(header)), hint=SHORT_OR_LONG)
         if len(rows) >= BATCH_ROWS:
-            yield _by_column(Batch(facts, rows, lines), mapping)
+            yield _by_column(_filled(Batch(facts, rows, lines)), mapping)
             rows, lines = [], []
-    yield _by_column(Batch(facts, rows, lines), mapping)
+    yield _by_column(_filled(Batch(facts, rows, lines)), mapping)
+
+
+def given_rows(rows: Sequence[AbstractMapping[str, Any]], mapping: Mapping, shown: str) -> Iterator[Batch]:
+    """Rows that are in memory; their cells may have types of their own."""
+    if mapping.beside:
+        raise UnreadableFile(shown, "the mapping reads files beside it, and there are none", hint="see [beside] in it")
+    header = None
+    if mapping.rows.format == "csv":
+        header = {name: at for at, name in enumerate(dict.fromkeys(name for row in rows for name in row))}
+    facts = FileFacts(shown, header=header, missing=_missing(mapping))
+    for start in range(0, len(rows), BATCH_ROWS):
+        values: Sequence[Any] = rows[start : start + BATCH_ROWS]  # Any: lists of cells, or JSON
+        lines = range(start + 1, start + len(values) + 1)
+        values = values if header is None else [[row.get(name) for name in header] for row in values]
+        yield _by_column(Batch(facts, values, lines), mapping)
+
+
+def _missing(mapping: Mapping) -> frozenset[str]:
+    return frozenset({"", *(word.strip().casefold() for word in listed(mapping.numbers.missing))})
+
+
+def _filled(batch: Batch) -> Batch:
+    """Without empty rows."""
+    return batch.only([any(map(str.strip, row)) for row in batch.rows])
 
 
 def _by_column(batch: Batch, mapping: Mapping) -> Batch:
-    """Without empty rows; where columns are runs, each row once for each column in which it has a value."""
-    kept = [any(map(str.strip, row)) for row in batch.rows] if batch.facts.header is not None else []
-    batch = batch.only(kept) if kept else batch
+    """Where columns are runs, each row once for each column in which it has a value."""
     names = mapping.rows.columns
     if not names:
         return batch

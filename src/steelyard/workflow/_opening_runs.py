@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 from steelyard.errors import BadRecord, NothingUsable, UnknownName, UsageError
 from steelyard.files import SeenFiles, file_repeated
 from steelyard.formats import (
+    GIVEN_FRAME,
     LogFormat,
     PlacedRun,
+    frame_cells,
     frame_runs,
     head_of,
     is_frame,
@@ -86,7 +88,7 @@ def open_runs(inputs: Runs, reading: Reading, *, where: str = "--where") -> RunT
         refuse_labels(reading.labels)
         table = inputs
     else:
-        table = table_of(each_input(cast("RunsInput", inputs)), reading)
+        table = table_of(each_input(cast("RunsInput", inputs), reading.mapping), reading)
     chosen = choose(table, reading.choice, where=where)
     if chosen.n == 0:
         raise outside_time(table.n) if table.n else nothing_read(table.rejected)
@@ -152,17 +154,25 @@ def table_of(
     return builder.finish()
 
 
-def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterator[Path | PlacedRun]:
-    """The paths and the records that were given, each record checked as one that is read would be."""
+def each_input(
+    inputs: RunsInput | Iterable[PathInput | RecordInput], mapping: Mapping | None = None
+) -> Iterator[Path | PlacedRun]:
+    """The paths and the records that were given, each record checked as one that is read would be.
+
+    With a mapping, data frames and dicts are rows as those of a file are.
+    """
     is_single = isinstance(inputs, (str, PathLike, Run, AbstractMapping)) or is_frame(inputs)
     several: object = [inputs] if is_single else inputs
     if not isinstance(several, Iterable):
         raise _no_runs(several)
+    rows: list[AbstractMapping[str, Any]] = []  # Any: cells of any type
     for number, given in enumerate(several, 1):
         if isinstance(given, (str, PathLike)):
             yield named_path(given)
         elif is_frame(given):
-            yield from frame_runs(given)
+            yield from frame_runs(given) if mapping is None else _mapped(_rows_of(given), mapping, GIVEN_FRAME)
+        elif mapping is not None and isinstance(given, AbstractMapping):
+            rows.append(given)
         elif isinstance(given, (Run, AbstractMapping)):
             try:
                 yield PlacedRun(checked_run(given), GIVEN_RECORDS, number)
@@ -170,6 +180,26 @@ def each_input(inputs: RunsInput | Iterable[PathInput | RecordInput]) -> Iterato
                 raise BadRecord(refused.reason, path=GIVEN_RECORDS, line=number, hint=refused.hint) from refused
         else:
             raise _no_runs(given)
+    if mapping is not None and rows:
+        yield from _mapped(rows, mapping, GIVEN_RECORDS)
+
+
+def _rows_of(frame: object) -> list[dict[str, Any]]:  # Any: cells of any type
+    cells = frame_cells(frame)
+    return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+
+
+def _mapped(
+    rows: Sequence[AbstractMapping[str, Any]], mapping: Mapping, name: str
+) -> Iterator[PlacedRun]:  # Any: as above
+    """The runs in the rows; the first row that is none is an error that names it, as without a mapping."""
+    from steelyard.mappings import MappedRun, read_rows  # makes some twenty classes that most calls do not need
+
+    for item in read_rows(rows, mapping, shown=name):
+        if isinstance(item, Rejected):
+            raise BadRecord(item.reason, path=name, line=item.line, hint=item.hint)
+        if isinstance(item, MappedRun):
+            yield PlacedRun(item.run, name, item.line, mapping.format_name)
 
 
 def _no_runs(given: object) -> UsageError:
@@ -244,7 +274,7 @@ class RecordReader:
         if is_table(runs):
             message = "a table of runs holds their figures, not the whole records"
             raise UsageError(message, hint="pass the path or the records themselves")
-        given = list(each_input(cast("RunsInput", runs)))
+        given = list(each_input(cast("RunsInput", runs), self._reading.mapping))
         gathered = gather([path for path in given if isinstance(path, Path)], mapping=self._reading.mapping)
         records = (entry for entry in given if isinstance(entry, PlacedRun))
         for item in each_once(chain(gathered, records), self._reading.labels):

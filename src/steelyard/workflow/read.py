@@ -50,7 +50,7 @@ def read(runs: Runs, options: ReadOptions, progress: Progress | None) -> RunTabl
     if isinstance(runs, RunTable):
         refuse_labels(reading.labels)
         return choose(runs, reading.choice)
-    paths_or_records = list(each_input(runs))
+    paths_or_records = list(each_input(runs, reading.mapping))
     if not paths_or_records:
         raise UsageError("there is nothing to read: no path and no record is given", hint="give paths or run records")
     for given in paths_or_records:

@@ -85,15 +85,15 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
         raise UsageError(f"profile {profile.name!r} belongs to the {profile.spec} specification")
     if not 0 <= tau <= 1:
         raise UsageError(f"tau is {tau}", hint="a distance lies between 0 and 1")
-    contracts = Contracts(options.contract)
+    contracts, mapping = Contracts(options.contract), options.mapping()
     prompts, rejected, found_reading = read_prompts(
-        list(each_input(outputs)),
+        list(each_input(outputs, mapping)),
         by=by,
         contracts=contracts,
         language=options.language,
         needs_contract=options.repair,
         labels=options.labels(),
-        mapping=options.mapping(),
+        mapping=mapping,
     )
     if not prompts:
         raise NothingUsable(f"nothing to compare: {rejected[0].reason}", where=rejected[0].where)

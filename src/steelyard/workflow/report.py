@@ -35,7 +35,7 @@ def report(runs: Runs, options: ReportOptions, progress: Progress | None) -> Rep
         refuse_labels(reading.labels)
         table = choose(runs, reading.choice)
     else:
-        given = work.given(list(each_input(runs)))
+        given = work.given(list(each_input(runs, reading.mapping)))
         work.inputs = SortedInputs(tuple(given), (), ()) if reading.mapping else sort_inputs(given)
         table = choose(table_of(work.inputs.runs, reading), reading.choice)
     if table.n:
