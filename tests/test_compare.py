@@ -380,3 +380,12 @@ def test_a_name_with_a_line_end_makes_no_line_of_its_own(tmp_path: Path) -> None
     for done in shown:
         assert "forged" in done.stdout
         assert not [line for line in done.stdout.splitlines() if line.strip().startswith("1 forged")]
+
+
+def test_a_comparison_without_verdicts_says_so() -> None:
+    runs = [{"task": f"t{n}", "agent": agent, "cost_usd": n + 1} for n in range(3) for agent in ("x", "y")]
+    compared = sy.compare(runs, a="agent=x", b="agent=y")
+    said = [finding.message for finding in compared.findings if finding.code == "no_verdicts"]
+    assert said == ["pass rates are not compared: no task has a verdict on both sides"]
+    scored = sy.compare([{**run, "passed": True} for run in runs], a="agent=x", b="agent=y")
+    assert "no_verdicts" not in {finding.code for finding in scored.findings}

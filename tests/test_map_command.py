@@ -57,6 +57,41 @@ def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> No
     assert "# no meaning yet, so these rows are set aside: 'partial'" in proposal.text
     assert '# outcome = { from = "Result", words = { pass = "passed", fail = "failed" } }' in proposal.text
     assert proposal.runs == 3  # without a verdict, since that is commented out
+    assert "# No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below." in proposal.text
+
+
+@pytest.mark.parametrize(
+    ("row", "fields"),
+    [
+        (
+            {"ts": 1767323045, "job": "a b", "brain": "gpt-5", "ended": "win", "answer": "42"},
+            {"task": "job", "model": "brain", "outcome": "ended", "started_at": "ts", "output": "answer"},
+        ),
+        (
+            {"t": "2026-01-02T03:04:05Z", "goal": "sort it", "brain": "anthropic/claude-x", "verdict": "yes"},
+            {"task": "goal", "model": "brain", "outcome": "verdict", "started_at": "t"},
+        ),
+        ({"t": "2026-01-02T03:04:05Z", "n": 7, "what": "sort it", "tokens": 5}, {"task": "what", "started_at": "t"}),
+    ],
+)
+def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields: dict[str, str]) -> None:
+    other = {"win": "lose", "yes": "nope"}
+    path = tmp_path / "runs.jsonl"
+    rows = [row, {key: other.get(str(value), value) for key, value in row.items()}]
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    values = tomllib.loads(propose([path]).text)["run"]
+    sources = {
+        name: spec if isinstance(spec, str) else spec.get("from", spec.get("text")) for name, spec in values.items()
+    }
+    assert {name: sources.get(name) for name in fields} == fields
+
+
+def test_answers_to_any_question_are_no_sure_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"job": "a", "cached": "yes"}\n{"job": "b", "cached": "no"}\n', encoding="utf-8")
+    text = propose([path]).text
+    assert "outcome" not in tomllib.loads(text)["run"]
+    assert '# outcome = { from = "cached", words = { yes = "passed", no = "failed" } }' in text
 
 
 def test_a_column_for_each_model_is_seen(tmp_path: Path) -> None:

@@ -70,12 +70,22 @@ _UNIT_WORDS: dict[str, Unit] = {
     "hours": "h",
     "k": "thousand",
 }
+_MODEL = re.compile(
+    r"(?:[\w.-]+/)*(?:gpt-|chatgpt|claude|gemini|gemma|llama|mi[sx]tral|codestral|devstral|qwen|deepseek|grok-|kimi|glm-|command-|phi-|o[134](?:-|$))",
+    re.IGNORECASE,
+)
+"""How the names of known families of models begin, with or without a provider."""
+ANSWERS = frozenset({"yes", "no", "y", "n", "true", "false", "nope", "ok", "1", "0"})
+"""Words that answer any question, and not only whether a run passed."""
 _NOISE = frozenset({"$", "usd", "the", "of", "is", "name", "eur", "€"})
 _NUMERIC = re.compile(r"[-+$€£\s]*(?P<before>[\d.,']*?)(?P<sign>[.,])(?P<after>\d+)\s*[%kKmM€$]*")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%$€]")
 
 HEADERS: dict[str, tuple[str, ...]] = {
-    "task": ("task", "task id", "instance id", "instance", "problem", "problem id", "question id", "test case", "case"),
+    "task": (
+        "task", "task id", "instance id", "instance", "problem", "problem id", "question id", "test case", "case",
+        "job", "job id", "goal", "scenario", "exercise",
+    ),
     "model": ("model", "model id", "llm", "modell"),
     "agent": ("agent", "agent id", "scaffold", "harness", "tool", "provider id"),
     "experiment": ("experiment", "experiment id", "suite", "benchmark", "dataset"),
@@ -83,11 +93,14 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "attempt": ("attempt", "attempt id", "repeat", "repetition", "try", "sample"),
     "verdict": (
         "result", "outcome", "status", "passed", "pass", "resolved", "success", "verdict", "correct", "solved",
-        "correctness", "ergebnis",
+        "correctness", "ergebnis", "ok",
     ),
     "impl_rate": ("score", "impl rate", "reward", "grade", "quality", "punkte"),
     "cost_usd": ("cost", "total cost", "price", "spend", "kosten"),
-    "started_at": ("started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time"),
+    "started_at": (
+        "started", "start", "started at", "start time", "date", "timestamp", "created at", "datum", "time",
+        "ts", "t",
+    ),
     "ended_at": ("ended", "end", "ended at", "end time", "finished", "finished at", "completed at"),
     "duration_seconds": ("duration", "elapsed", "time", "runtime", "latency", "dauer", "wall time", "seconds"),
     "tool_calls": ("tool calls", "tools called", "tool uses"),
@@ -97,6 +110,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "usage.cache_read_tokens": ("cache read tokens", "cached tokens", "cache read", "cached"),
     "usage.reasoning_tokens": ("reasoning tokens", "reasoning", "thinking tokens"),
     "usage.total_tokens": ("total tokens", "tokens", "tokens total"),
+    "output.text": ("answer", "response", "completion", "generation", "output"),
 }  # fmt: skip
 """The words by which people call each field; the first ones are the usual ones."""
 
@@ -119,6 +133,7 @@ def matches(columns: Sequence[Column], numbers: Numbers) -> list[Match]:
     """The best column of each field and the best field of each column, the surest first; each is taken once."""
     fields = [name for name in HEADERS if name != "usage.total_tokens" or "total_tokens" in Usage.__struct_fields__]
     pairs = [match for column in columns for name in fields if (match := _match(name, column, numbers)) is not None]
+    pairs += _by_cells(columns, pairs)
     order = {column.name: at for at, column in enumerate(columns)}
     pairs.sort(key=lambda pair: (-pair.score, fields.index(pair.field), order[pair.column.name]))
     chosen: list[Match] = []
@@ -126,6 +141,40 @@ def matches(columns: Sequence[Column], numbers: Numbers) -> list[Match]:
         if all(pair.field != other.field and pair.column.name != other.column.name for other in chosen):
             chosen.append(pair)
     return sorted(chosen, key=lambda pair: fields.index(pair.field))
+
+
+def _by_cells(columns: Sequence[Column], named: Sequence[Match]) -> list[Match]:
+    """Models and verdicts under headers that do not tell: the only column whose every cell looks like one."""
+    sure = {match.column.name for match in named if match.score >= SURE}
+    others = [column for column in columns if column.name not in sure and column.present]
+    found: list[Match] = []
+    models = [column for column in others if all(map(_is_model, column.present))]
+    if len(models) == 1:
+        remark = "taken as the model, since all cells look like names of models"
+        found.append(_whole_match("model", models[0], Field(from_=models[0].name), SURE, remark))
+    verdicts = [column for column in others if _are_verdicts(column)]
+    spec = _as_verdict(verdicts[0], None, Numbers())[0] if len(verdicts) == 1 else None
+    if spec is not None and {"passed", "failed"} <= set(spec.words.values()):
+        is_clear = not {word.casefold() for word in spec.words} & ANSWERS
+        remark = "taken as the verdict by its words" if is_clear else "a verdict? by its words it may be"
+        found.append(_whole_match("verdict", verdicts[0], spec, SURE if is_clear else SURE / 2, remark))
+    return found
+
+
+def _whole_match(field: str, column: Column, spec: Field, score: float, remark: str) -> Match:
+    return Match(field, column, score, spec, len(column.present), remark)
+
+
+def _is_model(cell: Any) -> bool:  # Any: a text or a JSON scalar
+    return isinstance(cell, str) and _MODEL.match(cell.strip()) is not None
+
+
+def _are_verdicts(column: Column) -> bool:
+    """Whether all cells are words of verdicts; 0 and 1 alone are any numbers."""
+    if not all(isinstance(cell, str) for cell in column.present):
+        return False
+    words = set(map(str.strip, column.present))
+    return len(words) <= DISTINCT_WORDS and not words <= {"0", "1"} and None not in set(map(meaning_of, words))
 
 
 def number_signs(columns: Sequence[Column]) -> Numbers:
@@ -303,6 +352,11 @@ def meaning_of(word: str) -> str | None:
     return "not_scored" if plain in ("not_scored", "unscored", "skipped", "pending") else None
 
 
+def _as_output(column: Column, unit: Unit | None, numbers: Numbers) -> Read:
+    del unit, numbers
+    return (Field(from_=column.name) if any(isinstance(cell, str) for cell in column.present) else None), ""
+
+
 _READERS: dict[str, Callable[[Column, Unit | None, Numbers], Read]] = {
     "verdict": _as_verdict,
     "impl_rate": _as_share,
@@ -310,6 +364,7 @@ _READERS: dict[str, Callable[[Column, Unit | None, Numbers], Read]] = {
     "attempt": _as_number,
     "tool_calls": _as_number,
     "iterations": _as_number,
+    "output.text": _as_output,
     "started_at": _as_time,
     "ended_at": _as_time,
     "duration_seconds": _as_duration,

@@ -68,11 +68,14 @@ class _Claim(NamedTuple):
     name: str
     runs: int
     set_aside: tuple[Rejected, ...]
+    with_verdict: int = 0
 
     def lines(self) -> Iterator[str]:
         """What the proposal says of the file."""
         read = f"As it stands it reads {self.runs:,} runs of {shown(self.name)}"
         yield f"{read} and sets {len(self.set_aside):,} rows aside."
+        if self.runs and not self.with_verdict:
+            yield "No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below."
         yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
 
 
@@ -82,9 +85,13 @@ def _claim(path: Path, mapping: Mapping) -> _Claim:
     except UnreadableFile as error:
         return _Claim(path.name, 0, (Rejected(path=str(path), reason=error.message, hint=error.hint),))
     rejected = tuple(item for item in items if isinstance(item, Rejected))
-    return _Claim(path.name, sum(isinstance(item, MappedRun) for item in items), rejected)
+    runs = [item.run for item in items if isinstance(item, MappedRun)]
+    with_verdict = sum(run.passed is not None or run.outcome is not None for run in runs)
+    return _Claim(path.name, len(runs), rejected, with_verdict)
 
 
+_NAME = re.compile(r"[^\W\d_]{2}")
+"""Two letters in a row, which numbers and times do not have."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+")
 """What would end a comment, or cannot stand in one."""
 
@@ -162,10 +169,15 @@ class _Draft:
             yield 'task = "$key[0]"'
             return
         guess = next((match for match in self.found if match.field == "task"), None)
-        distinct = [column for column in self.layout.columns if len(column.present) == self.layout.count]
-        column = guess.column if guess else next(iter(distinct or self.layout.columns), None)
+        column = guess.column if guess else max(self.layout.columns, key=self._like_a_task, default=None)
         yield "# No column is surely the task: check this one."
         yield f"task = {_toml(column.name if column else '$stem')}"
+
+    def _like_a_task(self, column: Column) -> tuple[bool, bool, bool]:
+        """Whether it is no other field, holds names and no numbers or times, and does so in every row."""
+        taken = any(match.column.name == column.name and match.score >= SURE for match in self.found)
+        are_names = all(isinstance(cell, str) and _NAME.search(cell) for cell in column.present)
+        return not taken, are_names, len(column.present) == self.layout.count
 
     def _field(self, match: Match) -> Iterator[str]:
         yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} fit"

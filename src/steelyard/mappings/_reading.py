@@ -138,8 +138,8 @@ class _Reader:
             hint = f"see group.by: {', '.join(self.groups.by)}"
             yield from (Rejected(path=path, line=line, reason=reason, hint=hint) for line in self.groups.nameless)
         for name in self.unmet if self.names else ():
-            if hint := self._did_you_mean(name):  # many files lack a field that others of their kind have
-                yield Finding(code="mapping_unmet", message=f"no row has {name!r}; {hint}", where=path)
+            if meant := self._did_you_mean(name):  # many files lack a field that others of their kind have
+                yield Finding(code="mapping_unmet", message=f"no row has {name!r}; {meant}", where=path)
         if self.left_out:
             count = len(self.left_out)
             message = f"{count:,} {'row does' if count == 1 else 'rows do'} not meet rows.where of the mapping"

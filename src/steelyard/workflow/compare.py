@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -53,6 +53,7 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
     differences = _differences(samples, masks, [names] * (len(masks) - 1), judging)
     if not options.metrics:  # a metric that nobody asked for and no run has is no comparison
         differences = [[cell for cell in row if cell.tasks] or row for row in differences]
+    compared = {cell.metric for row in differences for cell in row}
     otherwise = counted_otherwise(table, samples, names)
     if otherwise is None:
         others = differences
@@ -72,6 +73,7 @@ def compare(runs: Measurable, options: CompareOptions, progress: Progress | None
             *table_findings(table, reduce(or_, masks)),
             *scheme_findings,
             *_pooling(table, sides, masks),
+            *_no_verdicts(names, compared),
             *_doubts(sides, masks, pairs, judging),
             *_sides_skews(table, samples, sides, masks, names),
         ),
@@ -206,6 +208,14 @@ def _doubts(
     sides: Sequence[ComparedSide], masks: Sequence[Mask], pairs: Sequence[Pair], judging: StatisticsOptions
 ) -> list[Finding]:
     return [*_overlaps(sides, masks), *_few_tasks(pairs), *_other_method(pairs, judging)]
+
+
+def _no_verdicts(names: Sequence[str], compared: Collection[str]) -> list[Finding]:
+    """That a comparison of costs and times says nothing about passing, which most readers take it to begin with."""
+    if "pass_rate" not in names or "pass_rate" in compared:
+        return []
+    message = "pass rates are not compared: no task has a verdict on both sides"
+    return [Finding(code="no_verdicts", severity="info", message=message)]
 
 
 def _overlaps(sides: Sequence[ComparedSide], masks: Sequence[Mask]) -> list[Finding]:
