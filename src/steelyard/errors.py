@@ -3,6 +3,7 @@
 SteelyardError                 what, where, what to do; exit code and HTTP status
 ├── UsageError                 the call is wrong (exit 2)
 │   ├── UnknownName            a name that is not known, answered with the nearest one
+│   │   └── UnknownKey         a key that no run can be grouped or chosen by
 │   ├── TaskExists             a task whose id another definition has
 │   ├── BadProfile             a profile file that cannot be used
 │   ├── BadMapping             a mapping that cannot be used
@@ -91,6 +92,10 @@ class UnknownName(UsageError):
         super().__init__(f"there is no {what} named {name!r}", where=where, hint=hint)
         self.name = name
         self.nearest = close
+
+
+class UnknownKey(UnknownName):
+    """A key that no run can be grouped or chosen by."""
 
 
 class TaskExists(UsageError):

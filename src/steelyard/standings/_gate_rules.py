@@ -9,7 +9,7 @@ from steelyard.metrics import Metric, catalog
 from steelyard.results import Rule
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_RULE = re.compile(r"^\s*(?P<metric>[\w@^]+)\s*(?P<sign>>=|<=)\s*(?P<limit>.+?)\s*$")
+_RULE = re.compile(r"^\s*(?P<metric>[\w@^]+)\s*(?P<sign>[<>=!≤≥]+)\s*(?P<limit>.*?)\s*$")
 _LIMIT = re.compile(
     rf"^(?P<baseline>baseline)?\s*(?:\*\s*(?P<factor>{_NUMBER}))?\s*"
     rf"(?:(?P<move>[+-])?\s*(?P<number>{_NUMBER})\s*(?P<percent>%)?)?$"
@@ -24,14 +24,25 @@ def read_rule(text: str) -> Rule:
     A signed number alone is a move from the baseline, as in 0.1: `pass_rate >= -0.02`, `cost_usd <= +10%`.
     """
     rule = _RULE.match(text)
-    limit = _LIMIT.match(rule["limit"]) if rule else None
-    if rule is None or limit is None or not _is_limit(limit):
-        raise UsageError(f"{text!r} is not a rule", hint=RULE_FORMS)
+    if rule is None:
+        raise _no_rule(text, "it has neither >= nor <=")
+    if rule["sign"] not in (">=", "<="):
+        likely = {">": ">=", "≥": ">=", "=>": ">=", "<": "<=", "≤": "<=", "=<": "<="}.get(rule["sign"], ">= or <=")
+        raise _no_rule(text, f"write {likely} instead of {rule['sign']}")
+    limit = _LIMIT.match(rule["limit"])
+    if not rule["limit"]:
+        raise _no_rule(text, f"nothing follows {rule['sign']}")
+    if limit is None or not _is_limit(limit):
+        raise _no_rule(text, f"{rule['limit']!r} is neither a number nor one taken from the baseline")
     declared = catalog()[rule["metric"]]  # an unknown metric is answered with the nearest
     factor, offset = _read_limit(text, declared, limit)
     read = Rule(" ".join(text.split()), declared.name, rule["sign"] == ">=", factor=factor, offset=offset)
     (_check_move if factor else _check_level)(read, declared)
     return read
+
+
+def _no_rule(text: str, reason: str) -> UsageError:
+    return UsageError(f"{text!r} is not a rule: {reason}", hint=RULE_FORMS)
 
 
 def rule_text(rule: Rule) -> str:

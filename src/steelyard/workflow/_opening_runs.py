@@ -126,6 +126,16 @@ def nothing_read(rejected: Sequence[Rejected]) -> NothingUsable:
     return NothingUsable("the input holds no runs", hint="steelyard schema run shows what a run record looks like")
 
 
+def refuse_unrecognized(inputs: object) -> None:
+    """Raise what reading says of a named file that no format recognizes: a key that runs lack may be its column."""
+    for given in inputs if isinstance(inputs, (list, tuple)) else [inputs]:
+        path = named_path(given) if isinstance(given, (str, PathLike)) else None
+        if path is not None and path.is_file():
+            first = next(gather([path], own_records=lambda *_: None), None)
+            if isinstance(first, Rejected) and first.code == "unreadable_file":
+                raise nothing_read([first])
+
+
 def outside_time(count: int) -> NothingUsable:
     """The error of limits of time that leave no run."""
     runs = "the only run lies" if count == 1 else f"all {count:,} runs lie"

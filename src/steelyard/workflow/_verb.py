@@ -23,8 +23,8 @@ from typing import (
     overload,
 )
 
-from steelyard.errors import UnknownName, UsageError
-from steelyard.workflow._opening_runs import Progress
+from steelyard.errors import UnknownKey, UnknownName, UsageError
+from steelyard.workflow._opening_runs import Progress, refuse_unrecognized
 from steelyard.workflow._renamed import renamed_keyword
 
 _CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)+)", re.MULTILINE)
@@ -99,7 +99,12 @@ def verb(
                 if (word := getattr(chosen, option)) not in choices:
                     hint = f"one of: {', '.join(str(choice) for choice in choices if choice)}"
                     raise UsageError(f"{option} of {name} cannot be {word!r}", hint=hint)
-            return work(runs[0] if runs else cast("Input", None), chosen, progress)
+            try:
+                return work(runs[0] if runs else cast("Input", None), chosen, progress)
+            except UnknownKey:
+                if runs and getattr(chosen, "map", None) is None:
+                    refuse_unrecognized(runs[0])
+                raise
 
         call.__signature__ = _signature(first, kind, needs_input=needs_input)  # type: ignore[attr-defined] # inspect reads it from there
         call.__doc__ = f"{inspect.cleandoc(work.__doc__ or '')}\n\n{_listed(kind)}"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.settings import STDIN
@@ -73,10 +73,25 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(run(tokens))
 
 
+def _wrong_usage(error: CycloptsError, tokens: Sequence[str]) -> UsageError:
+    """What the parser says, and the help of the command that was typed; an example where something is missing."""
+    command = " ".join(error.command_chain or ())
+    hint = f"steelyard {command} --help".replace("  ", " ")
+    if type(error) is not MissingArgumentError or error.argument is None:
+        return UsageError(str(error).strip(), hint=hint)
+    name = error.argument.name
+    if any(token.split("=")[0] in error.argument.names for token in tokens):
+        return UsageError(f"{name} needs a value", hint=hint)
+    example = re.search("Example: (.+)", getattr(error.target, "__doc__", None) or "")
+    return UsageError(f"{command} needs {name}", hint=example[1] if example else hint)
+
+
 def run(tokens: list[str]) -> int:
     """Run one command and give its exit status."""
     as_json = "--json" in tokens
     tokens = [f"./{word}" if word == STDIN else word for word in tokens]  # a parser takes a bare dash for an option
+    if tokens[:1] == ["help"]:
+        tokens = [*tokens[1:], "--help"]
     try:
         if renamed := renamed_words(tokens):
             raise renamed.error()
@@ -85,7 +100,7 @@ def run(tokens: list[str]) -> int:
         print_error(error, as_json=as_json)
         return error.exit_code
     except CycloptsError as error:
-        print_error(UsageError(str(error).strip(), hint="steelyard COMMAND --help"), as_json=as_json)
+        print_error(_wrong_usage(error, tokens), as_json=as_json)
         return UsageError.exit_code
     except KeyboardInterrupt:
         return 130

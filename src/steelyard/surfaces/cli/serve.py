@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import webbrowser
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -48,6 +49,9 @@ def serve(
 
     if runs and store is not None:
         raise UsageError("a server shows runs or an arena, not both", hint="start two, each with a --port of its own")
+    if not runs and store is None and not Path(DEFAULT_STORE.removeprefix("sqlite:///")).exists():
+        hint = "steelyard serve runs/ shows files of runs; steelyard arena init makes an arena here"
+        raise UsageError(f"there is nothing to serve: no runs are named, and there is no {DEFAULT_STORE}", hint=hint)
     options = ServeOptions(
         host=host,
         port=port,

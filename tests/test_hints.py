@@ -1,0 +1,92 @@
+"""What is said to who mistypes a command: what is wrong, and what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from steelyard.errors import NothingUsable, UnknownName
+from steelyard.surfaces.cli import run
+
+RECORD = '{"task": "a", "agent": "ant", "passed": true}\n{"task": "a", "agent": "bee", "passed": false}\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (
+            ["gate", "runs.jsonl"],
+            "gate needs --rule",
+            'steelyard gate new.jsonl --baseline main.jsonl --rule "pass_rate >= baseline - 0.02"',
+        ),
+        (["compare"], "compare needs FILES", "steelyard compare runs.jsonl --a tier=T0 --b tier=T2"),
+        (["compare", "runs.jsonl", "--a"], "--a needs a value", "steelyard compare --help"),
+        (["measure", "--bogus"], "Unknown option", "steelyard measure --help"),
+        (["arena", "standings", "--bogus"], "Unknown option", "steelyard arena standings --help"),
+        (["comapre"], 'Did you mean "compare"?', "steelyard --help"),
+        (["gate", "runs.jsonl", "--rule", "pass_rate > 0.5"], "is not a rule: write >= instead of >", "--rule"),
+        (["gate", "runs.jsonl", "--rule", "pass_rate == 1"], "write >= or <= instead of ==", "--rule"),
+        (["gate", "runs.jsonl", "--rule", "pass_rate"], "it has neither >= nor <=", "--rule"),
+        (["gate", "runs.jsonl", "--rule", "pass_rate >="], "nothing follows >=", "--rule"),
+        (["gate", "runs.jsonl", "--rule", "pass_rate >= high"], "'high' is neither a number nor", "--rule"),
+        (["serve"], "there is nothing to serve", "steelyard serve runs/ shows files of runs; steelyard arena init"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_wrong_usage_is_answered_with_what_to_write(
+    words: list[str],
+    message: str,
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert run(words) == 2
+    said, tried = capsys.readouterr().err.splitlines()
+    assert message in said
+    assert tried.startswith(f"  try: {hint}")
+
+
+def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["help"], ["help", "arena", "submit"], ["help", "gate"]):
+        assert run(words) == 0
+        told = capsys.readouterr().out
+        assert run([*words[1:], "--help"]) == 0
+        assert told == capsys.readouterr().out
+        assert told.startswith(" ".join(["Usage: steelyard", *words[1:]]))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["compare", "--a", "LLM=gpt", "--b", "LLM=claude"], ["rank", "--by", "LLM"], ["measure", "--where", "LLM=gpt"]],
+)
+def test_an_unknown_key_of_an_unknown_file_is_answered_with_a_mapping(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    (tmp_path / "team.csv").write_text("LLM,job,ok\ngpt,1,yes\nclaude,1,no\n", encoding="utf-8")
+    verb, *options = words
+    assert run([verb, "team.csv", *options]) == 1
+    told = capsys.readouterr().err
+    assert "team.csv:1: no run could be read: not recognized" in told
+    assert "steelyard map team.csv" in told
+    (tmp_path / "runs.jsonl").write_text(RECORD, encoding="utf-8")
+    assert run([verb, "runs.jsonl", *options]) == 2
+    assert "named 'LLM'" in capsys.readouterr().err
+
+
+def test_an_unknown_key_in_python_is_told_from_an_unknown_file(tmp_path: Path) -> None:
+    other = tmp_path / "team.csv"
+    other.write_text("LLM,job,ok\ngpt,1,yes\n", encoding="utf-8")
+    with pytest.raises(NothingUsable, match="not recognized"):
+        sy.measure(other, by="LLM")
+    mapping = {"run": {"task": "job", "passed": "ok"}}
+    with pytest.raises(UnknownName, match="LLM"):
+        sy.measure(other, by="LLM", map=mapping)
+    with pytest.raises(UnknownName, match="LLM"):
+        sy.measure([{"task": "a", "passed": True}], by="LLM")
