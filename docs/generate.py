@@ -21,6 +21,7 @@ from steelyard.reports import json_text, measurement_tables
 from steelyard.results._drawing import DRAWINGS
 from steelyard.statistics import STATISTICS
 from steelyard.surfaces.server import openapi_document, routes_listed
+from steelyard.workflow.doctor import EXTRAS
 from steelyard.workflow.measure import measure
 from steelyard.workflow.rank import rank
 
@@ -170,6 +171,16 @@ def api_page() -> str:
     return _between(page, "addresses", "\n".join(lines))
 
 
+def installing_page() -> str:
+    """The page about installing, with every extra."""
+    lines = ["| extra | for | installs |", "|---|---|---|"]
+    purposes = dict(EXTRAS.values())
+    for extra in sorted(purposes):
+        packages = ", ".join(f"`{package}`" for package, (of, _) in EXTRAS.items() if of == extra)
+        lines.append(f"| `{extra}` | {purposes[extra]} | {packages} |")
+    return _between((HERE / "installing.md").read_text(encoding="utf-8"), "extras", "\n".join(lines))
+
+
 def openapi_page() -> str:
     """The API as it is declared."""
     return json_text(openapi_document()) + "\n"
@@ -195,6 +206,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "profiles.md": profiles_page,
     "figures.md": figures_page,
     "api.md": api_page,
+    "installing.md": installing_page,
     "openapi.json": openapi_page,
     **{f"figures/{name}.svg": lambda draw=draw: f"{draw().svg}\n" for name, draw in PICTURES.items()},
     "images/demo.svg": demo_picture,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from commands import steelyard
 from steelyard.surfaces.cli import build_app
+from steelyard.workflow.doctor import EXTRAS
 
 COMMANDS = sorted(name for name in build_app() if not name.startswith("-"))
 
@@ -133,6 +136,15 @@ def test_doctor_tells_what_is_there() -> None:
     found = json.loads(steelyard("doctor", "--json").stdout)["checks"]
     assert {"steelyard", "python", "polars", "metrics", "sandbox"} <= {one["what"] for one in found}
     assert all(one["status"] in ("ok", "absent", "broken") for one in found)
+
+
+def test_doctor_and_the_page_about_installing_know_every_extra() -> None:
+    root = Path(__file__).parent.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    packages = {(re.split(r"[\[<>=]", wanted)[0], extra) for extra, several in extras.items() for wanted in several}
+    assert {(package, extra) for package, (extra, _) in EXTRAS.items()} == packages
+    page = (root / "docs" / "installing.md").read_text(encoding="utf-8")
+    assert all(f"| `{extra}` |" in page for extra in extras)
 
 
 def test_the_schema_describes_every_field() -> None:

@@ -32,8 +32,12 @@ REQUIRED = (
 EXTRAS = {
     "pandas": ("pandas", "results as pandas frames"),
     "psycopg": ("postgres", "a PostgreSQL store"),
+    "tree-sitter": ("languages", "normalizing languages other than Python"),
     "tree-sitter-language-pack": ("languages", "normalizing languages other than Python"),
     "apprise": ("notify", "notifications to many services"),
+    "resvg-py": ("png", "figures as PNG"),
+    "starlette": ("serve", "the board and the API of steelyard serve"),
+    "uvicorn": ("serve", "the board and the API of steelyard serve"),
 }
 """Each optional package, the extra that installs it, and what it is for."""
 
