@@ -107,10 +107,10 @@ def _columns(result: Comparison, *, several: bool) -> Iterator[Column]:
     texts = [interval_text(end.low, end.high, unit) for end, unit in zip(ends, units, strict=True)]
     title = f"{100 * result.level:g} % interval"
     yield Column(name="interval", title=title, values=[end.low for end in ends], decimals=6, texts=texts)
-    yield from _verdicts(result, [each for _, each in judged], several=several)
+    yield from _verdicts(result, [each for _, each in judged])
 
 
-def _verdicts(result: Comparison, judged: list[Judged], *, several: bool) -> Iterator[Column]:
+def _verdicts(result: Comparison, judged: list[Judged]) -> Iterator[Column]:
     p_values = [each.adjusted_p for each in judged]
     texts = [DASH if value is None else f"{value:.3g}" for value in p_values]
     title = "p" if result.correction == "none" else f"p, {result.correction}"
