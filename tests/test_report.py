@@ -315,7 +315,7 @@ def test_a_comparison_has_the_names_of_its_sides_as_column_heads() -> None:
     assert page.table.caption == "A-large against B-large"
     titles = [column.title for column in page.table.columns]
     assert titles[:4] == ["metric", "B-large", "A-large", "difference"]
-    assert titles[-1] == "verdict"  # "A-large is: inconclusive" would read badly
+    assert titles[-1] == "verdict"
     tasks = {column.name: column for column in page.also[0].columns}
     assert (tasks["a"].title, tasks["b"].title) == ("B-large", "A-large")
     assert set(tasks["higher"].values) <= {"A-large", "B-large"}
