@@ -64,8 +64,16 @@ def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> No
     ("row", "fields"),
     [
         (
-            {"ts": 1767323045, "job": "a b", "brain": "gpt-5", "ended": "win", "answer": "42"},
-            {"task": "job", "model": "brain", "outcome": "ended", "started_at": "ts", "output": "answer"},
+            {"ts": 1767323045, "job": "a b", "brain": "gpt-5", "ended": "win", "answer": "42", "usd": 0.5, "secs": 7},
+            {
+                "task": "job",
+                "model": "brain",
+                "outcome": "ended",
+                "started_at": "ts",
+                "output": "answer",
+                "cost_usd": "usd",
+                "duration_seconds": "secs",
+            },
         ),
         (
             {"t": "2026-01-02T03:04:05Z", "goal": "sort it", "brain": "anthropic/claude-x", "verdict": "yes"},
