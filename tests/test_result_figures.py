@@ -249,6 +249,7 @@ def test_out_writes_the_figure_that_was_chosen(
     main, chosen = tmp_path / "main.svg", tmp_path / "chosen.svg"
     asked = ["rank", demo_file, "--by", "tier", "--resamples", "100"]
     assert run([*asked, "--out", str(main)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"wrote {main}"
     assert run([*asked, "--out", str(chosen), "--figure", "pareto", "--json"]) == 0
     assert "place" in main.read_text("utf-8")
     assert "log scale" in chosen.read_text("utf-8")

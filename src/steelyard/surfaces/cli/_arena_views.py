@@ -31,7 +31,7 @@ from steelyard.surfaces.cli._arena_options import (
     TopOption,
 )
 from steelyard.surfaces.cli._options import FigureName, FromOne, FromZero, Json, Seconds
-from steelyard.surfaces.cli._output import check_drawing, save_result
+from steelyard.surfaces.cli._output import check_drawing, save_result, tell_written
 from steelyard.surfaces.cli._print import console, print_findings, print_json, show_results
 
 if TYPE_CHECKING:
@@ -97,10 +97,8 @@ def standings(
     save_result(result, figure, out)
     if json:
         print_json(result.to_dict())
-    elif is_drawn:
-        console(stderr=True).print(clean(f"the figure is written to {out}"))
     elif out is not None:
-        console(stderr=True).print(clean(f"{counted(len(result.to_dicts()), 'standing')} written to {out}"))
+        tell_written(out, [_standings_sentence(result)])
     else:
         _print_standings(result)
     return 0
@@ -128,12 +126,20 @@ def _check_out(kind: type[Result], figure: str | None, out: Path | None) -> bool
 
 
 def _print_standings(result: Standings | AllStandings | Leaderboard) -> None:
-    from steelyard.reports import leaders_line, leaders_tables, standings_line, standings_table
+    from steelyard.reports import leaders_tables, standings_table
 
     if isinstance(result, Leaderboard):
-        show_results([leaders_line(result), *(leaders_tables(result) if result.overall else ())])
+        show_results([_standings_sentence(result), *(leaders_tables(result) if result.overall else ())])
     elif isinstance(result, Standings):
-        show_results([standings_line(result), standings_table(result)])
+        show_results([_standings_sentence(result), standings_table(result)])
+
+
+def _standings_sentence(result: Standings | AllStandings | Leaderboard) -> str:
+    from steelyard.reports import leaders_line, standings_line
+
+    if isinstance(result, Leaderboard):
+        return leaders_line(result)
+    return standings_line(result) if isinstance(result, Standings) else counted(len(result.to_dicts()), "standing")
 
 
 def show(
@@ -167,6 +173,8 @@ def _print(
         print_json(result.to_dict())
     elif out is None:
         show_results(parts)
+    else:
+        tell_written(out, [part for part in parts if isinstance(part, str)][:1])
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from steelyard.errors import UsageError
 from steelyard.reports import FIGURE_ENDINGS, RESULT_ENDINGS, check_figure_file, check_file, csv_text, writing
 from steelyard.surfaces.cli._options import Csv, FigureName, Json, OnePath, Quiet, SkipBad
-from steelyard.surfaces.cli._print import print_json
+from steelyard.surfaces.cli._print import print_json, print_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +63,7 @@ class Output(Showing):
         result: Result,
         show: Callable[[], None],
         *,
+        sentences: Callable[[], Iterable[str]],
         always_show: bool = False,
         markdown: Callable[[], str] | None = None,
         rows: Callable[[], list[Row]] | None = None,
@@ -70,8 +71,8 @@ class Output(Showing):
     ) -> None:
         """Write the file, and print what was asked for; tables where nothing else was.
 
-        `rows` are printed by `--csv` where they are others than the result's own, and `json_text` by `--json` where the
-        result writes itself faster.
+        Where a file was written, `sentences` answer and its name follows. `rows` are printed by `--csv` where they are
+        others than the result's own, and `json_text` by `--json` where the result writes itself faster.
         """
         if self.out is not None and markdown is not None and self.out.suffix.lower() == MARKDOWN:
             with writing(self.out):
@@ -84,8 +85,13 @@ class Output(Showing):
             print_json(result.to_dict())
         elif self.csv:
             print(csv_text((rows or result.to_dicts)()), end="")
-        elif self.out is None or always_show:
+        elif self.out is None:
             show()
+        elif always_show:
+            show()
+            tell_written(self.out)
+        else:
+            tell_written(self.out, sentences())
 
 
 OUTPUT = Output()
@@ -136,6 +142,11 @@ def save_result(result: Result, figure: str | None, out: Path | None) -> None:
         result.figure(figure).save(out)
     elif out is not None:
         result.save(out)
+
+
+def tell_written(out: Path, sentences: Iterable[str] = ()) -> None:
+    """The answer, and where the whole of it stands."""
+    print_lines([*sentences, f"wrote {out}"])
 
 
 def check_printed(*, json: bool, csv: bool) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from steelyard.reports import comparison_answers
 from steelyard.results import Comparison
 from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -17,14 +18,14 @@ def compare(files: Files, /, *, options: Typed[CompareOptions], output: DrawnOut
     output.check_drawn(Comparison)
     with reading_progress(shown=not output.quiet) as progress:
         result = contrast(files, options=options, progress=progress)
-    output.give(result, lambda: _show(result))
+    output.give(result, lambda: _show(result), sentences=lambda: comparison_answers(result))
     if not output.quiet:
         print_findings(result.findings)
     return output.status(result.rejected_count, useless=result.empty)
 
 
 def _show(result: Comparison) -> None:
-    from steelyard.reports import comparison_answers, comparison_lines, comparison_tables
+    from steelyard.reports import comparison_lines, comparison_tables
 
     terminal = console()
     for line in comparison_answers(result):

@@ -24,7 +24,7 @@ def coverage(
     output.check_drawn(CoverageSummary)
     with reading_progress(shown=not output.quiet) as progress:
         result = count_fields(files, options=options, progress=progress)
-    output.give(result, lambda: _show(result))
+    output.give(result, lambda: _show(result), sentences=lambda: [result.sentence])
     if not output.quiet:
         print_findings(result.findings)
     return output.status(result.rejected_count)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from steelyard.reports import check_file, clean, writing
+from steelyard.reports import check_file, clean, gate_sentence, writing
 from steelyard.results import Gate
 from steelyard.surfaces.cli._options import Files, OnePath
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -34,14 +34,19 @@ def gate(
     if summary is not None:
         with writing(summary), summary.open("a", encoding="utf-8") as file:
             file.write(_markdown(result))
-    output.give(result, lambda: _show(result), markdown=lambda: _markdown(result))
+    output.give(
+        result,
+        lambda: _show(result),
+        sentences=lambda: [gate_sentence(result).text, *(check.sentence for check in result.checks)],
+        markdown=lambda: _markdown(result),
+    )
     if not output.quiet:
         print_findings(result.findings)
     return result.exit_code or output.status(result.rejected_count)
 
 
 def _show(result: Gate) -> None:
-    from steelyard.reports import gate_sentence, gate_table
+    from steelyard.reports import gate_table
 
     terminal = console()
     told = gate_sentence(result)

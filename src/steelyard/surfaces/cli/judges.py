@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from steelyard.reports import judge_lines
 from steelyard.results import Judges
 from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -21,14 +22,14 @@ def judges(files: Files, /, *, options: Typed[JudgesOptions] = DEFAULTS, output:
     output.check_drawn(Judges)
     with reading_progress(shown=not output.quiet) as progress:
         result = examine(files, options=options, progress=progress)
-    output.give(result, lambda: _show(result))
+    output.give(result, lambda: _show(result), sentences=lambda: judge_lines(result))
     if not output.quiet:
         print_findings([*result.contradictions, *result.findings])
     return output.status(result.rejected_count)
 
 
 def _show(result: Judges) -> None:
-    from steelyard.reports import judge_lines, judge_tables
+    from steelyard.reports import judge_tables
 
     terminal = console()
     for line in judge_lines(result):

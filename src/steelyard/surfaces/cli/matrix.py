@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from steelyard.reports import matrix_lines
 from steelyard.results import Matrix
 from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -19,14 +20,14 @@ def matrix(files: Files, /, *, options: Typed[MatrixOptions] = DEFAULTS, output:
     output.check_drawn(Matrix)
     with reading_progress(shown=not output.quiet) as progress:
         result = tabulate(files, options=options, progress=progress)
-    output.give(result, lambda: _show(result))
+    output.give(result, lambda: _show(result), sentences=lambda: matrix_lines(result))
     if not output.quiet:
         print_findings(result.findings)
     return output.status(result.rejected_count)
 
 
 def _show(result: Matrix) -> None:
-    from steelyard.reports import matrix_lines, matrix_table
+    from steelyard.reports import matrix_table
 
     terminal = console()
     for line in matrix_lines(result):

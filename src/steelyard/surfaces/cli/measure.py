@@ -4,6 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from steelyard.reports import measurement_sentence
 from steelyard.results import Measurement
 from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -32,14 +33,19 @@ def measure(
     output.check_drawn(Measurement)
     with reading_progress(shown=not output.quiet) as progress:
         result = weigh(files, options=options, progress=progress)
-    output.give(result, lambda: _show(result, every=all_metrics), always_show=all_metrics)
+    output.give(
+        result,
+        lambda: _show(result, every=all_metrics),
+        sentences=lambda: [measurement_sentence(result)],
+        always_show=all_metrics,
+    )
     if not output.quiet:
         print_findings(result.all_findings)
     return output.status(result.rejected_count)
 
 
 def _show(result: Measurement, *, every: bool) -> None:
-    from steelyard.reports import measurement_sentence, measurement_tables
+    from steelyard.reports import measurement_tables
 
     terminal = console()
     terminal.print(measurement_sentence(result))

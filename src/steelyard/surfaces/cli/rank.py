@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from steelyard.reports import ranking_sentence
 from steelyard.results import Ranking
 from steelyard.surfaces.cli._options import Files
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -19,13 +20,13 @@ def rank(files: Files, /, *, options: Typed[RankOptions] = DEFAULTS, output: Dra
     output.check_drawn(Ranking)
     with reading_progress(shown=not output.quiet) as progress:
         result = place(files, options=options, progress=progress)
-    output.give(result, lambda: _show(result))
+    output.give(result, lambda: _show(result), sentences=lambda: [ranking_sentence(result)])
     if not output.quiet:
         print_findings(result.findings)
     return output.status(result.rejected_count)
 
 
 def _show(result: Ranking) -> None:
-    from steelyard.reports import ranking_sentence, ranking_tables
+    from steelyard.reports import ranking_tables
 
     show_results([ranking_sentence(result), *ranking_tables(result)])

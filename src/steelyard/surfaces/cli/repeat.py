@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports import RESULT_ENDINGS, RepeatabilityFiles, check_folder, csv_text
+from steelyard.reports import RESULT_ENDINGS, RepeatabilityFiles, check_folder, csv_text, repeatability_sentence
 from steelyard.results import Repeatability
 from steelyard.surfaces.cli._options import FigureName, OnePath, Paths
-from steelyard.surfaces.cli._output import SHOWING, Showing, check_drawing, check_printed, save_result
+from steelyard.surfaces.cli._output import SHOWING, Showing, check_drawing, check_printed, save_result, tell_written
 from steelyard.surfaces.cli._print import console, print_findings, print_json, progress_bar
 from steelyard.surfaces.cli._typed import Typed, typed
 from steelyard.workflow import RepeatOptions
@@ -72,6 +72,8 @@ def repeat(
         print_json(result.to_dict(samples=samples))
     elif csv:
         print(csv_text(result.to_dicts()), end="")
+    elif out is not None:
+        tell_written(out, [repeatability_sentence(result)])
     else:
         _show(result)
     if not showing.quiet:
@@ -86,7 +88,7 @@ def _check_out(folder: Path) -> None:
 
 
 def _show(repeatability: Repeatability) -> None:
-    from steelyard.reports import MOST_BARS, distance_bars, repeatability_sentence, repeatability_table
+    from steelyard.reports import MOST_BARS, distance_bars, repeatability_table
 
     terminal, results = console(), repeatability.prompts
     terminal.print(repeatability_sentence(repeatability))

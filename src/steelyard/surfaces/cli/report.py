@@ -28,7 +28,8 @@ def report(files: Files, /, *, options: Typed[ReportOptions] = DEFAULTS, output:
     output.check()
     with progress_bar(shown=not output.quiet, doing="report:", noun="runs") as progress:
         result = make_report(files, options=options, progress=progress)
-    output.give(result, lambda: print_lines([report_lead(result), f"wrote {output.out}"]), always_show=True)
+    lead = [report_lead(result)]
+    output.give(result, lambda: print_lines(lead), sentences=lambda: lead)
     if not output.quiet:
         print_findings(result.findings)
     return output.status(result.rejected_count, useless=result.empty)

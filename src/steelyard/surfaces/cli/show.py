@@ -18,14 +18,20 @@ def show(files: Files, /, *, options: Typed[ShowOptions], output: DrawnOutput = 
     output.check_drawn(RunDetail)
     with reading_progress(shown=not output.quiet) as progress:
         detail = show_run(files, options=options, progress=progress)
-    output.give(detail, lambda: _print(detail))
+    output.give(detail, lambda: _print(detail), sentences=lambda: _sentences(detail)[:1])
     return 0
 
 
-def _print(detail: RunDetail) -> None:
-    from steelyard.reports import detail_lines, detail_tables, detail_texts  # brings the pages
+def _sentences(detail: RunDetail) -> list[str]:
+    from steelyard.reports import detail_lines  # brings the pages
 
-    print_lines(detail_lines(detail))
+    return list(detail_lines(detail))
+
+
+def _print(detail: RunDetail) -> None:
+    from steelyard.reports import detail_tables, detail_texts  # as above
+
+    print_lines(_sentences(detail))
     terminal = console()
     for table in detail_tables(detail):
         terminal.print()

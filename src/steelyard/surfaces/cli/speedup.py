@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
+from steelyard.reports import speedup_sentence
 from steelyard.results import SpeedupAttempt, SpeedupResult
 from steelyard.surfaces.cli._options import Paths
 from steelyard.surfaces.cli._output import DRAWN_OUTPUT, DrawnOutput
@@ -35,7 +36,11 @@ def speedup(
         raise UsageError("--benchmarks is for --csv: one line a benchmark", hint="--json always lists them")
     result = weigh(inputs or None, options=options)
     output.give(
-        result, lambda: _show(result), rows=lambda: result.to_dicts(benchmarks=benchmarks), json_text=result.to_json
+        result,
+        lambda: _show(result),
+        sentences=lambda: [speedup_sentence(result)],
+        rows=lambda: result.to_dicts(benchmarks=benchmarks),
+        json_text=result.to_json,
     )
     if not output.quiet:
         print_findings(result.findings)
@@ -49,7 +54,7 @@ def _is_told(attempt: SpeedupAttempt) -> bool:
 
 
 def _show(result: SpeedupResult) -> None:
-    from steelyard.reports import benchmark_tree, speedup_sentence, speedup_summary_table, speedup_table
+    from steelyard.reports import benchmark_tree, speedup_summary_table, speedup_table
 
     terminal = console()
     terminal.print(speedup_sentence(result))

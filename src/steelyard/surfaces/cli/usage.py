@@ -41,7 +41,7 @@ def usage(
     if not output.quiet:
         for line in _places(result.looked_in):
             sys.stderr.write(clean(line) + "\n")
-    output.give(result, lambda: _show(result))
+    output.give(result, lambda: _show(result), sentences=lambda: _sentences(result))
     if not output.quiet:
         print_findings(result.findings)
     status = 0 if result.budget is None else STATUS[result.budget.status]
@@ -61,11 +61,14 @@ def _show(result: UsageSummary) -> None:
     from steelyard.reports import usage_table
 
     terminal = console()
-    terminal.print(result.sentence)
-    if result.budget is not None:
-        terminal.print(_budget_line(result.budget))
+    for line in _sentences(result):
+        terminal.print(line)
     if result.groups:
         terminal.print(usage_table(result))
+
+
+def _sentences(result: UsageSummary) -> list[str]:
+    return [result.sentence, *([] if result.budget is None else [_budget_line(result.budget)])]
 
 
 def _budget_line(budget: Budget) -> str:
