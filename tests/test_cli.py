@@ -69,7 +69,7 @@ def test_without_a_command_the_commands_are_listed() -> None:
         (["profiles", "show", "outcome-3"], "outcome-"),
         (["schema", "rnu"], "'run'"),
         (["metrics", "--spec", "outcom"], "'outcome'"),
-        (["measure", "x.jsonl", "--metrics", "r_raw"], "repeatability"),
+        (["measure", "x.jsonl", "--metrics", "mean_speedup"], "speedup"),
     ],
 )
 def test_wrong_usage_exits_2_and_says_what_to_do(arguments: list[str], sentence: str) -> None:
