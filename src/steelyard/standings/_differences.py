@@ -97,11 +97,18 @@ def difference(samples: Samples, a: Mask, b: Mask, metric: str, *, options: Stat
     if not judged.interval.known:
         return judged
     if np.isfinite(declared.bounds).all() and not declared.is_ratio:
-        wider = unequal and options.method == "auto"
+        wider = options.method == "auto" and (unequal or _few_tell(sides, common))
         return _no_surer_than_its_sides(samples, (a, b), judged, common, options) if wider else judged
     varied = max(variation(side.mean[common]) for side in sides)
     reaches = reached(judged.tasks, varied, judged.interval.level)
     return replace(judged, interval=replace(judged.interval, reaches=reaches))
+
+
+def _few_tell(sides: tuple[TaskMeans, TaskMeans], common: Mask) -> bool:
+    """Whether several attempts at a task differ on so few tasks that they do not show how much a task may differ."""
+    a, b = (side.mean[common] for side in sides)
+    several = bool(np.any(sides[0].known[common] > 1) or np.any(sides[1].known[common] > 1))
+    return several and 0 < int(np.count_nonzero(~_same(a, b))) < min(FEW_DIFFER, len(a))
 
 
 def _no_surer_than_its_sides(
