@@ -24,7 +24,7 @@ def test_nothing_is_lost_or_counted_twice_and_the_server_stays_as_fast_and_small
     assert soak.lost() == []
     assert soak.twice() == []
     assert len(soak.acknowledged) > 60 * MINUTES
-    assert len(soak.starts) > MINUTES - 1
+    assert len(soak.starts) > 0.8 * MINUTES  # killed a minute after it was ready again
     assert soak.p99(0.9, 1.0) <= 1.5 * soak.p99(0.0, 0.1)
     at_first, at_last = soak.memory_held()
     assert at_last <= 1.25 * at_first
