@@ -158,7 +158,7 @@ def test_a_total_of_ones_own_is_explained_and_refused_for_what_it_is(tmp_path: P
     explained = steelyard("explain", runs, "spent_usd", "--by", "agent", **here)
     assert explained.status == 0, explained.stderr
     # both the total and what was added up
-    assert ["fast", "12", "12.0000", "12.0000"] in [line.split() for line in explained.stdout.splitlines()]
+    assert ["fast", "12", "$12.00", "$12.00"] in [line.split() for line in explained.stdout.splitlines()]
     for command in (
         ("compare", "--a", "agent=slow", "--b", "agent=fast", "--metrics", "spent_usd"),
         ("gate", "--baseline", runs, "--rule", "spent_usd <= +10%"),

@@ -290,6 +290,7 @@ ELSEWHERE = {
     "repeatability/_oracle.py": "its own source",
     "reports/_html.py": "the style sheet and the script that ship",
     "sandbox": "the box and the system's own files",
+    "surfaces/cli/serve.py": "opens the board in a browser",
     "tables": "columns of run records in Parquet, of which Polars holds some at a time",
 }
 """Who else opens files to read them, and what they are."""

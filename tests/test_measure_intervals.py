@@ -126,7 +126,7 @@ def test_the_command_shows_limits_in_table_csv_and_json(tmp_path: Path) -> None:
     table = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--quiet").stdout
     shown = json.loads(steelyard("measure", file, "--by", "agent", "--interval", "auto", "--json").stdout)
     interval = shown["groups"][0]["metrics"]["pass_rate"]["intervals"]["mean"]
-    assert f"{interval['low']:.3f} to {interval['high']:.3f}" in table
+    assert f"{100 * interval['low']:.1f} % to {100 * interval['high']:.1f} %" in table
     text = steelyard("measure", file, "--by", "agent", "--interval", "auto", "--csv", "--quiet").stdout
     rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(text))}
     assert float(rows["pass_rate"]["mean_low"]) == interval["low"]

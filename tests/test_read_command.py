@@ -34,7 +34,7 @@ def test_read_ends_with_a_table_and_says_what_was_set_aside(tmp_path: Path) -> N
     done = steelyard("read", str(tmp_path))
     assert done.status == 1
     assert "codex" in done.stdout
-    assert "the record breaks off in the middle" in done.stdout
+    assert "the record breaks off in the" in done.stdout  # a cell goes on in the next line
     assert steelyard("read", str(tmp_path), "--skip-bad").status == 0
 
 

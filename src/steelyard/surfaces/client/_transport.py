@@ -152,5 +152,8 @@ def _text(value: object) -> str | None:
 _KINDS: dict[str, type[SteelyardError]] = {
     kind.kind: kind
     for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, SteelyardError) and kind.kind != SteelyardError.kind
+    if isinstance(kind, type)
+    and issubclass(kind, SteelyardError)
+    and "kind" in vars(kind)
+    and kind is not SteelyardError
 }
