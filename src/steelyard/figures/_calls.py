@@ -10,7 +10,7 @@ from steelyard.figures._figure import Figure
 from steelyard.figures._layout import WIDTH, checked_width, heading, nothing
 from steelyard.figures._markup import HATCHED, Mark, box, brief, px
 from steelyard.figures._plots import Plot, plot_frame, plot_of
-from steelyard.figures._scales import HUGE, Axis, is_drawn, value_text
+from steelyard.figures._scales import Axis, amount_drawn, is_drawn, value_text
 
 NARROWEST = 3
 """Pixels of a bar: calls that lie closer together are one bar."""
@@ -48,13 +48,13 @@ def calls(
         moments: list[float | None] = [0.0, *(each.seconds for each in timed)]
         across = Axis(title="Time since the start", unit="s")
         up = Axis(title=axis.title, unit=axis.unit, low=0)
-        heights: list[float | None] = [_known(each.amount) for each in timed]
+        heights: list[float | None] = [amount_drawn(each.amount) for each in timed]
         plot = plot_of((across, moments), (up, heights), top=top, width=width, share=0.24)
         bars = _together(plot, timed)
         plot = plot_of((across, moments), (up, [_sum(bar) for bar in bars]), top=top, width=width, share=0.24)
         body = (plot_frame(plot, width), *(mark for bar in bars for mark in _bar(plot, bar)))
         bottom = plot.bottom
-    total = math.fsum(_known(each.amount) for each in amounts)
+    total = math.fsum(amount_drawn(each.amount) for each in amounts)
     return Figure(
         name="calls",
         title=title,
@@ -66,12 +66,8 @@ def calls(
     )
 
 
-def _known(amount: float | None) -> float:
-    return min(max(amount, 0.0), HUGE / 1e6) if is_drawn(amount) else 0.0
-
-
 def _sum(bar: Sequence[CallAmount]) -> float:
-    return math.fsum(_known(each.amount) for each in bar)
+    return math.fsum(amount_drawn(each.amount) for each in bar)
 
 
 def _together(plot: Plot, timed: Sequence[CallAmount]) -> list[list[CallAmount]]:

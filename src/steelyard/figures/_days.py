@@ -11,7 +11,7 @@ from steelyard.figures._figure import Figure
 from steelyard.figures._layout import WIDTH, checked_width, heading, nothing
 from steelyard.figures._markup import HATCHED, Mark, box, brief, px
 from steelyard.figures._plots import Plot, plot_frame, plot_of
-from steelyard.figures._scales import Axis, is_drawn, value_text
+from steelyard.figures._scales import Axis, amount_drawn, is_drawn, value_text
 from steelyard.figures._stacked import key_of_kinds, piece
 
 MOST_PIECES = 60
@@ -77,7 +77,7 @@ def days(
         bars = (mark for span in spans for mark in _bar(plot, span, step, kinds))
         body = (*key, plot_frame(plot, width), *bars)
         bottom = plot.bottom
-    total = math.fsum(_known(each.amount) for each in ordered)
+    total = math.fsum(amount_drawn(each.amount) for each in ordered)
     unknown = len({each.day for each in ordered if not is_drawn(each.amount)})
     count = len({each.day for each in ordered})
     return Figure(
@@ -91,10 +91,6 @@ def days(
     )
 
 
-def _known(amount: float | None) -> float:
-    return min(max(amount, 0.0), 1e290) if is_drawn(amount) else 0.0
-
-
 def _spans(ordered: Sequence[DayAmount], step: int) -> list[_Span]:
     spans: dict[int, list[DayAmount]] = {}
     for each in ordered:
@@ -104,7 +100,7 @@ def _spans(ordered: Sequence[DayAmount], step: int) -> list[_Span]:
     for first, members in spans.items():
         by_kind: dict[str, list[float]] = {}
         for each in members:
-            by_kind.setdefault(each.kind, []).append(_known(each.amount))
+            by_kind.setdefault(each.kind, []).append(amount_drawn(each.amount))
         sums = {kind: math.fsum(parts) for kind, parts in by_kind.items()}
         unknown = sum(not is_drawn(each.amount) for each in members)
         made.append(_Span(first, sums, unknown, members[0].note if len(members) == 1 else ""))

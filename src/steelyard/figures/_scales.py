@@ -93,6 +93,11 @@ def is_drawn(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
+def amount_drawn(amount: float | None) -> float:
+    """The height of what is known, so bounded that a sum of many stays a number; nothing for what is not known."""
+    return min(max(amount, 0.0), HUGE / 1e6) if is_drawn(amount) else 0.0
+
+
 def _ends(axis: Axis, known: list[float]) -> tuple[float, float]:
     bounded = [bound for bound in (axis.low, axis.high) if is_drawn(bound)]
     low, high = (min([*known, *bounded]), max([*known, *bounded])) if known or bounded else (0.0, 1.0)

@@ -81,23 +81,23 @@ def tasks_to_settle(rule: Rule, tested: Tested) -> tuple[int | None, str | None]
     estimate = tested.interval.estimate
     if estimate is None or not math.isfinite(estimate):
         return None, None
-    needed = _needed(rule, tested)
+    needed = _needed(rule, tested, estimate)
     if needed is not None:
         return max(needed, tested.tasks + 1), None  # these did not
     low, high = catalog()[rule.metric].bounds
     if not math.isfinite(high - low):
         return None, None
     eased = replace(rule, offset=rule.offset + EASED_BY * (high - low) * (-1 if rule.at_least else 1))
-    needed = _needed(eased, tested)
+    needed = _needed(eased, tested, estimate)
     return (None, None) if needed is None else (needed, rule_text(eased))
 
 
-def _needed(rule: Rule, tested: Tested) -> int | None:
+def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
     """Those at the difference seen: the ends of the interval would promise too few, or nothing at all."""
     spread = tested.spread or _spread_behind(tested)
     if spread is None:
-        return _fewest_equal(rule, tested)
-    return tasks_needed((tested.interval.estimate or 0.0) - rule.offset, spread, level=tested.interval.level)
+        return _fewest_equal(rule, tested, estimate)
+    return tasks_needed(estimate - rule.offset, spread, level=tested.interval.level)
 
 
 def _spread_behind(tested: Tested) -> float | None:
@@ -112,27 +112,27 @@ def _spread_behind(tested: Tested) -> float | None:
     return half * math.sqrt(tested.tasks) / float(student_quantile(interval.level, tested.tasks - 1))
 
 
-def _fewest_equal(rule: Rule, tested: Tested) -> int | None:
+def _fewest_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:
     """The fewest tasks that would settle it if they all said what these do; None when no number would."""
     if not all(map(math.isfinite, catalog()[rule.metric].bounds)) or catalog()[rule.metric].is_ratio:
         return FEW_DIFFER if tested.tasks < FEW_DIFFER else None
     few, many = 1, 2
-    while status_of(rule, _with_equal_tasks(tested, many)) == "inconclusive":
+    while status_of(rule, _with_equal_tasks(tested, estimate, many)) == "inconclusive":
         few, many = many, many * 2
         if few >= MOST_SEARCHED:
             return None
     while many - few > 1:
         middle = (few + many) // 2
-        if status_of(rule, _with_equal_tasks(tested, middle)) == "inconclusive":
+        if status_of(rule, _with_equal_tasks(tested, estimate, middle)) == "inconclusive":
             few = middle
         else:
             many = middle
     return many
 
 
-def _with_equal_tasks(tested: Tested, tasks: int) -> Tested:
+def _with_equal_tasks(tested: Tested, value: float, tasks: int) -> Tested:
     """The same with so many tasks, each of which says what every one of these did."""
-    value, level, bounds = tested.interval.estimate or 0.0, tested.interval.level, catalog()[tested.metric].bounds
+    level, bounds = tested.interval.level, catalog()[tested.metric].bounds
     if tested.relative and tested.binary:
         interval = paired_shares(tasks if value < 0 else 0, tasks if value > 0 else 0, tasks, level=level)
     elif tested.relative:

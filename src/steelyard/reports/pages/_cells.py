@@ -52,6 +52,11 @@ def id_path(folder: str, id_: str) -> str:
     return f"/{folder}/{quote(id_, safe='', errors='replace')}"
 
 
+def id_column(name: str, title: str, folder: str, ids: Sequence[str]) -> Column:
+    """A column of ids, each of which leads to its page below the folder."""
+    return text_column(name, title, ids, links=[id_path(folder, id_) for id_ in ids])
+
+
 def time_column(name: str, title: str, moments: Sequence[str | None]) -> Column:
     """A column of moments in UTC, to the minute."""
     return text_column(name, title, [None if each is None else minute_of(each) for each in moments])

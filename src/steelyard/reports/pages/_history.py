@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from steelyard.reports._plain_text import counted
-from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, time_column, with_figures
+from steelyard.reports.pages._cells import (
+    count_column,
+    id_column,
+    id_path,
+    number_column,
+    text_column,
+    time_column,
+    with_figures,
+)
 from steelyard.reports.pages._page import Page, PageLink, PageTable
 from steelyard.reports.pages._task import score_column
 from steelyard.results import Review, ScoreHistory, ScoreMoment, StandingChange, StandingChanges
@@ -17,18 +25,8 @@ def history_page(result: ScoreHistory) -> Page:
     leads = {moment.submission_id for moment in leads_of(result)}
     columns = (
         time_column("submitted_at", "submitted", [moment.submitted_at for moment in moments]),
-        text_column(
-            "submission_id",
-            "submission",
-            [moment.submission_id for moment in moments],
-            links=[id_path("submissions", moment.submission_id) for moment in moments],
-        ),
-        text_column(
-            "task_id",
-            "task",
-            [moment.task_id for moment in moments],
-            links=[id_path("tasks", moment.task_id) for moment in moments],
-        ),
+        id_column("submission_id", "submission", "submissions", [moment.submission_id for moment in moments]),
+        id_column("task_id", "task", "tasks", [moment.task_id for moment in moments]),
         text_column("submitter", "submitter", [moment.submitter for moment in moments]),
         score_column("overall_score", "score of the day", [moment.overall_score for moment in moments]),
         score_column("best_so_far", "best so far", [moment.best_so_far for moment in moments]),
@@ -90,13 +88,8 @@ def changes_page(result: StandingChanges) -> Page:
     """One row for each submission that is new, moved or was excluded."""
     rows: list[tuple[str, StandingChange]] = [(task.task_id, move) for task in result.changes for move in task.moved]
     columns = (
-        text_column("task_id", "task", [task for task, _ in rows], links=[id_path("tasks", task) for task, _ in rows]),
-        text_column(
-            "submission_id",
-            "submission",
-            [move.submission_id for _, move in rows],
-            links=[id_path("submissions", move.submission_id) for _, move in rows],
-        ),
+        id_column("task_id", "task", "tasks", [task for task, _ in rows]),
+        id_column("submission_id", "submission", "submissions", [move.submission_id for _, move in rows]),
         text_column("change", "change", [_change(move) for _, move in rows]),
         count_column("then_ranking", "rank then", [move.then_ranking for _, move in rows]),
         count_column("now_ranking", "rank now", [move.now_ranking for _, move in rows]),

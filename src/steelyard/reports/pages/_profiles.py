@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.reports._plain_text import counted
-from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, with_figures
+from steelyard.reports.pages._cells import count_column, id_column, number_column, text_column, with_figures
 from steelyard.reports.pages._page import Page, PageTable
 from steelyard.results import ProfileComparison
 
@@ -14,12 +14,7 @@ def profiles_page(result: ProfileComparison) -> Page:
     leaders = sum(task.leader_changes for task in tasks)
     moved = sum(task.changed for task in tasks)
     columns = (
-        text_column(
-            "task_id",
-            "task",
-            [task.task_id for task in tasks],
-            links=[id_path("tasks", task.task_id) for task in tasks],
-        ),
+        id_column("task_id", "task", "tasks", [task.task_id for task in tasks]),
         count_column("n", "submissions", [task.n for task in tasks]),
         number_column("kendall_tau", "Kendall's τ", [task.kendall_tau for task in tasks]),
         count_column("changed", "ranks that change", [task.changed for task in tasks]),

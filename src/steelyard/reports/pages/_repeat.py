@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from steelyard.metrics import catalog
 from steelyard.reports._plain_text import number_text
 from steelyard.reports._repeatability_tables import repeatability_sentence, shown_metrics
-from steelyard.reports.pages._cells import count_column, id_path, interval_text, text_column, with_figures
+from steelyard.reports.pages._cells import count_column, id_column, interval_text, text_column, with_figures
 from steelyard.reports.pages._page import Column, Page, PageTable
 from steelyard.results import PromptResult, Repeatability
 
@@ -18,12 +18,7 @@ def repeat_page(result: Repeatability) -> Page:
     versions = sorted({tuple(sorted(prompt.versions.on_rows().items())) for prompt in prompts})
     shown = [name for name in shown_metrics(prompts) if any(prompt.metrics.get(name) is not None for prompt in prompts)]
     columns: tuple[Column, ...] = (
-        text_column(
-            "prompt",
-            "prompt",
-            [prompt.prompt for prompt in prompts],
-            links=[id_path("repeat", prompt.prompt) for prompt in prompts],
-        ),
+        id_column("prompt", "prompt", "repeat", [prompt.prompt for prompt in prompts]),
         count_column("n", "outputs", [prompt.n for prompt in prompts]),
         count_column(
             "unique_signatures", "different", [_whole(prompt.metrics, "unique_signatures") for prompt in prompts]

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from steelyard.reports._plain_text import counted
-from steelyard.reports.pages._cells import count_column, id_path, number_column, text_column, time_column, with_figures
+from steelyard.reports.pages._cells import (
+    count_column,
+    id_column,
+    number_column,
+    text_column,
+    time_column,
+    with_figures,
+)
 from steelyard.reports.pages._page import DASH, Column, Page, PageTable
 from steelyard.results import Advantage, Outliers, Review, ReviewDesk, ToolBias
 
@@ -18,18 +25,8 @@ def outliers_page(result: Outliers) -> Page:
     rules = Counter(flag for outlier in rows for flag in outlier.flags)
     tasks = len({outlier.task_id for outlier in rows})
     columns = (
-        text_column(
-            "submission_id",
-            "submission",
-            [outlier.submission_id for outlier in rows],
-            links=[id_path("submissions", outlier.submission_id) for outlier in rows],
-        ),
-        text_column(
-            "task_id",
-            "task",
-            [outlier.task_id for outlier in rows],
-            links=[id_path("tasks", outlier.task_id) for outlier in rows],
-        ),
+        id_column("submission_id", "submission", "submissions", [outlier.submission_id for outlier in rows]),
+        id_column("task_id", "task", "tasks", [outlier.task_id for outlier in rows]),
         text_column("flags", "rules", [", ".join(outlier.flags) for outlier in rows]),
         text_column("recommended_action", "action", [outlier.recommended_action.replace("_", " ") for outlier in rows]),
     )
@@ -62,12 +59,7 @@ def decisions_table(decisions: Sequence[Review]) -> PageTable:
         caption="Decisions, the last first",
         columns=(
             time_column("decided_at", "decided", [review.decided_at for review in decisions]),
-            text_column(
-                "submission_id",
-                "submission",
-                [review.submission_id for review in decisions],
-                links=[id_path("submissions", review.submission_id) for review in decisions],
-            ),
+            id_column("submission_id", "submission", "submissions", [review.submission_id for review in decisions]),
             text_column("task_id", "task", [review.task_id for review in decisions]),
             text_column("decision", "decision", [review.decision for review in decisions]),
             text_column("by", "by", [review.by for review in decisions]),

@@ -123,6 +123,23 @@ def _standings(source: ArenaSource, values: Values, query: StandingsQuery) -> St
     )
 
 
+TASK = Route(
+    path="/tasks/{task}",
+    sentence="A task with its baseline, overall and of each tool and model.",
+    verb="arena task show {task}",
+    result=TaskDetails,
+    page="",
+    over_arena=lambda source, values, _query: show_task(source.arena, values["task"]),
+)
+SUBMISSION = Route(
+    path="/submissions/{submission}",
+    sentence="One submission, explained: each score with its formula, the numbers put in, and the constants.",
+    verb="arena show {submission}",
+    result=Evaluation,
+    query=EvaluationQuery,
+    over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
+)
+
 ARENA_ROUTES = (
     Route(
         path="/tasks",
@@ -133,14 +150,7 @@ ARENA_ROUTES = (
         rows="tasks",
         over_arena=lambda source, _values, _query: list_tasks(source.arena),
     ),
-    Route(
-        path="/tasks/{task}",
-        sentence="A task with its baseline, overall and of each tool and model.",
-        verb="arena task show {task}",
-        result=TaskDetails,
-        page="",
-        over_arena=lambda source, values, _query: show_task(source.arena, values["task"]),
-    ),
+    TASK,
     Route(
         path="/tasks/{task}/standings",
         sentence="Who leads a task: ranks with ties, percentiles, flags, what was defaulted or claimed.",
@@ -179,14 +189,7 @@ ARENA_ROUTES = (
         query=ChangesQuery,
         over_arena=lambda source, _values, query: standing_changes(source.arena, since=query.since, task=query.task),
     ),
-    Route(
-        path="/submissions/{submission}",
-        sentence="One submission, explained: each score with its formula, the numbers put in, and the constants.",
-        verb="arena show {submission}",
-        result=Evaluation,
-        query=EvaluationQuery,
-        over_arena=lambda source, values, query: show_submission(source.arena, values["submission"], score=query.score),
-    ),
+    SUBMISSION,
     Route(
         path="/leaderboard",
         sentence="Who leads across all tasks and within each category.",

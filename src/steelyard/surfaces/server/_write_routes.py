@@ -13,6 +13,7 @@ from steelyard.errors import BadInput, RequestRefused, UsageError
 from steelyard.records import JSON_ERRORS, Run, Submission, Task, json_problem
 from steelyard.reports import json_bytes
 from steelyard.results import AddedTasks, Receipt, Reviewed, versioned
+from steelyard.surfaces.server._arena_routes import SUBMISSION, TASK
 from steelyard.surfaces.server._guard import JSON, NDJSON
 from steelyard.surfaces.server._route import Query, Route, address
 from steelyard.surfaces.server._taking import lines_response, refusal_of
@@ -127,10 +128,6 @@ def _decoded(text: bytes, kind: type[Body]) -> Body:
     except JSON_ERRORS as error:
         raise UsageError(json_problem(error), hint="send one JSON object") from error
 
-
-SUBMISSION = Route(path="/submissions/{submission}", sentence="", verb="", result=None)
-TASK = Route(path="/tasks/{task}", sentence="", verb="", result=None)
-"""Where what was written is read."""
 
 WRITE_ROUTES = (
     Route(
