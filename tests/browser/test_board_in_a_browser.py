@@ -271,7 +271,9 @@ def test_a_submission_is_made_in_the_page_and_leads_to_why(arena: Served, token:
     assert ["known" in told[0], "accepted" in told[1], "line 3" in told[2]] == [True, True, True]
     assert token not in window.page.url + str(window.asked)
     assert window.page.context.cookies() == []
-    form.get_by_role("link", name="Why this score?").first.click()
+    form.get_by_text("Why this score?").first.click()
+    form.get_by_text("Correctness: 100").first.wait_for()
+    form.get_by_role("link", name="typed-1").click()
     assert window.page.locator("h1").inner_text().startswith("Why did typed-1 get")
     assert window.is_quiet
 

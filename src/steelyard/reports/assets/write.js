@@ -96,7 +96,7 @@
         const link = element("a", "", answer.submission_id);
         link.href = `${form.dataset.pages}/submissions/${encodeURIComponent(answer.submission_id)}`;
         const place = answer.overall_ranking === null ? "excluded" : `number ${answer.overall_ranking} in ${answer.task_id}`;
-        item.append(link, ` ${answer.status}: ${answer.overall_score}, ${place}. `, why(link.href));
+        item.append(link, ` ${answer.status}: ${answer.overall_score}, ${place}.`, why(form, answer.submission_id));
       } else if (answer.detail ?? answer.title) {
         item.className = "refused";
         item.append(answer.line ? `line ${answer.line}: ${problem(answer)}` : problem(answer));
@@ -109,10 +109,27 @@
     return [list, ...(rest > 0 ? [element("p", "", `${rest.toLocaleString("en-US")} more receipts`)] : [])];
   };
 
-  const why = (address) => {
-    const link = element("a", "", "Why this score?");
-    link.href = address;
-    return link;
+  // Asked for when it is opened: a file may hold thousands of submissions.
+  const why = (form, submission) => {
+    const folded = element("details", "why");
+    const scores = element("dl");
+    folded.append(element("summary", "", "Why this score?"), scores);
+    folded.addEventListener("toggle", async () => {
+      const response = await fetch(`${form.dataset.pages}/api/v1/submissions/${encodeURIComponent(submission)}`);
+      const told = await response.json();
+      if (response.ok) scores.replaceChildren(...told.scores.flatMap(explained));
+      else scores.replaceChildren(element("dd", "refused", problem(told)));
+    }, { once: true });
+    return folded;
+  };
+
+  const explained = (score) => {
+    const put_in = Object.entries({ ...score.inputs, ...score.constants }).map(([name, value]) => `${name} = ${value}`);
+    return [
+      element("dt", "", `${score.title}: ${score.value ?? "unknown"}`),
+      element("dd", "", score.formula),
+      element("dd", "", put_in.join(", ")),
+    ];
   };
 
   const work = { review: decide, submit };
