@@ -14,9 +14,10 @@ from steelyard.results import Policy
 from steelyard.store import Store
 
 
+@pytest.mark.parametrize("is_past", [False, True])
 @pytest.mark.parametrize("policy", ["current", "as-submitted"])
 def test_tasks_seen_together_are_as_each_is_alone(
-    store: Store, policy: Policy, monkeypatch: pytest.MonkeyPatch
+    store: Store, policy: Policy, is_past: bool, clock: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(3)
     arena = make_arena(store)
@@ -24,14 +25,18 @@ def test_tasks_seen_together_are_as_each_is_alone(
         arena.add_task(random_task(rng, f"task {number}"))
     # the tasks with the numbers 9 to 11 get none
     names = [f"task {rng.randrange(9)}" for _ in range(120)]
-    arena.submit([random_submission(rng, f"s{number}", name, number) for number, name in enumerate(names)])
-    for number in rng.sample(range(120), 20):
-        arena.review(f"s{number}", rng.choice(("exclude", "accept")), by="ada", reason="seen")
+    made = [random_submission(rng, f"s{number}", name, number) for number, name in enumerate(names)]
+    for moment, part in enumerate((made[:70], made[70:]), start=1):
+        clock[0] = moment * 1_000_000
+        arena.submit(part)
+        for submission in rng.sample(part, 10):
+            arena.review(submission["id"], rng.choice(("exclude", "accept")), by="ada", reason="seen")
+    until = 1_500_000 if is_past else None
     monkeypatch.setattr(_task_view, "ROWS_TOGETHER", 30)  # several portions, of several tasks each
     with arena.read() as connection:
         tasks = load_tasks(connection, arena.rules)
-        together = list(view_tasks(connection, tasks.values(), policy=policy))
-        alone = [view_task(connection, task, policy=policy) for task in list(tasks.values())[:9]]
+        together = list(view_tasks(connection, tasks.values(), policy=policy, until=until))
+        alone = [view_task(connection, task, policy=policy, until=until) for task in list(tasks.values())[:9]]
     assert [view.stored_task.task.id for view in together] == [view.stored_task.task.id for view in alone]
     for seen, expected in zip(together, alone, strict=True):
         assert seen.rows.equals(expected.rows)

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from steelyard.arena.intake import Arena, find_task, find_tasks, load_tasks
 from steelyard.arena.scoring import points, read_reviews, read_rules_history, settings_at
 from steelyard.arena.views._task_standings import ranked
-from steelyard.arena.views._task_view import View, view_task
+from steelyard.arena.views._task_view import FIRST_VERSION, View, view_task, view_tasks
 from steelyard.errors import UnknownName
 from steelyard.records import DAY, is_storable, iso
 from steelyard.results import (
@@ -132,15 +132,18 @@ def standing_changes(
         chosen = [find_task(connection, task_id, arena.rules)] if task_id is not None else list(every.values())
         # Past rules may not know the difficulty of a task that came after them.
         then = find_tasks(connection, _tasks_at(connection, since), past)
-        compared = [
-            _change(
-                view_task(connection, then.get(now.task.id, now), policy=policy or policy_then, until=since),
-                view_task(connection, now, policy=policy or arena.policy),
-                since,
-                profiles=(past.name, arena.rules.name),
-            )
-            for now in chosen
-        ]
+        stood = [then.get(now.task.id, now) for now in chosen]
+        policies = (policy or policy_then, policy or arena.policy)
+        if task_id is not None:
+            before = [view_task(connection, stood[0], policy=policies[0], until=since)]
+            after = [view_task(connection, chosen[0], policy=policies[1])]
+        else:
+            before = list(view_tasks(connection, stood, policy=policies[0], until=since))
+            after = list(view_tasks(connection, chosen, policy=policies[1]))
+    earlier = {view.stored_task.key: view for view in before}
+    about = {"since": iso(since), "then_profile": past.name, "now_profile": arena.rules.name}
+    about |= {"then_policy": policies[0], "now_policy": policies[1]}
+    compared = [_change(earlier.get(view.stored_task.key), view, about) for view in after]
     return StandingChanges(changes=tuple(change for change in compared if change.moved or task_id is not None))
 
 
@@ -149,8 +152,9 @@ def _tasks_at(connection: Connection, since: int) -> list[str]:
     return list(connection.execute(select(tasks.c.id).where(tasks.c.created_at <= since)).scalars())
 
 
-def _change(before: View, after: View, since: int, *, profiles: tuple[str, str]) -> TaskChanges:
-    then = {row["id"]: row for row in ranked(before).iter_rows(named=True)}
+def _change(before: View | None, after: View, about: dict[str, Any]) -> TaskChanges:  # Any: fields of the change
+    """What changed in a task, in which nothing may have stood before."""
+    then = {row["id"]: row for row in ranked(before).iter_rows(named=True)} if before is not None else {}
     now = list(ranked(after).iter_rows(named=True))
     moved = [
         StandingChange(
@@ -168,19 +172,15 @@ def _change(before: View, after: View, since: int, *, profiles: tuple[str, str])
     moved += [_left(row) for identity, row in then.items() if identity not in there]
     return TaskChanges(
         task_id=after.stored_task.task.id,
-        since=iso(since),
         then_n=len(then),
         now_n=len(now),
-        then_version=before.version,
+        then_version=before.version if before is not None else FIRST_VERSION,
         now_version=after.version,
-        then_profile=profiles[0],
-        now_profile=profiles[1],
-        then_policy=before.policy,
-        now_policy=after.policy,
         then_leader=next(iter(then), None),
         now_leader=now[0]["id"] if now else None,
         new=sum(change.then_ranking is None for change in moved),
         moved=tuple(moved),
+        **about,
     )
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 ROWS_TOGETHER = 100_000
 TASKS_TOGETHER = 500
 """What is read at once of many tasks: so many submissions (or one task more), and so many tasks."""
+FIRST_VERSION = 1
+"""The baseline of a task without submissions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def baseline_at(connection: Connection, stored_task: StoredTask, until: int | No
             submissions.c.task_key == stored_task.key, submissions.c.accepted_at <= until
         )
         n = connection.execute(count).scalar_one()
-        statement = statement.where((baselines.c.version == 1) | (baselines.c.created_at <= until))
+        statement = statement.where((baselines.c.version == FIRST_VERSION) | (baselines.c.created_at <= until))
         statement = statement.where(baselines.c.from_n <= n)
     return _baseline(connection.execute(statement.order_by(baselines.c.version.desc()).limit(1)).mappings().one())
 
@@ -112,22 +114,26 @@ def view_task(
     return _view(stored_task, policy, Baseline(version, bounds, created_at), rows, log)
 
 
-def view_tasks(connection: Connection, stored_tasks: Iterable[StoredTask], *, policy: Policy) -> Iterator[View]:
-    """The tasks that have submissions as they stand now, each as `view_task` gives it.
+def view_tasks(
+    connection: Connection, stored_tasks: Iterable[StoredTask], *, policy: Policy, until: int | None = None
+) -> Iterator[View]:
+    """The tasks that have submissions now or had some at a moment, each as `view_task` gives it, by their keys.
 
     They are read and scored some hundred at a time: a thousand small tasks took seven times as long one by one.
     """
-    counts = connection.execute(select(states.c.task_key, states.c.accepted))
-    accepted = {row.task_key: row.accepted for row in counts}
+    accepted = _accepted_at(connection, until)
     filled = sorted((task for task in stored_tasks if accepted.get(task.key)), key=lambda task: task.key)
     logs: dict[int, list[LoggedReview]] = {}
     for logged in read_reviews(connection):
-        logs.setdefault(logged.task_key, []).append(logged)
+        if until is None or logged.decided_at <= until:
+            logs.setdefault(logged.task_key, []).append(logged)
     for together in _portions(filled, accepted):
         keys = [task.key for task in together]
         statement = select(submissions).where(submissions.c.task_key.in_(keys))
+        if until is not None:
+            statement = statement.where(submissions.c.accepted_at <= until)
         rows = read_frame(connection, statement.order_by(submissions.c.task_key, submissions.c.ordinal))
-        current = _baselines_now(connection, keys)
+        current = _baselines_at(connection, keys, accepted, until)
         if policy == "current":
             which = np.searchsorted(keys, rows["task_key"].to_numpy())
             rows = _scored(rows, [Yardstick(current[task.key].bounds, task.constants) for task in together], which)
@@ -150,10 +156,29 @@ def _portions(stored_tasks: Sequence[StoredTask], accepted: Mapping[int, int]) -
         yield together
 
 
-def _baselines_now(connection: Connection, keys: Sequence[int]) -> dict[int, Baseline]:
-    """The baseline in force of each of these tasks."""
+def _accepted_at(connection: Connection, until: int | None) -> dict[int, int]:
+    """How many submissions each task had at a moment (now when None)."""
+    counts = select(states.c.task_key, states.c.accepted)
+    if until is not None:
+        counts = select(submissions.c.task_key, func.count().label("accepted")).where(
+            submissions.c.accepted_at <= until
+        )
+        counts = counts.group_by(submissions.c.task_key)
+    return {row.task_key: row.accepted for row in connection.execute(counts)}
+
+
+def _baselines_at(
+    connection: Connection, keys: Sequence[int], accepted: Mapping[int, int], until: int | None
+) -> dict[int, Baseline]:
+    """The baseline of each of these tasks that held at a moment, as `baseline_at` chooses it."""
     statement = select(baselines).where(baselines.c.task_key.in_(keys)).order_by(baselines.c.version)
-    return {row["task_key"]: _baseline(row) for row in connection.execute(statement).mappings()}
+    if until is not None:
+        statement = statement.where((baselines.c.version == FIRST_VERSION) | (baselines.c.created_at <= until))
+    return {
+        row["task_key"]: _baseline(row)
+        for row in connection.execute(statement).mappings()
+        if until is None or row["from_n"] <= accepted[row["task_key"]]
+    }
 
 
 def _baseline(row: RowMapping) -> Baseline:
