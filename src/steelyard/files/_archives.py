@@ -38,12 +38,12 @@ ZSTANDARD = 93
 class Unpacking:
     """One archive as it is unpacked: what came out of it so far, on the budget of the input that it came with."""
 
-    def __init__(self, shown: str, budget: Budget, stop: Event | None) -> None:
+    def __init__(self, shown: str, budget: Budget, *, stop: Event | None, counted: int, keeps_empty: bool) -> None:
         self.shown = shown
+        self.keeps_empty = keeps_empty
         self._budget = budget
         self._stop = stop
-        self._bytes = 0
-        self._entries = 0
+        self._counted_bytes, self._counted_entries = counted, int(counted > 0)
         self._folders: set[PurePosixPath] = set()
 
     def entry(self, name: str) -> PurePosixPath:
@@ -57,28 +57,28 @@ class Unpacking:
             raise FOLDERS_DEEP.passed(self.shown)
         return place
 
-    def makes_folders_of(self, place: PurePosixPath) -> None:
-        """Counts the folders that the entry needs and no earlier one did: a name of many folders costs no bytes."""
+    def fresh_folders(self, place: PurePosixPath) -> bool:
+        """Whether the entry needs folders that no earlier one did. They count: a name of many costs no bytes."""
+        if place.parent in self._folders:
+            return False
         fresh = [parent for parent in place.parents[:-1] if parent not in self._folders]
         self._folders.update(fresh)
         self.take(entries=len(fresh))
+        return bool(fresh)
 
-    def expects(self, size: int) -> None:
-        """Refuses before unpacking what an entry's own header says is too much."""
-        self._budget.expect(self.shown, size=size)
+    def expects(self, *, size: int, entries: int = 0) -> None:
+        """Refuses before unpacking what the archive's own headers say is too much."""
+        more_bytes, more_entries = max(0, size - self._counted_bytes), max(0, entries - self._counted_entries)
+        self._budget.expect(self.shown, size=more_bytes, entries=more_entries)
 
     def take(self, *, size: int = 0, entries: int = 0) -> None:
         """Bytes or entries that came out."""
         if self._stop is not None and self._stop.is_set():
             raise Interrupted("unpacking was stopped")
-        self._budget.take(self.shown, size=size, entries=entries)
-        self._bytes += size
-        self._entries += entries
-
-    def undo(self, into: Path) -> None:
-        """Nothing is kept of an archive that is refused."""
-        shutil.rmtree(into, ignore_errors=True)
-        self._budget.give_back(size=self._bytes, entries=self._entries)
+        bytes_before, entries_before = min(size, self._counted_bytes), min(entries, self._counted_entries)
+        self._counted_bytes -= bytes_before
+        self._counted_entries -= entries_before
+        self._budget.take(self.shown, size=size - bytes_before, entries=entries - entries_before)
 
     def refused(self, reason: str) -> UnreadableFile:
         """The error that names the archive."""
@@ -91,19 +91,31 @@ def packing(path: Path) -> str | None:
         return archive_kind(file.read(512))
 
 
-def unpack(path: Path, shown: str, into: Path, *, budget: Budget, stop: Event | None = None) -> Rejected | None:
-    """Writes what the archive holds under `into`; refuses the whole archive when a bound is passed.
+def unpack(
+    path: Path,
+    shown: str,
+    into: Path,
+    *,
+    budget: Budget,
+    stop: Event | None = None,
+    counted: int = 0,
+    keep_empty: bool = True,
+) -> Rejected | None:
+    """Writes what the archive holds under `into`, a new folder; refuses the whole when a bound is passed.
 
-    `shown` is how the archive is named to the user. Of an archive that breaks off, what stands before the break is
+    `shown` is how the archive is named to the user. `counted` is what the budget was charged for an archive that came
+    out of another one: what it holds takes its place and counts from there on. To make an empty file costs as much as
+    a small one: `keep_empty` tells whether they matter. Of an archive that breaks off, what stands before the break is
     written and the place of the break given back. `stop`, once set, ends the work (Interrupted).
     """
-    unpacking = Unpacking(shown, budget, stop)
+    unpacking = Unpacking(shown, budget, stop=stop, counted=counted, keeps_empty=keep_empty)
     unpackers: dict[str, Callable[[Path, Path, Unpacking], Rejected | None]] = {"zip": _zip, "tar": _tar}
     try:
+        into.mkdir(parents=True, exist_ok=True)
         with _whatever_it_raises(shown, "the archive is broken or cannot be unpacked"):
             return unpackers.get(str(packing(path)), _stream)(path, into, unpacking)
     except SteelyardError:
-        unpacking.undo(into)
+        shutil.rmtree(into, ignore_errors=True)  # nothing is kept of an archive that is refused
         raise
 
 
@@ -124,7 +136,7 @@ class ZipLog:
     def __init__(self, path: Path) -> None:
         self._archive = _open_zip(path)
         self._shown = str(path)
-        self._budget = Budget()
+        self._budget = Budget().for_packed(path.stat().st_size)
         self._most = FILE_BYTES.most
 
     def __enter__(self) -> Self:
@@ -136,33 +148,45 @@ class ZipLog:
     @property
     def names(self) -> list[str]:
         """The entries' names, sorted."""
-        return sorted(self._archive.namelist())
+        return sorted(set(self._archive.namelist()))
 
     def read(self, name: str) -> bytes:
-        """One entry's bytes; refused past the limit, whatever its header says."""
+        """One entry's bytes; refused past the limit and past what its header says, by which archives are counted."""
         shown = f"{self._shown}!/{name}"
         info = self._archive.getinfo(name)
-        budget = self._budget.for_packed(info.compress_size)
         chunks: list[bytes] = []
         size = 0
         with _whatever_it_raises(shown, "the entry cannot be unpacked"):
             for chunk in _entry(self._archive, info, shown):
                 chunks.append(chunk)
                 size += len(chunk)
-                budget.take(shown, size=len(chunk))
+                self._budget.take(shown, size=len(chunk))
                 if size > self._most:
                     raise FILE_BYTES.passed(shown)
+                if size > info.file_size:
+                    raise zipfile.BadZipFile(f"it holds more than the {info.file_size:,} bytes that it states")
         return b"".join(chunks)
 
 
+def stated_bytes(path: Path, shown: str) -> int:
+    """What the entries of a zip come to by their own headers, which its readers hold them to."""
+    with _whatever_it_raises(shown, "not a readable zip"), _open_zip(path) as archive:
+        return sum(info.file_size for info in archive.infolist())
+
+
 def _open_zip(path: Path) -> zipfile.ZipFile:
-    """The zip, once its list of entries is known to be short enough to hold in memory."""
+    """The zip, once its list of entries is known to be short enough to hold in memory and no two share their bytes."""
     size = _directory_bytes(path)
     if size > INPUT_ENTRIES.most * 128:
         reason = f"archive refused: its list of entries takes {size:,} bytes"
         raise OverLimit(str(path), reason, hint=INPUT_ENTRIES.hint)
     with _whatever_it_raises(str(path), "not a readable zip"):
-        return zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(path)
+    packed = sum(info.compress_size for info in archive.infolist())
+    if packed > path.stat().st_size:  # each would be read again: many entries times all bytes
+        archive.close()
+        raise UnreadableFile(str(path), f"archive refused: its entries claim {packed:,} bytes, more than it has")
+    return archive
 
 
 def _directory_bytes(path: Path) -> int:
@@ -184,8 +208,8 @@ def _zip(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
         infos = [
             info for info in archive.infolist() if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16)
         ]
+        unpacking.expects(size=sum(info.file_size for info in infos), entries=len(infos))
         places = [(info, unpacking.entry(info.filename)) for info in infos]
-        unpacking.expects(sum(info.file_size for info in infos))
         for info, place in places:
             _write(_entry(archive, info, f"{unpacking.shown}!/{place}"), into, place, unpacking)
     return None
@@ -259,7 +283,7 @@ def _tar(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
             for member in archive:
                 place = unpacking.entry(member.name)
                 if member.isreg():  # links and devices lead outside; folders are made as files need them
-                    unpacking.expects(member.size)
+                    unpacking.expects(size=member.size)
                     file = archive.extractfile(member)
                     if file is not None:
                         _write(_chunks(file), into, place, unpacking)
@@ -298,7 +322,8 @@ def _stream(path: Path, into: Path, unpacking: Unpacking) -> Rejected | None:
 
 def _cut_to_lines(target: Path, shown: str) -> Rejected:
     """Takes a line that is not whole from the end of a file, and tells the place of the break."""
-    with target.open("r+b") as file:
+    with target.open("a+b") as file:  # it is not there yet when nothing came out before the break
+        file.seek(0)
         if archive_kind(file.read(512)) is not None:  # what is packed once more has no lines
             return _broken_off(shown, None, "the packed file breaks off")
         file.seek(0)
@@ -324,16 +349,19 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _write(chunks: Iterable[bytes], into: Path, place: PurePosixPath, unpacking: Unpacking) -> None:
-    target = into / place
-    unpacking.makes_folders_of(place)
+    rest = (chunk for chunk in chunks if chunk)
+    chunk = next(rest, b"")
+    if not chunk and not unpacking.keeps_empty:
+        return
+    target = into / place  # a new folder without links in which no name leads upwards
     try:
-        if not target.resolve().is_relative_to(into.resolve()):
-            raise unpacking.refused(f"the entry {str(place)[:200]!r} points outside the archive")
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if unpacking.fresh_folders(place):
+            target.parent.mkdir(parents=True, exist_ok=True)
         out = target.open("wb")
     except OSError as error:
         raise unpacking.refused(f"the entry {str(place)[:200]!r} cannot be kept: {error.strerror}") from error
     with out:
-        for chunk in chunks:
+        while chunk:
             unpacking.take(size=len(chunk))
             out.write(chunk)
+            chunk = next(rest, b"")

@@ -6,7 +6,11 @@ from steelyard.settings import EXPANSION, FREE_BYTES, INPUT_BYTES, INPUT_ENTRIES
 
 
 class Budget:
-    """What is left of one input's bytes and entries. Archives within archives and the files of a folder share it."""
+    """What is left of one input's bytes and entries. Archives within archives and the files of a folder share it.
+
+    It bounds the work, not what lies on the disk: what was unpacked in vain, from an archive that is then refused, is
+    used up as well.
+    """
 
     def __init__(self, size: Limit = INPUT_BYTES, entries: Limit = INPUT_ENTRIES) -> None:
         self._size, self._entries = size, entries
@@ -35,11 +39,8 @@ class Budget:
     def take(self, where: str, *, size: int = 0, entries: int = 0) -> None:
         """Use up what came out; it is refused, and nothing used up, when it is more than is left."""
         self.expect(where, size=size, entries=entries)
-        self.give_back(size=-size, entries=-entries)
-
-    def give_back(self, *, size: int = 0, entries: int = 0) -> None:
-        """Make room: what was taken is not there any more."""
-        self._bytes_left += size
-        self._entries_left += entries
-        if self._whole is not None:
-            self._whole.give_back(size=size, entries=entries)
+        part: Budget | None = self
+        while part is not None:
+            part._bytes_left -= size
+            part._entries_left -= entries
+            part = part._whole

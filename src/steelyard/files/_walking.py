@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.errors import OverLimit, UnreadableFile
-from steelyard.files._archives import packing, unpack
+from steelyard.files._archives import packing, stated_bytes, unpack
 from steelyard.files._budget import Budget
 from steelyard.files._packed_streams import CHUNK, ONE_FILE
 from steelyard.records import Finding, Rejected
@@ -55,6 +55,8 @@ class Found:
     """How many archives it lies in."""
     alone: bool = False
     """Whether it was packed alone (gz, zst): a tar and its packing are one archive to the user."""
+    counted: int = 0
+    """What the budget was charged for it, when it came out of an archive."""
     budget: Budget = field(default_factory=Budget, repr=False, compare=False)
     """What the input that it came with may still come to."""
 
@@ -114,19 +116,18 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
     """
     kind = packing(archive.path)
     depth = archive.depth - 1 if kind == "tar" and archive.alone else archive.depth
-    if archive.depth:  # it is ours, and replaced by what it holds
-        archive.budget.give_back(size=archive.size)
     budget = archive.budget.for_packed(archive.size)
     try:
         if depth >= ARCHIVES_DEEP.most:
             raise ARCHIVES_DEEP.passed(archive.shown)
-        folder.mkdir(parents=True)
-        broken_off = unpack(archive.path, archive.shown, folder, budget=budget)
+        broken_off = unpack(
+            archive.path, archive.shown, folder, budget=budget, counted=archive.counted, keep_empty=False
+        )
     except UnreadableFile as error:
         yield rejected_file(error, archive.shown)
         return
     finally:
-        if archive.depth:
+        if archive.depth:  # it is ours, and replaced by what it holds
             archive.path.unlink()
     if broken_off is not None:
         yield broken_off
@@ -135,7 +136,20 @@ def files_in(archive: Found, folder: Path) -> Iterator[Found | Rejected]:
         if isinstance(item, Rejected):
             continue  # nothing is closed to us that we unpacked
         shown = f"{archive.shown}!/{item.path.relative_to(folder).as_posix()}"
-        yield replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
+        inside = replace(item, shown=shown, named=archive.named and alone, depth=depth + 1, alone=alone)
+        try:
+            yield replace(inside, counted=_counted(inside))
+        except UnreadableFile as error:
+            yield rejected_file(error, shown)
+
+
+def _counted(inside: Found) -> int:
+    """What the budget is charged for a file out of an archive: for a zip what it holds, since it may be a log."""
+    size = inside.size
+    if packing(inside.path) == "zip":
+        size = max(size, stated_bytes(inside.path, inside.shown))
+        inside.budget.take(inside.shown, size=size - inside.size)
+    return size
 
 
 def _below(folder: Path, budget: Budget) -> Iterator[Found | Rejected]:

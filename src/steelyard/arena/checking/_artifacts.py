@@ -87,14 +87,14 @@ def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
 
 
 def _unpack(path: Path, folder: Path, scratch: Path, stop: Event | None) -> None:
-    budget = Budget(ARTIFACT_BYTES, ARTIFACT_FILES)
+    budget, counted = Budget(ARTIFACT_BYTES, ARTIFACT_FILES), 0
     if packing(path) in ONE_FILE:  # a tar may be packed as a whole
         _whole(unpack(path, "the artifacts", scratch / "packed", budget=budget, stop=stop))
         (path,) = (scratch / "packed").iterdir()
-        budget.give_back(size=path.stat().st_size, entries=1)  # what it holds counts, not the tar itself
+        counted = path.stat().st_size
     if packing(path) not in ("tar", "zip"):
         raise BadArtifacts(NO_ARCHIVE)
-    _whole(unpack(path, "the artifacts", folder, budget=budget, stop=stop))
+    _whole(unpack(path, "the artifacts", folder, budget=budget, stop=stop, counted=counted))
 
 
 def _whole(broken: Rejected | None) -> None:

@@ -1,0 +1,148 @@
+"""What is read costs no more work than its size allows: bytes unpacked, files made, tokens held, digits counted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.files import ZipLog
+from steelyard.files._archives import Unpacking
+from steelyard.formats import PlacedRun
+from steelyard.records import Rejected
+from steelyard.settings import EXPANSION, FREE_BYTES
+from steelyard.tables import gather
+
+SAMPLES = Path(__file__).parent / "samples" / "formats"
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Bytes that came out of archives onto the disk, and files that were made, kept or not."""
+    counts = {"bytes": 0, "files": 0}
+    take, open_ = Unpacking.take, Path.open
+
+    def counted_take(unpacking: Unpacking, *, size: int = 0, entries: int = 0) -> None:
+        take(unpacking, size=size, entries=entries)
+        counts["bytes"] += size
+
+    def counted_open(path: Path, mode: str = "r", *others: Any, **more: Any) -> Any:
+        counts["files"] += mode == "wb"
+        return open_(path, mode, *others, **more)
+
+    monkeypatch.setattr(Unpacking, "take", counted_take)
+    monkeypatch.setattr(Path, "open", counted_open)
+    return counts
+
+
+def zip_of(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def tar_of(name: str, content: bytes) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+    return made.getvalue()
+
+
+def reasons(path: Path) -> list[str]:
+    return [item.reason for item in gather([path]) if isinstance(item, Rejected)]
+
+
+BOMB = bytes(FREE_BYTES + (1 << 20))
+"""More than one archive may hold, whatever its size; that shows when all but the last bytes are out."""
+NO_SUCH_ENTRIES = b"PK\x03\x04" + BOMB + zip_of({})
+"""A large file that is an archive of nothing."""
+INNER = {
+    "zips": zip_of({"a.jsonl": BOMB}),
+    "packed files, whose size nobody states": gzip.compress(BOMB),
+    "packed tars": gzip.compress(tar_of("a.jsonl", BOMB)),
+    "packed files that hold one thing twice": gzip.compress(gzip.compress(BOMB)),
+    "packed archives of nothing": gzip.compress(NO_SUCH_ENTRIES),
+    "packed tars that break off": gzip.compress(tar_of("a.jsonl", BOMB)[:-20_000]),
+}
+
+
+@pytest.mark.parametrize("deep", [1, 2])
+@pytest.mark.parametrize("name", INNER)
+def test_archives_in_archives_unpack_no_more_than_the_whole_may(
+    name: str, deep: int, tmp_path: Path, unpacked: dict[str, int]
+) -> None:
+    archive = INNER[name]
+    for level in range(deep):
+        archive = zip_of({f"{level}-{number}.gz": archive for number in range(40 if level == deep - 1 else 2)})
+    path = tmp_path / "all.zip"
+    path.write_bytes(archive)
+    assert reasons(path)
+    budget = max(FREE_BYTES, len(archive) * EXPANSION.default)
+    # Each level below the first may take the place of the one above it, once.
+    assert unpacked["bytes"] <= (deep + 2) * budget
+    assert len(BOMB) * 40 > 9 * (deep + 2) * budget
+
+
+def test_logs_that_are_zips_count_among_what_their_archive_holds(tmp_path: Path) -> None:
+    eval_log = zip_of({"_journal/start.json": b"{}", "header.json": b" " * (FREE_BYTES - (1 << 20))})
+    path = tmp_path / "logs.zip"
+    path.write_bytes(zip_of({f"{number}.eval": eval_log for number in range(30)}))
+    told = reasons(path)
+    assert told.count(EXPANSION.reason) == 29  # the first is read, and is no log
+    assert len(told) == 30
+
+
+def test_the_entries_of_a_log_share_what_it_may_expand_to(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    path.write_bytes(zip_of({f"samples/{number}.json": BOMB[: 10 << 20] for number in range(3)}))
+    with ZipLog(path) as log:
+        log.read("samples/0.json")
+        with pytest.raises(type(EXPANSION.passed("")), match="expands to more than"):
+            log.read("samples/1.json")
+
+
+def test_an_entry_that_holds_more_than_it_states_is_refused(tmp_path: Path) -> None:
+    content = zip_of({"a": b"x" * 1000})
+    at = content.rfind(b"PK\x01\x02") + 24
+    (tmp_path / "log.eval").write_bytes(content[:at] + struct.pack("<L", 10) + content[at + 4 :])
+    with ZipLog(tmp_path / "log.eval") as log, pytest.raises(Exception, match="more than the 10 bytes that it states"):
+        log.read("a")
+
+
+def test_entries_that_share_their_bytes_are_refused_unread(tmp_path: Path) -> None:
+    content = zip_of({str(number): b"x" * 100 for number in range(50)}, zipfile.ZIP_STORED)
+    listing = content.find(b"PK\x01\x02")
+    sizes = struct.pack("<LL", 4000, 100)  # packed, unpacked: each claims those of its neighbors too
+    entries = bytearray(content[listing:])
+    at = 0
+    while (at := entries.find(b"PK\x01\x02", at)) >= 0:
+        entries[at + 20 : at + 28] = sizes
+        at += 4
+    (tmp_path / "all.zip").write_bytes(content[:listing] + entries)
+    (told,) = reasons(tmp_path / "all.zip")
+    assert told == "archive refused: its entries claim 200,000 bytes, more than it has"
+
+
+def test_a_name_that_is_listed_many_times_is_read_once(tmp_path: Path) -> None:
+    content = zip_of({f"samples/{number}.json": b"{}" for number in range(3)})
+    content = content.replace(b"samples/0", b"samples/2").replace(b"samples/1", b"samples/2")
+    (tmp_path / "log.eval").write_bytes(content)
+    with ZipLog(tmp_path / "log.eval") as log:
+        assert log.names == ["samples/2.json"]
+
+
+def test_empty_entries_of_an_archive_are_not_made(tmp_path: Path, unpacked: dict[str, int]) -> None:
+    empty = {f"logs/{number}.jsonl": b"" for number in range(2_000)}
+    (tmp_path / "all.zip").write_bytes(zip_of({**empty, "logs/runs.jsonl": b'{"id": "r", "task": "t"}\n'}))
+    assert [item.run.id for item in gather([tmp_path / "all.zip"]) if isinstance(item, PlacedRun)] == ["r"]
+    assert unpacked["files"] == 2  # the test's archive and the records
