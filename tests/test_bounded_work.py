@@ -7,16 +7,17 @@ import io
 import struct
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from steelyard.files import ZipLog
+from steelyard.files import ZipLog, file_chunks
 from steelyard.files._archives import Unpacking
 from steelyard.formats import PlacedRun
 from steelyard.records import Rejected
-from steelyard.settings import EXPANSION, FREE_BYTES
+from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
 from steelyard.tables import gather
 
 SAMPLES = Path(__file__).parent / "samples" / "formats"
@@ -146,3 +147,33 @@ def test_empty_entries_of_an_archive_are_not_made(tmp_path: Path, unpacked: dict
     (tmp_path / "all.zip").write_bytes(zip_of({**empty, "logs/runs.jsonl": b'{"id": "r", "task": "t"}\n'}))
     assert [item.run.id for item in gather([tmp_path / "all.zip"]) if isinstance(item, PlacedRun)] == ["r"]
     assert unpacked["files"] == 2  # the test's archive and the records
+
+
+@pytest.mark.parametrize("start", [b'<testsuite name="', b"<testsuite><!--", b"<testsuite><?", b"<testsuite>&"])
+def test_a_token_of_xml_that_does_not_end_is_refused_after_a_few_mebibytes(
+    start: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = 0
+
+    def counted(path: Path) -> Iterator[bytes]:
+        nonlocal parsed
+        for chunk in file_chunks(path):
+            parsed += len(chunk)
+            yield chunk
+
+    monkeypatch.setattr("steelyard.formats.junit.file_chunks", counted)
+    path = tmp_path / "report.xml"
+    path.write_bytes(start + b"a" * (16 << 20))
+    (item,) = gather([path])
+    assert isinstance(item, Rejected)
+    assert (item.line, item.reason) == (1, XML_TOKEN_BYTES.reason)
+    assert parsed < 2 * XML_TOKEN_BYTES.most
+
+
+def test_long_texts_in_xml_are_read(tmp_path: Path) -> None:
+    said = b"a" * (XML_TOKEN_BYTES.most * 2)
+    report = b'<testsuite><testcase name="t"><failure>%b<![CDATA[%b]]></failure></testcase></testsuite>' % (said, said)
+    (tmp_path / "report.xml").write_bytes(report)
+    (item,) = gather([tmp_path / "report.xml"])
+    assert isinstance(item, PlacedRun)
+    assert item.run.passed is False

@@ -62,6 +62,8 @@ FOLDERS_DEEP = Limit("files lie more than {} folders deep", 100)
 EXPANSION = Limit("it expands to more than {} times its size", 100, "STEELYARD_MAX_EXPANSION")
 """Bytes out for each byte in, once `FREE_BYTES` are out: logs compress 5 to 30 times, bombs 1,000 times."""
 FREE_BYTES = 16 << 20
+XML_TOKEN_BYTES = Limit("a tag or comment is longer than {:,} bytes", 4 << 20)
+"""What the parser of XML looks through from its start each time that more of it comes."""
 NESTED_DEEP = 200
 """How deeply tables of TOML and elements of XML may be nested, whatever the interpreter could follow."""
 FILE_BYTES = Limit("the file is larger than {:,} bytes", 1 << 30, "STEELYARD_MAX_FILE_BYTES")

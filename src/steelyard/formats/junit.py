@@ -17,7 +17,7 @@ from steelyard.files import file_chunks
 from steelyard.formats._log_format import Head, LogFormat, ReadItem
 from steelyard.formats._test_reports import MAX_TESTS, report_part
 from steelyard.records import moment
-from steelyard.settings import NESTED_DEEP
+from steelyard.settings import NESTED_DEEP, XML_TOKEN_BYTES
 
 NAME = "junit"
 NOT_RUN = frozenset({"disabled", "notrun", "ignored", "skipped", "suppressed"})
@@ -130,12 +130,18 @@ def read(path: Path) -> Iterator[ReadItem]:
     cases = Cases(path)
     parser = expat.ParserCreate()
     parser.buffer_text = True
+    if hasattr(parser, "SetReparseDeferralEnabled"):  # deferred, it would not say where it is; older ones never defer
+        parser.SetReparseDeferralEnabled(False)
     parser.StartElementHandler = cases.start
     parser.EndElementHandler = cases.end
     parser.EntityDeclHandler = cases.refuse
     try:
+        fed = 0
         for chunk in file_chunks(path):
             parser.Parse(chunk, False)  # expat takes no keywords
+            fed += len(chunk)
+            if fed - parser.CurrentByteIndex > XML_TOKEN_BYTES.most:
+                raise XML_TOKEN_BYTES.passed(f"{path}:{parser.CurrentLineNumber}")
         parser.Parse(b"", True)
     except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
         line = parser.CurrentLineNumber
