@@ -15,6 +15,7 @@ from steelyard import sandbox
 from steelyard.sandbox import Isolation, IsolationName, SandboxResult
 
 NOBODY = 65534
+SYSTEM_PYTHON = shutil.which("python3", path="/usr/bin:/bin")
 Attack = Callable[..., SandboxResult]
 """Runs Python code in the sandbox; takes what `sandbox.run` takes."""
 AsUser = Callable[[Callable[[], SandboxResult]], SandboxResult]
@@ -33,16 +34,19 @@ def named(name: IsolationName) -> Isolation:
     return sandbox.isolation_named(name)
 
 
+def use_system_python() -> None:
+    """Ours may lie in a folder that only root can enter."""
+    sys._base_executable, sys.base_prefix, sys.base_exec_prefix = SYSTEM_PYTHON, "/usr", "/usr"  # type: ignore[attr-defined]  # typeshed lacks the first
+
+
 def in_a_fork(task: Callable[[], SandboxResult], temporary: str) -> SandboxResult:
     """What the task gives when nobody does it, in a process of its own."""
-    system = shutil.which("python3", path="/usr/bin:/bin")
-    if system is None:
+    if SYSTEM_PYTHON is None:
         pytest.skip("the system has no Python that an ordinary user could start")
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        # Ours may lie in a folder that only root can enter.
-        sys._base_executable, sys.base_prefix, sys.base_exec_prefix = system, "/usr", "/usr"  # type: ignore[attr-defined]  # typeshed lacks the first
+        use_system_python()
         tempfile.tempdir = temporary
         try:
             os.setgroups([])

@@ -122,6 +122,83 @@ def test_a_users_socket_cannot_be_written_to(attack: Attack, open_folder: Path) 
             listener.recv(100)
 
 
+def test_only_families_that_are_listed_have_sockets(attack: Attack, isolation: Isolation) -> None:
+    code = (
+        "import ctypes, socket\n"
+        "opened, pair = set(), (ctypes.c_int * 2)()\n"
+        "for family in range(64):\n"
+        "  for kind in (1, 2, 3, 5):\n"
+        "    try: socket.socket(family, kind).close(); opened.add(family)\n"
+        "    except OSError: pass\n"
+        "    if ctypes.CDLL(None).socketpair(family, kind, 0, pair) == 0: opened.add(-family)\n"
+        "try: socket.socket(16, 3, 15).close(); opened.add('events of devices')\n"  # AF_NETLINK, KOBJECT_UEVENT
+        "except OSError: pass\n"
+        "print(sorted(opened))"
+    )
+    # 1: Unix, 2 and 10: Internet, 16: Netlink; -1: a pair of connected ones. AF_VSOCK, which leads to the host, is 40.
+    families = {"bubblewrap": b"[-1, 1, 2, 10, 16]\n", "landlock": b"[-1]\n"}
+    assert attack(code).stdout == families[isolation.name]
+
+
+def test_a_program_can_ask_for_its_own_interfaces(isolation: Isolation) -> None:
+    if isolation.name == "bubblewrap":
+        assert python("import socket; print(socket.if_nameindex())", isolation).stdout == b"[(1, 'lo')]\n"
+
+
+WATCHING = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+inotify, fanotify = libc.inotify_init1(0), libc.fanotify_init(0x200, 0)
+for place in {places!r}:
+  if libc.inotify_add_watch(inotify, place, 0xFFF) >= 0: print("inotify", place)
+  if libc.fanotify_mark(fanotify, 1, 0x3B, -100, place) == 0: print("fanotify", place)
+for request, argument in ((1026, 0x2F), (1024, 0)):  # F_NOTIFY, F_SETLEASE
+  if libc.fcntl(os.open("/usr", os.O_RDONLY), request, argument) == 0: print("fcntl", request)
+"""
+
+
+def test_nobody_elses_folders_can_be_watched(attack: Attack, open_folder: Path) -> None:
+    (open_folder / "told").write_text("x")
+    places = [os.fsencode(open_folder), os.fsencode(open_folder / "told")]
+    assert attack(WATCHING.format(places=places)).stdout == b""
+
+
+def test_attributes_outside_can_be_neither_read_nor_set(attack: Attack, open_folder: Path) -> None:
+    anyones = open_folder / "anyones"
+    anyones.write_text("x")
+    anyones.chmod(0o666)
+    try:
+        os.setxattr(anyones, "user.kept", b"secret")
+    except OSError:
+        pytest.skip("this file system has no attributes")
+    code = (
+        "import os\n"
+        f"place = {str(anyones)!r}\n"
+        "calls = [lambda: os.setxattr(place, 'user.kept', b'changed'), lambda: os.removexattr(place, 'user.kept'),\n"
+        "  lambda: os.getxattr(place, 'user.kept'), lambda: os.listxattr(place)]\n"
+        "for call in calls:\n"
+        "  try: print(call())\n"
+        "  except OSError: pass\n"
+    )
+    assert attack(code).stdout == b""
+    assert os.getxattr(anyones, "user.kept") == b"secret"
+
+
+def test_a_tree_can_be_copied_with_all_that_belongs_to_it(isolation: Isolation) -> None:
+    code = "import shutil; shutil.copytree('a', 'b'); print(open('b/f').read())"
+    assert python(code, isolation, files={"a/f": b"copied"}).stdout == b"copied\n"
+
+
+def test_what_the_whole_machine_shares_cannot_be_reserved(attack: Attack) -> None:
+    code = (
+        "import ctypes, platform\n"
+        "libc, context = ctypes.CDLL(None), ctypes.c_ulong(0)\n"
+        "print(libc.syscall(206 if platform.machine() == 'x86_64' else 0, 1000, ctypes.byref(context)))\n"  # io_setup
+        "print(libc.syscall(447, 0))"  # memfd_secret
+    )
+    assert attack(code).stdout == b"-1\n-1\n"
+
+
 def test_pairs_of_streams_go_on_working(attack: Attack) -> None:
     code = (
         "import asyncio, multiprocessing, socket\n"
@@ -174,7 +251,7 @@ def test_a_users_file_keeps_its_mode_and_attributes(users_landlock: Attack, open
         "  lambda: os.utime(opened, (0, 0))]\n"
         "for call in calls:\n"
         "  try: call()\n"
-        "  except PermissionError: continue\n"
+        "  except OSError: continue\n"
         "  print('done')\n"
         "if libc.ioctl(opened, 0x40086602, flags) == 0: print('done')"  # FS_IOC_SETFLAGS
     )

@@ -56,7 +56,6 @@ def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> It
         for name, content in files.items():
             _lay(box / WORK, name, content)
         if uid is not None:
-            outer.chmod(0o711)
             _give(box, uid)
         work = os.open(box / WORK, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -93,8 +92,11 @@ def _only_plain(folder: str, names: list[str]) -> list[str]:
 
 
 def _give(box: Path, uid: int) -> None:
-    # The box itself stays ours, so that the command cannot put something else in the place of its folders.
-    box.chmod(0o755)
+    # The box itself stays ours, so that the command cannot put something else in the place of its folders. The group is
+    # the command's alone: another user who reads the path off a command line cannot enter, whatever the modes inside.
+    for folder in (box.parent, box):
+        os.chown(folder, -1, uid)
+        folder.chmod(0o710 if folder == box.parent else 0o750)
     for folder, folders, names in os.walk(box):
         for name in (*folders, *names):
             os.chown(os.path.join(folder, name), uid, uid, follow_symlinks=False)

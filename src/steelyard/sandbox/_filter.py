@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable
-from errno import EACCES, ENOSYS, EOPNOTSUPP, EPERM
+from errno import EACCES, EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM
 from functools import cache
 from typing import NamedTuple
 
@@ -53,6 +53,7 @@ _KERNEL_CALLS: Calls = {
     "swapoff": (168, 225),
     "acct": (163, 89),
     "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
     "personality": (135, 92),
@@ -93,6 +94,11 @@ _ABSENT_CALLS: Calls = {
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "io_setup": (206, 0),  # the whole system shares the number of requests that it may reserve
+    # They tell what others do in folders that the command may not even list.
+    "fanotify_init": (300, 262),
+    "fanotify_mark": (301, 263),
 }
 # Gigabytes can be reserved in a moment; told that the file system cannot, libraries write instead, which takes time.
 _RESERVING_CALLS: Calls = {"fallocate": (285, 47)}
@@ -106,7 +112,27 @@ _SIGNAL_CALLS: Calls = {
     "pidfd_send_signal": (424, 424),
 }
 _TRUNCATE_CALLS: Calls = {"truncate": (76, 45)}
-# Landlock does not guard owners, modes, times and attributes; under the user's own uid the filter has to.
+# Landlock guards neither watching a folder nor attributes, which take no more than the right to read or write a file.
+_WATCH_CALLS: Calls = {"inotify_init": (253, None), "inotify_init1": (294, 26), "inotify_add_watch": (254, 27)}
+_ATTRIBUTE_CALLS: Calls = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "getxattr": (191, 8),
+    "lgetxattr": (192, 9),
+    "fgetxattr": (193, 10),
+    "getxattrat": (464, 464),
+    "listxattr": (194, 11),
+    "llistxattr": (195, 12),
+    "flistxattr": (196, 13),
+    "listxattrat": (465, 465),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+}
+# Nor does it guard owners, modes and times; under the user's own uid the filter has to.
 _METADATA_CALLS: Calls = {
     "chmod": (90, None),
     "fchmod": (91, 52),
@@ -120,14 +146,6 @@ _METADATA_CALLS: Calls = {
     "utimes": (235, None),
     "futimesat": (261, None),
     "utimensat": (280, 88),
-    "setxattr": (188, 5),
-    "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7),
-    "setxattrat": (463, 463),
-    "removexattr": (197, 14),
-    "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16),
-    "removexattrat": (466, 466),
     "file_setattr": (469, 469),
 }
 
@@ -142,11 +160,12 @@ class _Test(NamedTuple):
 
 
 class _Guarded(NamedTuple):
-    """A call that is let through when all its tests hold. The kernel takes these arguments as 32 bits, as we do."""
+    """A call that is let through in some ways only. The kernel takes these arguments as 32 bits, as we do."""
 
     name: str
     numbers: Numbers
-    tests: tuple[_Test, ...]
+    ways: tuple[tuple[_Test, ...], ...]
+    """Each a list of tests: the call is let through when all tests of one list hold."""
     error: int = EPERM
 
 
@@ -159,27 +178,45 @@ _GUARDED = (
     _Guarded(
         "clone",
         (56, 220),
-        (_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False)),
+        ((_Test(0, _NEW_NAMESPACES, 0), _Test(0, _CLONE_FILES | _CLONE_THREAD, _CLONE_THREAD, equal=False)),),
     ),
-    _Guarded("close_range", (436, 436), (_Test(2, 2, 0),)),  # it can part what threads share
+    _Guarded("close_range", (436, 436), ((_Test(2, 2, 0),),)),  # it can part what threads share
+)
+# Namespaces part these families from the rest of the machine. Others (AF_VSOCK, AF_ALG, AF_BLUETOOTH) know no
+# namespaces: they lead to the host or deep into the kernel. Netlink is needed to ask for one's own interfaces.
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
+_NAMESPACED_SOCKETS = (
+    _Guarded(
+        "socket",
+        (41, 198),
+        (
+            *((_Test(0, _WHOLE, family),) for family in (_AF_UNIX, _AF_INET, _AF_INET6)),
+            (_Test(0, _WHOLE, _AF_NETLINK), _Test(2, _WHOLE, _NETLINK_ROUTE)),
+        ),
+        EAFNOSUPPORT,
+    ),
+    _Guarded("socketpair", (53, 199), ((_Test(0, _WHOLE, _AF_UNIX),),), EAFNOSUPPORT),
 )
 # A pair of datagram sockets can be used to send to any socket that has a path; a pair of streams cannot. The bits are
 # those that SOCK_STREAM and SOCK_SEQPACKET have in common and that no other type has so.
-_SOCKET_PAIRS = (_Guarded("socketpair", (53, 199), (_Test(0, _WHOLE, 1), _Test(1, 0b1011, 1)), EACCES),)
+_SOCKET_PAIRS = (_Guarded("socketpair", (53, 199), ((_Test(0, _WHOLE, _AF_UNIX), _Test(1, 0b1011, 1)),), EACCES),)
 # Without a uid or a namespace of its own the command shares these with all that the user runs: only its own process, 0.
+_ITSELF = ((_Test(0, _WHOLE, 0),),)
 _OTHER_PROCESSES = (
-    _Guarded("prlimit64", (302, 261), (_Test(0, _WHOLE, 0),)),
-    _Guarded("sched_setaffinity", (203, 122), (_Test(0, _WHOLE, 0),)),
-    _Guarded("sched_setscheduler", (144, 119), (_Test(0, _WHOLE, 0),)),
-    _Guarded("sched_setparam", (142, 118), (_Test(0, _WHOLE, 0),)),
-    _Guarded("sched_setattr", (314, 274), (_Test(0, _WHOLE, 0),)),
-    _Guarded("migrate_pages", (256, 238), (_Test(0, _WHOLE, 0),)),
-    _Guarded("move_pages", (279, 239), (_Test(0, _WHOLE, 0),)),
-    _Guarded("setpriority", (141, 140), (_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0))),  # of a process, not of the user
-    _Guarded("ioprio_set", (251, 30), (_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0))),  # likewise
+    _Guarded("prlimit64", (302, 261), _ITSELF),
+    _Guarded("sched_setaffinity", (203, 122), _ITSELF),
+    _Guarded("sched_setscheduler", (144, 119), _ITSELF),
+    _Guarded("sched_setparam", (142, 118), _ITSELF),
+    _Guarded("sched_setattr", (314, 274), _ITSELF),
+    _Guarded("migrate_pages", (256, 238), _ITSELF),
+    _Guarded("move_pages", (279, 239), _ITSELF),
+    _Guarded("setpriority", (141, 140), ((_Test(0, _WHOLE, 0), _Test(1, _WHOLE, 0)),)),  # of a process, not of the user
+    _Guarded("ioprio_set", (251, 30), ((_Test(0, _WHOLE, 1), _Test(1, _WHOLE, 0)),)),  # likewise
 )
 # A descriptor can be told to signal another process whenever something can be read from it.
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
+# It can be told of changes in a folder, and can keep others waiting who want to write to a file.
+_F_NOTIFY, _F_SETLEASE = 1026, 1024
 # A file that is open for reading can be given attributes by its owner.
 _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820
 
@@ -198,28 +235,30 @@ def filter_for(name: IsolationName, *, own_uid: bool, abi: int) -> bytes:
         return b""
     denied = [(_KERNEL_CALLS, EPERM), (_ABSENT_CALLS, ENOSYS), (_RESERVING_CALLS, EOPNOTSUPP)]
     guarded = list(_GUARDED)
-    if name == "landlock":
-        denied.append((_NETWORK_CALLS, EACCES))
+    fcntl_refused, ioctl_refused = [_F_NOTIFY, _F_SETLEASE], []
+    if name == "bubblewrap":
+        guarded += _NAMESPACED_SOCKETS
+    else:
+        denied += [(_NETWORK_CALLS, EACCES), (_WATCH_CALLS, ENOSYS), (_ATTRIBUTE_CALLS, EOPNOTSUPP)]
         guarded += _SOCKET_PAIRS
-        signals_unguarded, attributes_unguarded = abi < 6, not own_uid
+        signals_unguarded, owners_unguarded = abi < 6, not own_uid
         if signals_unguarded:
             denied.append((_SIGNAL_CALLS, EPERM))
-            guarded.append(_none_of("fcntl", (72, 25), (_F_SETOWN, _F_SETOWN_EX)))
+            fcntl_refused += [_F_SETOWN, _F_SETOWN_EX]
+            ioctl_refused += [_FIOSETOWN, _SIOCSPGRP]
         if abi < 3:
             denied.append((_TRUNCATE_CALLS, EPERM))
-        if attributes_unguarded:
+        if owners_unguarded:
             denied.append((_METADATA_CALLS, EPERM))
             guarded += _OTHER_PROCESSES
-        ways = ((_FIOSETOWN, _SIOCSPGRP) if signals_unguarded else ()) + (
-            (_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR) if attributes_unguarded else ()
-        )
-        guarded.append(_none_of("ioctl", (16, 29), ways))
+            ioctl_refused += [_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR]
+    guarded += [_none_of("fcntl", (72, 25), fcntl_refused), _none_of("ioctl", (16, 29), ioctl_refused)]
     return _program(denied, guarded)
 
 
-def _none_of(name: str, numbers: Numbers, ways: tuple[int, ...]) -> _Guarded:
-    """A call whose second argument says what it is to do, with those ways of it refused."""
-    return _Guarded(name, numbers, tuple(_Test(1, _WHOLE, way, equal=False) for way in ways))
+def _none_of(name: str, numbers: Numbers, refused: Iterable[int]) -> _Guarded:
+    """A call whose second argument says what it is to do, with some of these refused."""
+    return _Guarded(name, numbers, (tuple(_Test(1, _WHOLE, wish, equal=False) for wish in refused),))
 
 
 def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_Guarded]) -> bytes:
@@ -244,14 +283,17 @@ def _program(denied: Iterable[tuple[Calls, int]], guarded: Iterable[_Guarded]) -
 
 def _tested(call: _Guarded) -> list[_Step]:
     """The steps that decide a guarded call for good: the call's number is no longer at hand after them."""
-    steps: list[_Step] = [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _ERRNO | call.error)]
-    for test in reversed(call.tests):
-        refuse = len(steps) - 1
-        jumps = (0, refuse) if test.equal else (refuse, 0)
-        steps = [
-            (_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * test.argument),
-            (_AND, 0, 0, test.mask),
-            (_EQUAL, *jumps, test.value),
-            *steps,
-        ]
+    steps: list[_Step] = [(_RETURN, 0, 0, _ERRNO | call.error)]
+    for way in reversed(call.ways):
+        own: list[_Step] = [(_RETURN, 0, 0, _ALLOW)]
+        for test in reversed(way):
+            next_way = len(own)
+            jumps = (0, next_way) if test.equal else (next_way, 0)
+            own = [
+                (_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * test.argument),
+                (_AND, 0, 0, test.mask),
+                (_EQUAL, *jumps, test.value),
+                *own,
+            ]
+        steps = [*own, *steps]
     return steps
