@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 import steelyard as sy
 from steelyard.errors import SteelyardError, UsageError
-from steelyard.reports import benchmark_tree, speedup_sentence
+from steelyard.reports import benchmark_trees, speedup_sentence
+from steelyard.results import SpeedupResult
 from steelyard.surfaces.cli import run
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "speedup"
@@ -93,18 +95,51 @@ SLOWER = ("m.time_slower", (1.0, 1.01, 0.99) * 4, (2.0, 2.01, 1.99) * 4)
 
 
 def test_the_tree_draws_noise_neither_red_nor_at_full_length(tmp_path: Path) -> None:
-    (attempt,) = sy.speedup(**timed_pair(tmp_path, NOISY, SLOWER)).attempts
-    assert attempt.tree is not None
-    lines = list(benchmark_tree("after", attempt.tree).lines(100, color=True))
+    lines = tree_lines(sy.speedup(**timed_pair(tmp_path, NOISY, SLOWER)), color=True)
     noisy, slower = (next(line for line in lines if name in line) for name in ("time_noisy", "time_slower"))
     assert "within noise" in noisy
     assert "\x1b[31m" not in noisy
     assert noisy.count("█") < 4  # 1.05 of a doubling in 20 cells is 1 or 2
     assert "\x1b[31m" in slower
     assert slower.count("█") == 20
-    (alone,) = sy.speedup(**timed_pair(tmp_path, NOISY)).attempts
-    assert alone.tree is not None
-    assert "█" not in "".join(benchmark_tree("after", alone.tree).lines(100))
+    assert "█" not in "".join(tree_lines(sy.speedup(**timed_pair(tmp_path, NOISY))))
+
+
+def tree_lines(result: SpeedupResult, *, color: bool = False) -> list[str]:
+    return [line for tree in benchmark_trees(result) for line in tree.lines(100, color=color)]
+
+
+def test_all_bars_share_one_scale_and_begin_below_each_other(tmp_path: Path) -> None:
+    before = timed(tmp_path / "before.jsonl", *(4.0, 4.01, 3.99) * 4, name="m.time_long_enough")
+    fast = timed(tmp_path / "fast.jsonl", *(1.0, 1.01, 0.99) * 4, name="m.time_long_enough")
+    slow = timed(tmp_path / "slow.jsonl", *(8.0, 8.01, 7.99) * 4, name="m.time_long_enough")
+    lines = tree_lines(sy.speedup(before=before, after=[fast, slow]))
+    assert [line.count("█") for line in lines] == [20, 20, 20, 10, 10, 10, 0]  # ln 2 is half of ln 4
+    for tree, mark in ((lines[:3], "▶"), (lines[3:6], "◀")):
+        assert len({line.index(mark) for line in tree}) == 1
+    assert lines[-1] == "Bars: log scale, ▶ faster, ◀ slower; the longest is 4.000x."
+
+
+def test_a_benchmark_shows_the_interval_of_its_speedup(tmp_path: Path) -> None:
+    result = sy.speedup(**timed_pair(tmp_path, NOISY, SLOWER))
+    (attempt,) = result.attempts
+    (line,) = (line for line in tree_lines(result) if "time_slower" in line)
+    figures = attempt.benchmarks["m.time_slower"]
+    low, high = math.exp(figures["log_speedup_low"]), math.exp(figures["log_speedup_high"])
+    assert f"0.500x ({low:.3f} to {high:.3f})" in line
+    assert attempt.tree is not None
+    assert attempt.tree.low is None  # a geometric mean over benchmarks has none
+
+
+def test_without_tests_success_is_unknown_and_not_zero(tmp_path: Path) -> None:
+    paths = timed_pair(tmp_path, SLOWER)
+    result = sy.speedup(before=paths["before"], after=[paths["after"]], oracle=paths["after"])
+    (summary,) = result.summaries.values()
+    for name in ("mean_success_rate", "accuracy", "pass@k"):
+        assert summary.fields[name] is None, name
+        assert summary.missing[name], name
+    assert result.run["accuracy"] is None
+    assert result.unscored == "exclude"
 
 
 def test_the_answer_says_slower_and_within_noise(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ if TYPE_CHECKING:
         speedup_summary_table as speedup_summary_table,
     )
     from steelyard.reports._speedups import (
-        benchmark_tree as benchmark_tree,
+        benchmark_trees as benchmark_trees,
         speedup_sentence as speedup_sentence,
         speedup_table as speedup_table,
     )

@@ -156,13 +156,19 @@ def _flag(value: bool | None) -> str:
     return {True: "yes", False: "no", None: DASH}[value]
 
 
-def benchmark_tree(title: str, root: BenchmarkNode) -> TextTree:
-    """The benchmarks by module, class and function, with bars on a log scale: to the right faster, left slower.
+def benchmark_trees(result: SpeedupResult) -> list[TextTree]:
+    """The benchmarks of each attempt by module, class and function, and what the bars mean.
 
-    The longest bar is the largest change beyond noise; noise is drawn on that scale, without a color that judges it.
+    All bars share one log scale: the longest is the largest change beyond noise. Noise is drawn on that scale, without
+    a color that judges it.
     """
-    longest = max((abs(math.log(value)) for value in _speedups(root)), default=0.0)
-    return _grown(title, root, longest)
+    trees = [(attempt.agent, attempt.tree) for attempt in result.attempts if attempt.tree is not None]
+    changes = [value for _, tree in trees for value in _speedups(tree)]
+    largest = max(changes, key=lambda value: abs(math.log(value)), default=1.0)
+    grown = [_grown(agent, tree, abs(math.log(largest))) for agent, tree in trees]
+    if largest == 1:
+        return grown
+    return [*grown, TextTree(f"Bars: log scale, ▶ faster, ◀ slower; the longest is {level_of(largest, 'ratio')}x.")]
 
 
 def _speedups(node: BenchmarkNode) -> Iterator[float]:
@@ -186,6 +192,8 @@ def _line(node: BenchmarkNode, longest: float) -> tuple[str, Painted | None]:
     bar = ("◀" if agent < 1 else "▶") + "█" * cells if cells else "|"
     ahead: Style = "green" if agent >= (oracle or 1) else "yellow" if agent >= 1 else "red"
     beside = ["within noise"] if node.is_noise else []
+    if node.low is not None and node.high is not None:
+        beside.insert(0, f"{level_of(node.low, 'ratio')} to {level_of(node.high, 'ratio')}")
     beside += [] if oracle is None else [f"expert {level_of(oracle, 'ratio')}x"]
     beside += [] if node.valid == node.size else [f"{node.valid} of {node.size} valid"]
     told = f" ({', '.join(beside)})" if beside else ""

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from steelyard.plain_text import clean
-from steelyard.reports._terminal_tables import IN_A_PIPE, Painted, paint, wrapped
+from steelyard.reports._terminal_tables import IN_A_PIPE, Painted, cell_len, paint, wrapped
+
+INDENT = 4
+"""How far a branch stands to the right of what it hangs below."""
 
 
 @dataclass(frozen=True)
@@ -18,16 +21,29 @@ class TextTree:
     branches: tuple[TextTree, ...] = ()
 
     def lines(self, width: int | None, *, color: bool = False) -> Iterator[str]:
-        """The tree, at most so wide."""
+        """The tree, at most so wide. Bars begin below each other where there is room for that."""
         room = width or IN_A_PIPE
-        for line in self.text.split("\n"):
-            shown = f"{clean(line)} {self.bar.text}" if self.bar and line == self.text.split("\n")[-1] else clean(line)
-            for part in wrapped(shown, room):
+        start, longest = self._widths()
+        yield from self._lines(room, start if start + 1 + longest <= room else 0, color=color)
+
+    def _widths(self) -> tuple[int, int]:
+        """Of the widest text before a bar, and of the longest bar."""
+        below = [(INDENT + start, bar) for start, bar in (branch._widths() for branch in self.branches) if bar]
+        own = [(cell_len(clean(self.text.split("\n")[-1])), cell_len(self.bar.text))] if self.bar else []
+        starts, bars = zip(*(own + below), strict=True) if own or below else ((0,), (0,))
+        return max(starts), max(bars)
+
+    def _lines(self, room: int, start: int, *, color: bool) -> Iterator[str]:
+        *above, last = map(clean, self.text.split("\n"))
+        if self.bar:
+            last += " " * (start - cell_len(last)) + f" {self.bar.text}"
+        for line in (*above, last):
+            for part in wrapped(line, room):
                 yield self._with_bar(part, color=color)
         for number, branch in enumerate(self.branches):
             is_last = number == len(self.branches) - 1
             first, after = ("└── ", "    ") if is_last else ("├── ", "│   ")
-            for place, line in enumerate(branch.lines(max(room - len(first), len(first)), color=color)):
+            for place, line in enumerate(branch._lines(max(room - INDENT, INDENT), start - INDENT, color=color)):
                 yield (first if place == 0 else after) + line
 
     def _with_bar(self, line: str, *, color: bool) -> str:

@@ -63,6 +63,10 @@ class BenchmarkNode:
     size: int
     """Benchmarks below it, valid or not."""
     valid: int
+    low: float | None
+    """Lower end of the interval of a single benchmark's speedup; None for a mean, and where there is no interval."""
+    high: float | None
+    """Upper end."""
     is_noise: bool
     """Whether no benchmark below it shows a change: the verdict of each that counts is `unclear`."""
     children: tuple[BenchmarkNode, ...] = ()

@@ -129,8 +129,14 @@ def speedups_of(
     unscored: Unscored = "fail",
     earlier: Sequence[Finding] = (),
 ) -> Speedups:
-    """The speedups of these attempts, in order of task, number and agent whatever the order given."""
+    """The speedups of these attempts, in order of task, number and agent whatever the order given.
+
+    `unscored` is for attempts without a verdict among those that were judged. Where nothing but timings is known of any
+    attempt, success is unknown.
+    """
     ordered = sorted(attempts, key=lambda attempt: (attempt.task, attempt.number, attempt.agent))
     table = table_of(ordered, agent_only_failures=options.agent_only_failures)
     surety = surety_of(table, options) if intervals else None
+    if not any(attempt.is_judged for attempt in ordered):
+        unscored = "exclude"  # timings alone: nobody failed a test that nobody ran
     return Speedups(table, options, profile, surety, unscored, tuple(earlier))

@@ -73,6 +73,11 @@ class Attempt:
         return succeeded(self.pytest_failed, self.snapshot_failed, self.harness)
 
     @property
+    def is_judged(self) -> bool:
+        """Whether anything was asked of it but its timings: tests, a snapshot, or a harness's verdict."""
+        return not (self.tests is None and self.snapshot is None and self.harness is None)
+
+    @property
     def fallback(self) -> bool:
         """Whether the agent is taken to have changed nothing."""
         return self.success is False

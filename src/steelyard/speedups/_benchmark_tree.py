@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from steelyard.metrics import geometric_mean
@@ -40,15 +42,26 @@ def _node(
     if [child.label for child in children] == [""]:
         children = ()  # a function without parameters is its own leaf
     counted = [row for row in rows if table.counted[row]]
+    low, high = _interval(table, surety, counted)
     return BenchmarkNode(
         label=label,
         agent=_gmean(table.effective[counted]),
         oracle=_gmean(table.oracle[counted]) if np.isfinite(table.oracle[counted]).all() else None,
         size=len(rows),
         valid=int(np.count_nonzero(table.valid[rows])),
+        low=low,
+        high=high,
         is_noise=surety is not None and bool(counted) and all(surety.verdict(row) == "unclear" for row in counted),
         children=children,
     )
+
+
+def _interval(table: BenchmarkTable, surety: Surety | None, rows: list[int]) -> tuple[float | None, float | None]:
+    """That of a single benchmark's speedup; one that the failure rules replaced was not measured and has none."""
+    if surety is None or len(rows) != 1 or table.effective[rows[0]] != table.agent[rows[0]]:
+        return None, None
+    low, high = (float(ends[rows[0]]) for ends in (surety.speedup.low, surety.speedup.high))
+    return (math.exp(low), math.exp(high)) if math.isfinite(low) and math.isfinite(high) else (None, None)
 
 
 def _gmean(values: Floats) -> float | None:

@@ -54,7 +54,7 @@ def _is_told(attempt: SpeedupAttempt) -> bool:
 
 
 def _show(result: SpeedupResult) -> None:
-    from steelyard.reports import benchmark_tree, speedup_summary_table, speedup_table
+    from steelyard.reports import benchmark_trees, speedup_summary_table, speedup_table
 
     terminal = console()
     terminal.print(speedup_sentence(result))
@@ -62,6 +62,5 @@ def _show(result: SpeedupResult) -> None:
     terminal.print(speedup_table(result))
     if result.many or any(map(_is_told, result.attempts)):
         terminal.print(speedup_summary_table(result))
-    for attempt in result.attempts:
-        if attempt.tree is not None:
-            terminal.print(benchmark_tree(attempt.agent, attempt.tree))
+    for tree in benchmark_trees(result):
+        terminal.print(tree)
