@@ -15,7 +15,7 @@ from matchups import write
 from steelyard.errors import UsageError
 from steelyard.records import Run
 from steelyard.standings._unequal_attempts import delta_within_tasks, kept_level
-from steelyard.statistics import Interval, Significance, dealt_sums, spread_range, tasks_needed, tasks_range
+from steelyard.statistics import Interval, Significance, dealt_sums, spread_range, tasks_needed
 
 
 def costs(tasks: int, attempts: tuple[int, int], *, seed: int, factor: float = 1.0) -> list[Run]:
@@ -141,15 +141,18 @@ def test_skewed_costs_have_a_ratio_of_geometric_means_beside_the_difference() ->
     assert judged(free).difference.geometric_ratio is None
 
 
-def test_tasks_needed_are_a_range_and_without_an_end_where_the_interval_holds_0() -> None:
-    assert tasks_range((-0.05, 0.1), 0.2) == (tasks_needed(0.1, 0.2), None)
-    assert tasks_range((-0.1, -0.05), 0.2) == (tasks_needed(0.1, 0.2), tasks_needed(0.05, 0.2))
-    found = judged(costs(10, (3, 3), seed=3), "pass_rate")
-    assert found.needed.at_most is None
-    assert f"at least {found.needed.at_least} tasks would be needed" in found.sentence
-    shape = sy.compare(costs(10, (3, 3), seed=3), a="agent=x", b="agent=y", metrics=["pass_rate"]).to_dict()
-    sure = shape["pairs"][0]["metrics"]["pass_rate"]["to_be_sure"]
-    assert (sure["tasks_at_least"], sure["tasks_at_most"]) == (found.needed.at_least, None)
+@pytest.mark.parametrize("metric", ["pass_rate", "cost_usd", "cost_of_pass"])
+def test_compare_and_gate_need_as_many_tasks_for_the_same_difference(metric: str) -> None:
+    runs = costs(10, (3, 3), seed=3)
+    result = sy.compare(runs, a="agent=x", b="agent=y", metrics=[metric])
+    (found,) = result.pairs[0].metrics
+    sides = [[run for run in runs if run.agent == agent] for agent in "xy"]
+    sign = ">=" if metric == "pass_rate" else "<="
+    (check,) = sy.gate(sides[1], baseline=sides[0], rule=f"{metric} {sign} baseline").checks
+    assert found.needed == check.tasks_needed > 10
+    assert f"about {found.needed:,} tasks like these would be needed to show it" in found.sentence
+    assert result.to_dict()["pairs"][0]["metrics"][metric]["to_be_sure"]["tasks_needed"] == found.needed
+    assert result.to_dicts()[0]["tasks_needed"] == found.needed
 
 
 def test_the_spread_of_few_tasks_is_open() -> None:

@@ -130,11 +130,11 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class TasksNeeded:
-    """How many tasks would show a difference: a range, since the data leave its size or its spread open."""
+    """How many tasks would show a difference of a size asked for: a range, since the data leave its spread open."""
 
     at_least: int
     at_most: int | None
-    """None where the data set no end to it."""
+    """None where no number would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ class Judged:
     adjusted_p: float | None
     verdict: Verdict
     sentence: str
-    needed: TasksNeeded | None
-    """For a true difference of the size that the interval leaves open."""
+    needed: int | None
+    """Tasks like these that would show a true difference of the size seen with a chance of 80 %."""
     detect: TasksNeeded | None = None
     """For a true difference of the size that was asked for."""
 
@@ -262,10 +262,10 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
             "standardized": difference.standardized,
         },
         "to_be_sure": {
-            **_range_dict(judged.needed),
+            "tasks_needed": judged.needed,
             "detectable_difference": difference.detectable,
             "power": POWER,
-            **({} if judged.detect is None else {"detect": _range_dict(judged.detect)}),
+            **_detected(judged.detect),
         },
         "by_task": {
             "higher": _task_dicts(difference.higher),
@@ -288,11 +288,10 @@ def _judged_dict(judged: Judged) -> dict[str, Any]:  # Any: JSON values
     return shape
 
 
-def _range_dict(needed: TasksNeeded | None) -> dict[str, int | None]:
-    return {
-        "tasks_at_least": None if needed is None else needed.at_least,
-        "tasks_at_most": None if needed is None else needed.at_most,
-    }
+def _detected(needed: TasksNeeded | None) -> dict[str, Any]:  # Any: JSON values
+    if needed is None:
+        return {}
+    return {"detect": {"tasks_at_least": needed.at_least, "tasks_at_most": needed.at_most}}
 
 
 def _task_dicts(tasks: tuple[TaskValues, ...]) -> list[dict[str, Any]]:  # Any: JSON values
@@ -316,6 +315,6 @@ def _row(a: ComparedSide, b: ComparedSide, judged: Judged) -> dict[str, Any]:  #
         "verdict": judged.verdict,
         "tasks": difference.tasks,
         "cliffs_delta": difference.cliffs_delta,
-        "tasks_needed": None if judged.needed is None else judged.needed.at_least,
+        "tasks_needed": judged.needed,
         "sentence": judged.sentence,
     }

@@ -11,13 +11,13 @@ from steelyard.metrics import catalog
 from steelyard.results import GateStatus, Rule
 from steelyard.standings._differences import FEW_DIFFER
 from steelyard.standings._gate_rules import rule_text
+from steelyard.standings._verdicts import spread_of_tasks
 from steelyard.statistics import (
     Interval,
     bounded_mean,
     clopper_pearson,
     paired_plus_two,
     paired_shares,
-    student_quantile,
     tasks_needed,
 )
 
@@ -93,23 +93,10 @@ def tasks_to_settle(rule: Rule, tested: Tested) -> tuple[int | None, str | None]
 
 
 def _needed(rule: Rule, tested: Tested, estimate: float) -> int | None:
-    """Those at the difference seen: the ends of the interval would promise too few, or nothing at all."""
-    spread = tested.spread or _spread_behind(tested)
+    spread = spread_of_tasks(tested.interval, metric=tested.metric, tasks=tested.tasks, stated=tested.spread)
     if spread is None:
         return _fewest_equal(rule, tested, estimate)
     return tasks_needed(estimate - rule.offset, spread, level=tested.interval.level)
-
-
-def _spread_behind(tested: Tested) -> float | None:
-    """The spread over tasks that an interval from draws of tasks, or of a ratio, speaks for."""
-    interval = tested.interval
-    if interval.low is None or interval.high is None or tested.tasks < 2:
-        return None
-    drawn = catalog()[tested.metric].is_ratio or interval.method.startswith("percentile")
-    half = (interval.high - interval.low) / 2
-    if not drawn or not math.isfinite(half):
-        return None
-    return half * math.sqrt(tested.tasks) / float(student_quantile(interval.level, tested.tasks - 1))
 
 
 def _fewest_equal(rule: Rule, tested: Tested, estimate: float) -> int | None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from steelyard.metrics import catalog
 from steelyard.results import Difference, TasksNeeded, Verdict, amount, level_of, tasks_text
 from steelyard.standings._differences import NO_COMMON_TASK
-from steelyard.statistics import spread_range, tasks_needed, tasks_range
+from steelyard.statistics import Interval, spread_range, student_quantile, tasks_needed
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "pass_rate": ("passes {size} more than", "passes {size} less than", "passes exactly as often as"),
@@ -131,20 +129,30 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.2g}"
 
 
-def needed_tasks(difference: Difference, comparisons: int) -> TasksNeeded | None:
-    """Tasks at which a true difference would be shown with a chance of 80 %, among so many.
-
-    They go from those for the larger end of the interval to those for the smaller one, and are never fewer than a test
-    of signs needs: with n tasks its p-value cannot go below 2 / 2^n.
-    """
-    low, high = difference.interval.low, difference.interval.high
-    if difference.spread is None or low is None or high is None or not np.isfinite([low, high]).all():
+def spread_of_tasks(interval: Interval, *, metric: str, tasks: int, stated: float | None) -> float | None:
+    """The spread over tasks: as stated, else what an interval from draws of tasks, or of a ratio, speaks for."""
+    if stated or interval.low is None or interval.high is None or tasks < 2:
+        return stated or None
+    drawn = catalog()[metric].is_ratio or interval.method.startswith("percentile")
+    half = (interval.high - interval.low) / 2
+    if not drawn or not math.isfinite(half):
         return None
-    allowed = (1 - difference.interval.level) / max(comparisons, 1)
-    needed = _told_by_signs(tasks_range((low, high), difference.spread, level=1 - allowed), allowed)
-    if needed is None or needed.at_most is not None:
-        return needed
-    return TasksNeeded(max(needed.at_least, difference.tasks + 1), None)  # these did not show it
+    return half * math.sqrt(tasks) / float(student_quantile(interval.level, tasks - 1))
+
+
+def needed_tasks(difference: Difference, comparisons: int) -> int | None:
+    """Tasks like these at which the difference seen would be shown among so many comparisons, with a chance of 80 %.
+
+    The ends of the interval would promise too few, or nothing at all. Never fewer than a test of signs needs: with n
+    tasks its p-value cannot go below 2 / 2^n.
+    """
+    value, interval = difference.value, difference.interval
+    spread = spread_of_tasks(interval, metric=difference.metric, tasks=difference.tasks, stated=difference.spread)
+    if value is None or spread is None or not math.isfinite(value):
+        return None
+    allowed = (1 - interval.level) / max(comparisons, 1)
+    needed = tasks_needed(value, spread, level=1 - allowed)
+    return None if needed is None else max(needed, _fewest_signs(allowed))
 
 
 def tasks_to_detect(difference: Difference, size: float, comparisons: int) -> TasksNeeded | None:
@@ -154,25 +162,23 @@ def tasks_to_detect(difference: Difference, size: float, comparisons: int) -> Ta
     allowed = (1 - difference.interval.level) / max(comparisons, 1)
     spreads = spread_range(difference.spread, difference.tasks, level=difference.interval.level)
     fewest, most = (tasks_needed(size, spread, level=1 - allowed) for spread in spreads)
-    return None if fewest is None else _told_by_signs((fewest, most), allowed)
-
-
-def _told_by_signs(tasks: tuple[int, int | None] | None, allowed: float) -> TasksNeeded | None:
-    if tasks is None:
+    if fewest is None:
         return None
-    least = math.ceil(1 - math.log2(allowed))
-    return TasksNeeded(max(tasks[0], least), None if tasks[1] is None else max(tasks[1], least))
+    least = _fewest_signs(allowed)
+    return TasksNeeded(max(fewest, least), None if most is None else max(most, least))
+
+
+def _fewest_signs(allowed: float) -> int:
+    return math.ceil(1 - math.log2(allowed))
 
 
 def _needed(difference: Difference, comparisons: int) -> str:
     needed = needed_tasks(difference, comparisons)
     if needed is None:
         return ""
-    if needed.at_most is None:
-        return f"; at least {tasks_text(needed.at_least)} would be needed"
-    if needed.at_most <= difference.tasks:
+    if needed <= difference.tasks:
         return ", but close: a few more tasks would settle it"
-    return f"; {_range_text(needed)} would be needed"
+    return f"; about {tasks_text(needed)} like these would be needed to show it"
 
 
 def _range_text(needed: TasksNeeded) -> str:

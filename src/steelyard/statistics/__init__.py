@@ -107,7 +107,6 @@ if TYPE_CHECKING:
         detectable_difference as detectable_difference,
         spread_range as spread_range,
         tasks_needed as tasks_needed,
-        tasks_range as tasks_range,
     )
     from steelyard.statistics._proportions import (
         clopper_pearson as clopper_pearson,

@@ -50,24 +50,6 @@ def tasks_needed(difference: float, spread: float, *, level: float = LEVEL, powe
     return many
 
 
-def tasks_range(
-    ends: tuple[float, float], spread: float, *, level: float = LEVEL, power: float = POWER
-) -> tuple[int, int | None] | None:
-    """Tasks needed at the ends of an interval of the difference: from the larger to the smaller one.
-
-    There is no largest number where the interval holds 0. None when no number of tasks would do.
-
-    >>> tasks_range((0.05, 0.1), 0.2)
-    (34, 128)
-    """
-    larger, smaller = max(ends, key=abs), min(ends, key=abs)
-    fewest = tasks_needed(larger, spread, level=level, power=power)
-    if fewest is None:
-        return None
-    holds_zero = ends[0] <= 0 <= ends[1]
-    return fewest, None if holds_zero else tasks_needed(smaller, spread, level=level, power=power)
-
-
 def spread_range(spread: float, tasks: int, *, level: float = LEVEL) -> tuple[float, float]:
     """What so many tasks leave open of the spread of their differences, taken as normal (chi-square)."""
     degrees = tasks - 1
