@@ -7,6 +7,7 @@ at most every ten times the processor time of its last build: until then the las
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -168,14 +169,19 @@ class Views:
             rows -= oldest.rows
 
     async def _build(self, key: Hashable, shelf: _Shelf, version: str, build: Callable[[], Any]) -> View:
+        def built() -> tuple[Any, str]:  # Any: each route has its own result
+            return build(), str(self._source.version())
+
         try:
-            result, seconds = await anyio.to_thread.run_sync(_timed, build, limiter=self._limiter)
+            (result, after), seconds = await anyio.to_thread.run_sync(_timed, built, limiter=self._limiter)
         except BaseException:
             if shelf.latest is None:  # names that there are not must not push out what there is
                 self._shelves.pop(key, None)
             raise
         finally:
             shelf.building = None
+        if after != version:  # of either version, or one between: other processes may have another list of that name
+            version = f"{version}-{secrets.token_hex(4)}"
         view = View(version, datetime.now(UTC).isoformat(timespec="seconds"), result)
         shelf.put(view)
         self._make_room()
