@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import struct
 import tarfile
 import zipfile
@@ -11,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+import steelyard as sy
 from steelyard.files import ZipLog, file_chunks
 from steelyard.files._archives import Unpacking
 from steelyard.formats import PlacedRun
-from steelyard.records import Rejected
+from steelyard.records import MOST, Rejected
 from steelyard.settings import EXPANSION, FREE_BYTES, XML_TOKEN_BYTES
 from steelyard.tables import gather
 
@@ -177,3 +180,46 @@ def test_long_texts_in_xml_are_read(tmp_path: Path) -> None:
     (item,) = gather([tmp_path / "report.xml"])
     assert isinstance(item, PlacedRun)
     assert item.run.passed is False
+
+
+DIGITS = "1" + "0" * 400
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("runs.jsonl", '{"task": "t", "usage": {"input_tokens": %s}}\n'),
+        ("runs.jsonl", '{"task": "t", "tool_calls": %s}\n'),
+        ("runs.jsonl", '{"task": "t", "iterations": %s}\n'),
+        ("runs.jsonl", '{"task": "t", "tests": {"passed": %s}}\n'),
+        ("runs.json", '[{"task": "t", "calls": [{"usage": {"total_tokens": %s}}]}]'),
+        ("runs.csv", "task,input_tokens\nt,%s\n"),
+        ("runs.csv", "task,tool_calls\nt,%s\n"),
+    ],
+)
+@pytest.mark.parametrize("digits", [DIGITS, str(MOST + 1)])
+def test_a_count_that_nothing_can_have_is_refused(name: str, content: str, digits: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content % digits)
+    (told,) = reasons(tmp_path / name)
+    assert f"<= {MOST}" in told
+    (tmp_path / name).write_text(content % MOST)
+    assert reasons(tmp_path / name) == []
+
+
+def test_calls_that_add_up_to_more_than_a_count_can_be_are_refused(tmp_path: Path) -> None:
+    log = (SAMPLES / "claude-code" / "session.jsonl").read_text()
+    counts = sorted(set(re.findall(r'"output_tokens":\s*(\d+)', log)))
+    for count in counts:
+        log = re.sub(rf'("output_tokens":\s*){count}\b', rf"\g<1>{MOST - 1}", log)
+    (tmp_path / "session.jsonl").write_text(log)
+    assert f"its calls add up to more than {MOST:,} tokens" in reasons(tmp_path / "session.jsonl")
+
+
+def test_columns_of_counts_have_the_same_bound(tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    counts = pl.Series("tool_calls", [1, MOST, MOST + 1, 2**64 - 1], dtype=pl.UInt64)
+    pl.DataFrame([pl.Series("task", ["t"] * 4), counts]).write_parquet(path)
+    result = sy.measure(path)
+    assert (result.n, [rejected.line for rejected in result.rejected]) == (2, [3, 4])
+    pl.DataFrame({"task": ["t"], "tool_calls": pl.Series([7], dtype=pl.Int8)}).write_parquet(path)
+    assert sy.measure(path).n == 1

@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.errors import OverLimit, UnreadableFile
 from steelyard.files._whole_files import whole_file
-from steelyard.records import JSON_ERRORS, Finding, Rejected, json_problem
+from steelyard.records import JSON_ERRORS, MOST, Finding, Rejected, json_problem
 from steelyard.settings import LINE_BYTES
 
 MAX_DEPTH = 4
@@ -156,7 +156,7 @@ def amount(value: object) -> float | None:
 
 def count(value: object) -> int | None:
     """The value as a whole number that is not negative; None otherwise."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None
 
 
 def text_or_none(value: object) -> str | None:

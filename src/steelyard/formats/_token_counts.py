@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.records import Call, Finding, Origin, Provenance, Run, Usage, add_usage, convert_run, model_group
+from steelyard.records import (
+    MOST,
+    Call,
+    Finding,
+    Origin,
+    Provenance,
+    Refused,
+    Run,
+    Usage,
+    add_usage,
+    convert_run,
+    kinds_of,
+    model_group,
+)
 
 
 def disjoint_usage(
@@ -148,6 +161,9 @@ def run_from(
     if provenance:
         values["provenance"] = dict(sorted(provenance.items()))
     values["source"] = Origin(format=format, path=path)
+    usage = values.get("usage")
+    if usage is not None and max((count or 0 for count in kinds_of(usage)), default=0) > MOST:
+        raise Refused(f"its calls add up to more than {MOST:,} tokens")
     return convert_run(values)
 
 

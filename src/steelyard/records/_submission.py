@@ -16,10 +16,9 @@ from steelyard.records._allowed_values import MOST, MOST_NAME_BYTES, is_storable
 from steelyard.records._decoding import JSON_ERRORS, ONE_OBJECT, Refused, json_problem
 from steelyard.records._known_fields import unknown_field
 from steelyard.records._moments import as_utc
-from steelyard.records._record_types import Name, Record
+from steelyard.records._record_types import Count, Name, Record
 from steelyard.records._run import Judgment, Run
 
-BoundedCount = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 BoundedAmount = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
 Countable = Literal["total_tokens", "tool_calls", "iterations"]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -32,9 +31,9 @@ class Submission(Record, frozen=True, kw_only=True, gc=False):
     """A unique name; it is accepted once. A record without one gets it from its content."""
     task_id: Name
     """The task it is for."""
-    total_tokens: BoundedCount
+    total_tokens: Count
     """All tokens of the run, cache included."""
-    tool_calls: BoundedCount
+    tool_calls: Count
     """How many tools were called."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=MOST)] | None = None
     """How many turns were taken; None is scored as one and listed as defaulted."""

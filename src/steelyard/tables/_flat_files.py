@@ -85,7 +85,7 @@ def suspicious(frame: pl.LazyFrame) -> pl.Expr:
             case msgspec.inspect.LiteralType():
                 checks.append(~column.cast(pl.String).is_in(declared.values))
             case msgspec.inspect.IntType():
-                checks.append(column < declared.ge)
+                checks.append((column < declared.ge) | (column > declared.le))
             case msgspec.inspect.FloatType():
                 number, most = column.cast(pl.Float64), float("inf") if declared.le is None else declared.le
                 checks.append(~number.is_between(declared.ge, most, closed="both") | number.is_infinite())
