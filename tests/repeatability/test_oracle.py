@@ -140,6 +140,27 @@ def test_values_are_compared_as_the_case_says(case: Case, body: str, passes: boo
     assert Oracle(contract).check(f"def f(a=None):\n    {body}").passed == passes
 
 
+@pytest.mark.parametrize(
+    ("raised", "passes"),
+    [
+        ("class TypeError(Exception): pass", False),
+        ("class TypeError(ValueError): pass", False),
+        ("import builtins\n\nclass TypeError(builtins.TypeError): pass", True),
+        ("class Own(TypeError): pass\n\nTypeError = Own", True),
+        ("import builtins\n\nclass TypeError(Exception): pass\n\nbuiltins.TypeError = TypeError", False),
+        ("class M(type):\n    __name__ = 'TypeError'\n\nclass TypeError(Exception, metaclass=M): pass", False),
+        ("class TypeError(Exception):\n    def __str__(self): raise self", False),
+    ],
+)
+def test_the_name_of_a_builtin_exception_means_the_builtin(raised: str, passes: bool) -> None:
+    contract = Contract(id="f", entry_point="f", cases=(Case(arguments=[], raises="TypeError"),))
+    verdict = Oracle(contract).check(f"{raised}\n\ndef f():\n    raise TypeError('no')\n")
+    assert verdict.passed == passes
+    assert "no result" not in verdict.reason
+    own = Contract(id="f", entry_point="f", cases=(Case(arguments=[], raises="Refused"),))
+    assert Oracle(own).check("class Refused(Exception): pass\n\ndef f():\n    raise Refused\n").passed
+
+
 def test_a_list_is_spread_when_it_cannot_be_the_only_argument() -> None:
     contract = Contract(id="f", entry_point="f", cases=(Case(input=[[1, 2], 3], expected=[[1, 2], 3]),))
     assert Oracle(contract).check("def f(items, wanted): return [items, wanted]").passed

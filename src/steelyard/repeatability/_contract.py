@@ -55,7 +55,10 @@ class Case(_Part, frozen=True, kw_only=True):
     expected: Json = msgspec.UNSET
     """The value that must be returned, or the text that must be printed."""
     raises: str | None = None
-    """The exception that must be raised instead, by the name of its class or of one it derives from."""
+    """The exception that must be raised instead, by the name of its class or of one it derives from.
+
+    The name of a builtin, such as TypeError, means the builtin and no class of the answer's that is called so.
+    """
     comparison: Comparison = "equal"
     """How the value is compared: `close` within `tolerance`, `unordered` for lists in any order."""
     tolerance: Positive = 1e-9

@@ -6,6 +6,7 @@ cannot reach. Each report carries a nonce, so that what the answer prints is nev
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import json
 import os
@@ -14,6 +15,12 @@ import types
 from typing import Any
 
 _DEEPEST = 60
+EXCEPTIONS = {
+    name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
+}
+"""As they were before the answer could replace them."""
+NAME, MRO = (type.__dict__[name].__get__ for name in ("__name__", "__mro__"))
+"""What a class is called and derives from, whatever its own class says."""
 
 
 def encode(value: Any, depth: int = 0) -> Any:  # Any: whatever the answer returns; JSON comes out
@@ -67,6 +74,21 @@ def perform(case: dict[str, Any], entry: Any) -> dict[str, Any]:
     return {"values": [encode(getattr(made, call["method"])(*call["arguments"])) for call in case["calls"]]}
 
 
+def raised_names(error: BaseException) -> list[str]:
+    """The exception's class and those it derives from; one that only took a builtin's name is named with its module."""
+    named = [(NAME(kind), kind) for kind in MRO(type(error))]
+    return [name if EXCEPTIONS.get(name, kind) is kind else f"answer.{name}" for name, kind in named]
+
+
+def said(error: BaseException) -> str:
+    """What the exception says of itself; it may refuse to."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"[:500]
+    except BaseException:  # noqa: BLE001 - whatever the answer raises is reported
+        return kind[:500]
+
+
 def main() -> None:
     """Load the answer, perform the cases, report each."""
     write, dumps = os.write, json.dumps
@@ -86,14 +108,13 @@ def main() -> None:
         exec(compile(job["code"], "answer.py", "exec"), module.__dict__)  # noqa: S102 - this is the sandbox
         entry = module.__dict__[job["entry_point"]]
     except BaseException as error:  # noqa: BLE001 - whatever the answer raises is reported
-        report(loading=f"{type(error).__name__}: {error}"[:500])
+        report(loading=said(error))
         return
     for number, case in enumerate(job["cases"]):
         try:
             outcome = perform(case, entry)
         except BaseException as error:  # noqa: BLE001 - as above
-            names = [kind.__name__ for kind in type(error).__mro__]
-            report(case=number, error=f"{type(error).__name__}: {error}"[:500], raised=names)
+            report(case=number, error=said(error), raised=raised_names(error))
         else:
             report(case=number, **outcome)
     report(finished=len(job["cases"]))
