@@ -85,7 +85,7 @@ def test_our_repair_starts_from_the_raw_outputs_and_shows_the_stored_beside(repe
     assert result["stored_repairs"]["r_anchor"] == 0.75
     assert all(sample["compliant_pre"] and sample["compliant_post"] for sample in result["samples"])
     assert result["samples"][1]["steps"][0]["step"] == "statement_forms"
-    assert result["versions"]["repair"] == "repair-1"
+    assert result["versions"]["repair"] == "repair-2"
 
 
 def test_the_answer_is_the_same_for_every_hash_seed() -> None:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
         read_prompts as read_prompts,
     )
     from steelyard.repeatability._repair import (
+        ORDINARY_BUDGET as ORDINARY_BUDGET,
         REPAIR_VERSION as REPAIR_VERSION,
+        RepairBudget as RepairBudget,
         Repaired as Repaired,
         repair as repair,
     )

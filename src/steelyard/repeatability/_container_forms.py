@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.repeatability._rewriting import ExpressionRule
 
@@ -22,10 +23,10 @@ def container_rules(tree: ast.Module, canon: ast.Module) -> list[ExpressionRule]
     """Rules for this program: emptiness, membership, and the order of literals where order cannot be seen."""
     kinds = _kinds(tree)
     unordered = {id(node) for node in _displays_without_order(tree, kinds)}
-    orders = [
-        _constants(node) for node in ast.walk(canon) if isinstance(node, (ast.Dict, ast.Set, ast.List, ast.Tuple))
-    ]
-    wanted = [order for order in orders if order]
+    wanted: dict[frozenset[str], list[list[str]]] = {}
+    for node in ast.walk(canon):
+        if isinstance(node, (ast.Dict, ast.Set, ast.List, ast.Tuple)) and (order := _constants(node)):
+            wanted.setdefault(frozenset(order), []).append(order)
 
     def not_empty_form(node: ast.expr) -> ast.expr | None:
         match node:
@@ -82,6 +83,7 @@ def _kinds(tree: ast.Module) -> dict[str, str]:
 
 def _displays_without_order(tree: ast.Module, kinds: dict[str, str]) -> Iterator[ast.expr]:
     """Literals whose order nobody can see: tested for membership on the spot, or held by a name only looked up in."""
+    only_looked_up = _only_looked_up(tree)
     for node in ast.walk(tree):
         match node:
             case ast.Compare(
@@ -89,32 +91,37 @@ def _displays_without_order(tree: ast.Module, kinds: dict[str, str]) -> Iterator
             ):
                 yield literal
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as literal):
-                if kinds.get(name) == "dict" and _is_only_looked_up(name, tree):
+                if kinds.get(name) == "dict" and name in only_looked_up:
                     yield literal
 
 
-def _is_only_looked_up(name: str, tree: ast.Module) -> bool:
-    reads = lookups = 0
+def _only_looked_up(tree: ast.Module) -> frozenset[str]:
+    """Names that are read only to look something up in what they hold."""
+    reads: Counter[str] = Counter()
+    lookups: Counter[str] = Counter()
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=identifier, ctx=ast.Load()) if identifier == name:
-                reads += 1
-            case ast.Subscript(value=ast.Name(id=identifier), ctx=ast.Load()) if identifier == name:
-                lookups += 1
+            case ast.Name(id=name, ctx=ast.Load()):
+                reads[name] += 1
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Load()):
+                lookups[name] += 1
             case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[container]):
-                lookups += _is_view_of(container, name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=identifier), attr="get")) if identifier == name:
-                lookups += 1
-    return reads == lookups
+                if (viewed := _viewed(container)) is not None:
+                    lookups[viewed] += 1
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="get")):
+                lookups[name] += 1
+    # one that is never read is looked up in as often as it is read
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return frozenset(name for name in stored if reads[name] == lookups[name])
 
 
-def _is_view_of(node: ast.expr, name: str) -> bool:
+def _viewed(node: ast.expr) -> str | None:
     match node:
-        case ast.Name(id=identifier):
-            return identifier == name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=identifier), attr=attribute), args=[]):
-            return identifier == name and attribute in _LOOKUPS
-    return False
+        case ast.Name(id=name):
+            return name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute), args=[]):
+            return name if attribute in _LOOKUPS else None
+    return None
 
 
 def _constants(node: ast.expr) -> list[str]:
@@ -128,11 +135,12 @@ def _constants(node: ast.expr) -> list[str]:
     return shown if len(shown) == len(parts) == len(set(shown)) else []
 
 
-def _reordered(node: ast.expr, wanted: list[list[str]]) -> ast.expr | None:
+def _reordered(node: ast.expr, wanted: Mapping[frozenset[str], list[list[str]]]) -> ast.expr | None:
     mine = _constants(node)
-    for order in wanted:
-        if mine and order != mine and sorted(order) == sorted(mine):
-            places = [mine.index(part) for part in order]
+    for order in wanted.get(frozenset(mine), ()):
+        if order != mine:
+            at_place = {part: place for place, part in enumerate(mine)}
+            places = [at_place[part] for part in order]
             if isinstance(node, ast.Dict):
                 return ast.Dict(keys=[node.keys[at] for at in places], values=[node.values[at] for at in places])
             if isinstance(node, ast.Set):

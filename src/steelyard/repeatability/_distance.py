@@ -57,6 +57,22 @@ def distance(first: str, second: str, *, budget: int = EXACT_CELLS) -> Distance:
     return Distance(value=count / longest, approximate=approximate)
 
 
+def cut_alike(text: str, goal: str, cuts: Sequence[int]) -> list[int]:
+    """Where a shortest edit from text to goal passes the cuts, in order, of the text: the parts' edits add up to it.
+
+    >>> cut_alike("abcd", "abXXcd", [2])
+    [2]
+    """
+    blocks = Levenshtein.opcodes(text, goal)
+    places, number = [], 0
+    for cut in cuts:
+        while number < len(blocks) and blocks[number].src_end < cut:
+            number += 1
+        block = blocks[number] if number < len(blocks) else None
+        places.append(len(goal) if block is None else min(block.dest_start + cut - block.src_start, block.dest_end))
+    return places
+
+
 def within(first: str, second: str, *, tau: float) -> bool:
     """Whether the distance is at most tau, about ten times faster than asking for the distance."""
     return bool(Levenshtein.normalized_distance(first, second, score_cutoff=tau) <= tau)

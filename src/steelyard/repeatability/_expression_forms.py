@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from steelyard.repeatability._container_forms import container_rules
-from steelyard.repeatability._rewriting import ExpressionRule, is_pure, rewritten_expressions, same
+from steelyard.repeatability._rewriting import Candidate, ExpressionRule, is_pure, rewritten_expressions, same
 from steelyard.repeatability._scopes import read_names
 
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -231,7 +231,7 @@ EXPRESSION_RULES: tuple[ExpressionRule, ...] = (
 _ABOUT_BUILTINS = (_shorter_range, _longer_range, _empty_literal, _empty_call)
 
 
-def operator_forms(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
+def operator_forms(tree: ast.Module, canon: ast.Module) -> Iterator[Candidate]:
     """Comparisons turned round, `not` moved, ranges, literals, midpoints and factors in their other form."""
     names = read_names(tree)
     hidden = {local.name for local in names.locals} | names.bound

@@ -26,10 +26,13 @@ EXTRACTION_VERSION = "extract-1"
 
 Rule = Literal["labeled_fence", "bare_fence", "other_fence", "whole", "lines"]
 
-_OPENING = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`{]*)[^\n`]*$")
+_OPENING = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`{]*+)[^\n`]*+$")
+"""Possessive, so linear: what one part takes the next could not take better."""
 _BEGINS = re.compile(r"(def|class|import|from|async|if|for|while|with|try)\b|@\w|\w+\s*=")
 _MOST_LINES = 400
 """Past so many lines of prose around code without a fence, the search for a run of lines is given up."""
+_MOST_PARSED_LINES = 400_000
+"""Likewise past so many lines that were parsed in vain, some two seconds."""
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +112,8 @@ def _python_lines(lines: list[str]) -> str | None:
         return None
     # Only a line that could begin or end a program is tried, so prose costs little.
     starts = [number for number, line in enumerate(lines) if _BEGINS.match(line)]
-    ends = [n for n, line in enumerate(lines) if line.strip()]
+    ends = {number for number, line in enumerate(lines) if line.strip()}
+    parsed = 0
     for length in sorted({end - start + 1 for start in starts for end in ends if end >= start}, reverse=True):
         for start in starts:
             if start + length - 1 in ends:
@@ -117,4 +121,7 @@ def _python_lines(lines: list[str]) -> str | None:
                 tree = parse_python(run)
                 if tree is not None and not is_words(tree):
                     return run
+                parsed += length
+                if parsed > _MOST_PARSED_LINES:
+                    return None
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Callable
 from typing import Literal, get_args
@@ -20,7 +19,6 @@ Level = Literal["text", "ast", "tree", "names"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 _INTERPRETER = f"cpython{sys.version_info.major}.{sys.version_info.minor}"
-_FENCE = re.compile(r"\A[ \t]*(`{3,}|~{3,})[^\n]*\n(.*\n)?[ \t]*\1[`~]*[ \t]*\Z", re.DOTALL)
 
 
 class Normalized(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,18 +80,24 @@ def normalize(code: str, *, level: Level = "ast", language: str | None = PYTHON)
 
 
 def _text(code: str) -> str:
-    text = code.replace("\r\n", "\n").replace("\r", "\n")
-    while True:
-        lines = [line.rstrip() for line in text.lstrip("\ufeff").split("\n")]
-        while lines and not lines[0]:
-            lines.pop(0)
-        while lines and not lines[-1]:
-            lines.pop()
-        text = "\n".join(lines)
-        fenced = _FENCE.match(text)
-        if fenced is None:
-            return f"{text}\n" if text else ""
-        text = fenced[2] or ""
+    lines = [line.rstrip() for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    first, last = 0, len(lines) - 1
+    while True:  # a fence in a fence in a fence: each line is looked at once
+        if first <= last:
+            lines[first] = lines[first].lstrip("\ufeff").rstrip()
+        while first <= last and not lines[first]:
+            first += 1
+        while first <= last and not lines[last]:
+            last -= 1
+        if first >= last or not _is_fenced(lines[first], lines[last]):
+            return "\n".join([*lines[first : last + 1], ""]) if first <= last else ""
+        first, last = first + 1, last - 1
+
+
+def _is_fenced(first: str, last: str) -> bool:
+    """Whether the lines open and close a block: the same sign thrice or more, alone in the last line."""
+    opening, closing = first.lstrip(" \t")[:3], last.lstrip(" \t")
+    return opening in ("```", "~~~") and closing.startswith(opening) and not closing.strip("`~")
 
 
 def _ast(code: str, _language: str | None) -> str | None:

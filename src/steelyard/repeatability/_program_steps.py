@@ -9,29 +9,32 @@ from collections import Counter
 from collections.abc import Iterator
 
 from steelyard.repeatability._normalization import drop_docstrings
-from steelyard.repeatability._rewriting import functions, is_pure, same
+from steelyard.repeatability._rewriting import Candidate, Function, functions, is_pure
 from steelyard.repeatability._scopes import Local, Names, read_names
 
 MOST_NAMES = 60
+MOST_NEW_NAMES = 8
+_BUILTINS = frozenset(dir(builtins))
+_IMPORTS = (ast.Import, ast.ImportFrom)
 
 
-def plain_form(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
+def plain_form(tree: ast.Module, _canon: ast.Module) -> Iterator[Candidate]:
     """The program without comments and in plain layout: what is left once it has been parsed."""
-    yield tree
+    yield Candidate(tree)
 
 
-def without_docstrings(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
+def without_docstrings(tree: ast.Module, _canon: ast.Module) -> Iterator[Candidate]:
     """The program without docstrings."""
     candidate = copy.deepcopy(tree)
     drop_docstrings(candidate)
-    yield candidate
+    yield Candidate(candidate)
 
 
-def without_annotations(tree: ast.Module, _canon: ast.Module) -> Iterator[ast.Module]:
+def without_annotations(tree: ast.Module, _canon: ast.Module) -> Iterator[Candidate]:
     """The program without type annotations; those in a class body stay, since they can mean something there."""
     candidate = copy.deepcopy(tree)
     _Unannotate().visit(candidate)
-    yield ast.fix_missing_locations(candidate)
+    yield Candidate(ast.fix_missing_locations(candidate))
 
 
 class _Unannotate(ast.NodeTransformer):
@@ -81,16 +84,16 @@ def _is_demo(statement: ast.stmt, shown: frozenset[str]) -> bool:
     return False
 
 
-def without_demo_code(tree: ast.Module, canon: ast.Module, entry_point: str | None) -> Iterator[ast.Module]:
+def without_demo_code(tree: ast.Module, canon: ast.Module, entry_point: str | None) -> Iterator[Candidate]:
     """The program without what stands outside the entry point and is not needed by it."""
     shown = frozenset({"print", "main", *([entry_point] if entry_point else [])})
     kept = [statement for statement in tree.body if not _is_demo(statement, shown)]
     for statements in (_needed(kept, entry_point, canon, shown), kept):
         if statements and len(statements) < len(tree.body):
-            yield ast.Module(body=statements, type_ignores=[])
+            yield Candidate(ast.Module(body=statements, type_ignores=[]))
     for number, statement in enumerate(tree.body[:MOST_NAMES]):
         if _is_demo(statement, shown) and len(tree.body) > 1:
-            yield ast.Module(body=[*tree.body[:number], *tree.body[number + 1 :]], type_ignores=[])
+            yield Candidate(ast.Module(body=[*tree.body[:number], *tree.body[number + 1 :]], type_ignores=[]))
 
 
 def _can_go(statement: ast.stmt, shown: frozenset[str]) -> bool:
@@ -118,17 +121,24 @@ def _needed(
     statements: list[ast.stmt], entry_point: str | None, canon: ast.Module, shown: frozenset[str]
 ) -> list[ast.stmt]:
     """The statements that the entry point reaches by name, and those that do more than bind names."""
+    binders: dict[str, list[int]] = {}
+    for number, statement in enumerate(statements):
+        for name in _bound(statement):
+            binders.setdefault(name, []).append(number)
+    kept = {number for number, statement in enumerate(statements) if not _can_go(statement, shown)}
     wanted = {entry_point} if entry_point else set()
     wanted |= {name for statement in canon.body for name in _bound(statement)}
-    while True:
-        kept = [statement for statement in statements if _bound(statement) & wanted or not _can_go(statement, shown)]
-        reached = wanted | {node.id for statement in kept for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        if reached == wanted:
-            return kept
-        wanted = reached
+    kept |= {number for name in wanted for number in binders.pop(name, ())}
+    waiting = list(kept)
+    while waiting:  # each statement and each name once
+        for name in _used(statements[waiting.pop()]):
+            reached = set(binders.pop(name, ())) - kept
+            kept |= reached
+            waiting += reached
+    return [statements[number] for number in sorted(kept)]
 
 
-def with_entry_point(tree: ast.Module, _canon: ast.Module, entry_point: str | None) -> Iterator[ast.Module]:
+def with_entry_point(tree: ast.Module, _canon: ast.Module, entry_point: str | None) -> Iterator[Candidate]:
     """The program with one of its functions or classes under the name that the contract asks for."""
     defined = [
         node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
@@ -140,7 +150,7 @@ def with_entry_point(tree: ast.Module, _canon: ast.Module, entry_point: str | No
     for name in defined[:MOST_NAMES]:
         candidate = copy.deepcopy(tree)
         _RenameGlobal(candidate, name, entry_point)
-        yield candidate
+        yield Candidate(candidate)
 
 
 class _RenameGlobal:
@@ -163,7 +173,7 @@ class _RenameGlobal:
             self._walk(child, old, new, hidden)
 
 
-def with_canon_names(tree: ast.Module, canon: ast.Module, fixed: tuple[str, ...]) -> Iterator[ast.Module]:
+def with_canon_names(tree: ast.Module, canon: ast.Module, fixed: tuple[str, ...]) -> Iterator[Candidate]:
     """The program with locals named as the canon names those in the same place.
 
     First all locals of a function at once, matched in order of appearance; then one local at a time. It is the tree
@@ -172,19 +182,24 @@ def with_canon_names(tree: ast.Module, canon: ast.Module, fixed: tuple[str, ...]
     theirs = dict(functions(canon))
     canon_names = read_names(canon)
     names = read_names(tree)
-    matched = [(function, canon_names.of(theirs[path])) for path, function in functions(tree) if path in theirs]
-    orders = [order for function, wanted in matched if (order := _in_order(names, function, wanted, fixed))]
-    every = [pair for order in orders for pair in order]
-    for pairs in ([every] if len(orders) > 1 else []) + orders:
+    numbers = {id(node): number for number, part in enumerate(tree.body) for node in ast.walk(part)}
+    matched = [
+        (numbers[id(function)], _Renaming(names, function, fixed), canon_names.of(theirs[path]))
+        for path, function in functions(tree)
+        if path in theirs
+    ]
+    orders = [(number, order) for number, room, wanted in matched if (order := room.in_order(wanted))]
+    every = [(None, [pair for _, order in orders for pair in order])] if len(orders) > 1 else []
+    for changed, pairs in [*every, *orders]:
         before = [(local, local.name) for local, _ in pairs]
         _rename(pairs)
-        yield tree
+        yield Candidate(tree, changed)
         _rename(before)
-    for function, wanted in matched:
-        for local, new in _single_renames(names, function, [canon_local.name for canon_local in wanted], fixed):
+    for number, room, wanted in matched:
+        for local, new in room.single_renames([canon_local.name for canon_local in wanted]):
             before_name = local.name
             local.rename(new)
-            yield tree
+            yield Candidate(tree, number)
             local.rename(before_name)
 
 
@@ -194,92 +209,94 @@ def _rename(pairs: list[tuple[Local, str]]) -> None:
         local.rename(new)
 
 
-def _free(names: Names, function: ast.AST, local: Local, new: str) -> bool:
-    """Whether the local can take the name without meeting another meaning of it."""
-    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-    used |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-    used |= {other.name for other in names.of(function)} | set(dir(builtins))
-    as_keyword = local.name in names.keywords or new in names.keywords
-    if _hides(names, function, {local.name, new}):
-        return False
-    return local.can_be_renamed and new not in used and not (as_keyword and _is_parameter(function, local.name))
+class _Renaming:
+    """Which locals of a function can take which names. What is asked again and again is read once."""
 
+    def __init__(self, names: Names, function: Function, fixed: tuple[str, ...]) -> None:
+        self._locals = names.of(function)
+        self._fixed = fixed
+        self._keywords = names.keywords
+        nodes = list(ast.walk(function))
+        self._used = {node.id for node in nodes if isinstance(node, ast.Name)} | {local.name for local in self._locals}
+        self._parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        own, mine = Counter(local.name for local in self._locals), set(self._locals)
+        inner = {local.name for node in nodes for local in names.inside(node) if local not in mine}
+        self._hidden = inner | {name for name, count in own.items() if count > 1}
+        """Names that an inner function, or a second local of the same name, has for something else."""
 
-def _hides(names: Names, function: ast.AST, involved: set[str]) -> bool:
-    """Whether an inner function, or a second local of the same name, has one of these names for something else."""
-    inside = {id(node) for node in ast.walk(function)}
-    own = Counter(local.name for local in names.of(function))
-    mine = set(names.of(function))
-    inner = {local.name for local in names.locals if local not in mine and id(local.scope.node) in inside}
-    doubled = [name for name, count in own.items() if count > 1]
-    return bool(involved & (inner | set(doubled)))
+    def _is_keyword(self, local: Local, new: str) -> bool:
+        return (local.name in self._keywords or new in self._keywords) and local.name in self._parameters
 
+    def _is_free(self, local: Local, new: str) -> bool:
+        """Whether the local can take the name without meeting another meaning of it."""
+        taken = new in self._used or new in self._parameters or new in _BUILTINS
+        hides = local.name in self._hidden or new in self._hidden
+        return local.can_be_renamed and not taken and not hides and not self._is_keyword(local, new)
 
-def _is_parameter(function: ast.AST, name: str) -> bool:
-    return any(isinstance(node, ast.arg) and node.arg == name for node in ast.walk(function))
-
-
-def _in_order(names: Names, function: ast.AST, wanted: list[Local], fixed: tuple[str, ...]) -> list[tuple[Local, str]]:
-    """The function's locals with the names wanted, first to first; nothing when one of them cannot take its name."""
-    pairs = [
-        (local, theirs.name)
-        for local, theirs in zip(names.of(function), wanted, strict=False)
-        if local.name != theirs.name and local.name not in fixed
-    ]
-    moving = {local.name for local, _ in pairs}
-    coming = {new for _, new in pairs}
-    if len(coming) != len(pairs) or _hides(names, function, moving | coming):
-        return []
-    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-    staying = (used | {local.name for local in names.of(function)}) - moving
-    for local, new in pairs:
-        keyword = (local.name in names.keywords or new in names.keywords) and _is_parameter(function, local.name)
-        if not local.can_be_renamed or keyword or new in staying or new in dir(builtins):
+    def in_order(self, wanted: list[Local]) -> list[tuple[Local, str]]:
+        """The locals with the names wanted, first to first; nothing when one of them cannot take its name."""
+        pairs = [
+            (local, theirs.name)
+            for local, theirs in zip(self._locals, wanted, strict=False)
+            if local.name != theirs.name and local.name not in self._fixed
+        ]
+        moving = {local.name for local, _ in pairs}
+        coming = {new for _, new in pairs}
+        if len(coming) != len(pairs) or (moving | coming) & self._hidden:
             return []
-    return pairs
+        staying = self._used - moving
+        for local, new in pairs:
+            if not local.can_be_renamed or self._is_keyword(local, new) or new in staying or new in _BUILTINS:
+                return []
+        return pairs
+
+    def single_renames(self, wanted: list[str]) -> Iterator[tuple[Local, str]]:
+        """One local and one name of the canon that nobody has, after the other."""
+        mine = {local.name for local in self._locals}
+        open_names = [name for name in dict.fromkeys(wanted) if name not in mine][:MOST_NEW_NAMES]
+        stays = {*self._fixed, *wanted}
+        for local in self._locals:
+            if local.name not in stays:
+                yield from ((local, new) for new in open_names if self._is_free(local, new))
 
 
-def _single_renames(
-    names: Names, function: ast.AST, wanted: list[str], fixed: tuple[str, ...]
-) -> Iterator[tuple[Local, str]]:
-    mine = names.of(function)
-    open_names = [name for name in dict.fromkeys(wanted) if name not in {local.name for local in mine}][:8]
-    for local in mine[:MOST_NAMES]:
-        if local.name not in fixed and local.name not in wanted:
-            yield from ((local, new) for new in open_names if _free(names, function, local, new))
-
-
-def with_imports_placed(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
+def with_imports_placed(tree: ast.Module, canon: ast.Module) -> Iterator[Candidate]:
     """The program with imports where the canon has them: at the top, or inside the only function that uses them."""
-    theirs = dict(functions(canon))
+    inside: dict[str, list[str]] = {}
+    for path, theirs in functions(canon):
+        for written in {ast.dump(statement): None for statement in theirs.body if isinstance(statement, _IMPORTS)}:
+            inside.setdefault(written, []).append(path)
+    users: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in _used(statement):
+            users.setdefault(name, []).append(statement)
+    mine = dict(functions(tree))
     for number, statement in enumerate(tree.body):
-        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
-            continue
-        users = [other for other in tree.body if other is not statement and _bound(statement) & _used(other)]
-        for path, function in functions(tree):
-            inside = path in theirs and any(same(statement, inner) for inner in theirs[path].body)
-            if inside and users == [function]:
-                candidate = copy.deepcopy(tree)
-                moved = candidate.body[number]
-                dict(functions(candidate))[path].body.insert(0, moved)
-                candidate.body.remove(moved)
-                yield candidate
-    at_top = [statement for statement in canon.body if isinstance(statement, (ast.Import, ast.ImportFrom))]
+        if isinstance(statement, _IMPORTS):
+            needs = {id(user): user for name in _bound(statement) for user in users.get(name, ())}
+            for path in inside.get(ast.dump(statement), ()):
+                if path in mine and list(needs) == [id(mine[path])]:
+                    candidate = copy.deepcopy(tree)
+                    moved = candidate.body[number]
+                    dict(functions(candidate))[path].body.insert(0, moved)
+                    candidate.body.remove(moved)
+                    yield Candidate(candidate)
+    at_top = {ast.dump(statement) for statement in canon.body if isinstance(statement, _IMPORTS)}
     for path, function in functions(tree):
         for number, statement in enumerate(function.body):
-            if any(same(statement, wanted) for wanted in at_top) and len(function.body) > 1:
+            if isinstance(statement, _IMPORTS) and ast.dump(statement) in at_top and len(function.body) > 1:
                 candidate = copy.deepcopy(tree)
                 moved = dict(functions(candidate))[path].body.pop(number)
-                if not any(same(moved, other) for other in candidate.body):
+                if not any(ast.dump(moved) == ast.dump(other) for other in candidate.body):
                     candidate.body.insert(0, moved)
-                yield candidate
+                yield Candidate(candidate)
 
 
 def _used(statement: ast.stmt) -> set[str]:
     return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
 
 
-def with_canon_order(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
+def with_canon_order(tree: ast.Module, canon: ast.Module) -> Iterator[Candidate]:
     """The program with imports, and definitions that do not depend on each other's order, in the canon's order."""
     candidate = copy.deepcopy(tree)
     changed = _reorder(candidate.body, canon.body, (ast.Import, ast.ImportFrom))
@@ -289,7 +306,7 @@ def with_canon_order(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module
         if isinstance(node, ast.ClassDef) and node.name in classes:
             changed |= _reorder(node.body, classes[node.name].body, (ast.FunctionDef, ast.AsyncFunctionDef))
     if changed:
-        yield candidate
+        yield Candidate(candidate)
 
 
 def _reorder(statements: list[ast.stmt], wanted: list[ast.stmt], kinds: tuple[type[ast.stmt], ...]) -> bool:

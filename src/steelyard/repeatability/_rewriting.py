@@ -3,14 +3,69 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-MOST_PLACES = 40
-"""Candidates of one rule on one program; a longer program is rewritten place by place in later rounds."""
+from steelyard.repeatability._python_source import unparse_python
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 ExpressionRule = Callable[[ast.expr], ast.expr | None]
+
+
+class Candidate(NamedTuple):
+    """A program to try; the tree itself, changed until the next is asked for, where copies would take most time."""
+
+    tree: ast.Module
+    changed: int | None = None
+    """The only statement of the module that differs from the program's; None where others may."""
+
+
+class Written(NamedTuple):
+    """A candidate as text."""
+
+    text: str
+    characters: int
+    """How many of them were written anew."""
+    piece: str
+    """The statement that differs, with the line ends before it; empty where others may."""
+
+
+class Pieces:
+    """A program as the texts of its statements: where one of them differs, only that one is written anew."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        texts = [_piece(tree, number) for number in range(len(tree.body))]
+        self.texts = None if None in texts else [text for text in texts if text is not None]
+        """Of each statement, with the line ends before it; None for a program that cannot be written."""
+
+    def written(self, candidate: Candidate) -> Written | None:
+        """The candidate as text; None for one that cannot be written."""
+        if candidate.changed is None:
+            text = unparse_python(candidate.tree)
+            return None if text is None else Written(text, len(text), "")
+        piece = _piece(candidate.tree, candidate.changed)
+        if piece is None or self.texts is None:
+            return None
+        return Written(self.together({candidate.changed: piece}), len(piece), piece)
+
+    def together(self, pieces: Mapping[int, str]) -> str:
+        """The program with other texts for some of its statements."""
+        return "".join(pieces.get(number, text) for number, text in enumerate(self.texts or ()))
+
+
+_WITH_SPACE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _piece(tree: ast.Module, number: int) -> str | None:
+    """One statement as it is written in its module, where a text that comes first is a docstring."""
+    part = tree.body[number]
+    if number == 0:
+        return unparse_python(ast.Module(body=[part], type_ignores=[]))
+    text = unparse_python(part)
+    return None if text is None else ("\n\n" if isinstance(part, _WITH_SPACE) else "\n") + text
 
 
 @dataclass(frozen=True)
@@ -19,11 +74,81 @@ class Block:
 
     statements: list[ast.stmt]
     at: int
-    function: Function | None
+    function: FunctionFacts | None
 
     def following(self, count: int) -> list[ast.stmt]:
         """That many statements from here on; fewer at the end of the block."""
         return self.statements[self.at : self.at + count]
+
+
+class FunctionFacts:
+    """What rules ask about a function, read once: asked anew for each of its statements, it would take their square."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    @cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self._function))
+
+    @cached_property
+    def reads(self) -> Counter[str]:
+        """How often each name is read."""
+        return Counter(node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+
+    @cached_property
+    def stores(self) -> Counter[str]:
+        """How often each name is written."""
+        return Counter(
+            node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+
+    @cached_property
+    def catches(self) -> bool:
+        """Whether it sees exceptions, so that what was assigned before one can matter."""
+        return any(isinstance(node, (ast.Try, ast.TryStar)) for node in self._nodes)
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        """Names that an inner function, `global`, `nonlocal` or `finally` touches."""
+        names: set[str] = set()
+        inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+        for node in self._nodes:
+            if isinstance(node, (ast.Try, ast.TryStar)):
+                names.update(name for last in node.finalbody for name in names_in(last))
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                names.update(node.names)
+            elif isinstance(node, inner) and node is not self._function:
+                names |= names_in(node)
+        return frozenset(names)
+
+    def has_plain(self, name: str) -> bool:
+        """Whether the name is the function's own: no inner function, `global`, `nonlocal` or `finally` touches it."""
+        return name not in self._shared
+
+    @cached_property
+    def plain_values(self) -> frozenset[str]:
+        """Names that only ever hold numbers or texts, as far as their assignments show."""
+        plain: Counter[str] = Counter()
+        parameters = {node.arg for node in self._nodes if isinstance(node, ast.arg)}
+        for node in self._nodes:
+            assigned = plain_assignment(node) if isinstance(node, ast.stmt) else None
+            if assigned is not None:
+                name, whole = assigned
+                value = whole.left if isinstance(whole, ast.BinOp) else whole
+                is_itself = isinstance(whole, ast.BinOp) and isinstance(value, ast.Name) and value.id == name
+                is_literal = isinstance(value, ast.Constant) and type(value.value) in (int, float, str)
+                plain[name] += is_itself or is_literal
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                plain[node.target.id] += 1
+        return frozenset(name for name, count in plain.items() if self.stores[name] == count > 0) - parameters
+
+
+def plain_assignment(statement: ast.stmt) -> tuple[str, ast.expr] | None:
+    """Name and value of a plain `name = value`."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id, statement.value
+    return None
 
 
 Replacement = tuple[int, list[ast.stmt]]
@@ -79,24 +204,21 @@ def _slots(tree: ast.AST) -> Iterator[_Slot]:
                         yield _Slot(parent, name, position)
 
 
-def rewritten_expressions(tree: ast.Module, rules: Sequence[ExpressionRule]) -> Iterator[ast.Module]:
-    """The tree with each rule applied everywhere it fits, and at each single place.
-
-    It is the tree itself, changed until the next is asked for: copies would take most of the time.
-    """
-    slots = [(slot, slot.get()) for slot in _slots(tree)]
+def rewritten_expressions(tree: ast.Module, rules: Sequence[ExpressionRule]) -> Iterator[Candidate]:
+    """The tree with each rule applied everywhere it fits, and at each single place."""
+    slots = [(number, slot, slot.get()) for number, part in enumerate(tree.body) for slot in _slots(part)]
     for rule in rules:
-        places = [(slot, old, new) for slot, old in slots if (new := rule(old)) is not None]
+        places = [(number, slot, old, new) for number, slot, old in slots if (new := rule(old)) is not None]
         if len(places) > 1:
             # From the last place to the first: an inner rewrite must not be lost when its parent is replaced.
-            for slot, _, new in reversed(places):
+            for _, slot, _, new in reversed(places):
                 slot.put(new)
-            yield tree
-            for slot, old, _ in places:
+            yield Candidate(tree)
+            for _, slot, old, _ in places:
                 slot.put(old)
-        for slot, old, new in places[:MOST_PLACES]:
+        for number, slot, old, new in places:
             slot.put(new)
-            yield tree
+            yield Candidate(tree, number)
             slot.put(old)
 
 
@@ -112,21 +234,23 @@ def blocks(tree: ast.AST, function: Function | None = None) -> Iterator[tuple[li
                 yield from blocks(child, function)
 
 
-def rewritten_blocks(tree: ast.Module, rules: Sequence[BlockRule]) -> Iterator[ast.Module]:
-    """The tree with a rule applied at one place; as above, the tree itself until the next is asked for."""
-    every = list(blocks(tree))
+def rewritten_blocks(tree: ast.Module, rules: Sequence[BlockRule]) -> Iterator[Candidate]:
+    """The tree with a rule applied at one place."""
+    every: list[tuple[int | None, list[ast.stmt], FunctionFacts | None]] = [(None, tree.body, None)]
+    facts: dict[int, FunctionFacts] = {}
+    for number, part in enumerate(tree.body):
+        function = part if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+        for statements, owner in blocks(part, function):
+            known = None if owner is None else facts.setdefault(id(owner), FunctionFacts(owner))
+            every.append((number, statements, known))
     for rule in rules:
-        places = [
-            (statements, at, replaced, new)
-            for statements, function in every
-            for at in range(len(statements))
-            for replaced, new in rule(Block(statements, at, function))
-        ]
-        for statements, at, replaced, new in places[:MOST_PLACES]:
-            old = statements[at : at + replaced]
-            statements[at : at + replaced] = [ast.fix_missing_locations(statement) for statement in new]
-            yield tree
-            statements[at : at + len(new)] = old
+        for changed, statements, known in every:
+            for at in range(len(statements)):
+                for replaced, new in list(rule(Block(statements, at, known))):
+                    old = statements[at : at + replaced]
+                    statements[at : at + replaced] = [ast.copy_location(statement, old[0]) for statement in new]
+                    yield Candidate(tree, changed)
+                    statements[at : at + len(new)] = old
 
 
 def names_in(node: ast.AST) -> set[str]:
@@ -139,23 +263,6 @@ def reads(node: ast.AST, name: str) -> int:
     return sum(
         isinstance(inner, ast.Name) and inner.id == name and isinstance(inner.ctx, ast.Load) for inner in ast.walk(node)
     )
-
-
-def is_plain_local(name: str, function: Function | None) -> bool:
-    """Whether the name is the function's own: no inner function, `global`, `nonlocal` or `finally` touches it."""
-    if function is None:
-        return False
-    for node in ast.walk(function):
-        if isinstance(node, (ast.Try, ast.TryStar)) and any(name in names_in(last) for last in node.finalbody):
-            return False
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
-            return False
-        inner = (
-            isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)) and node is not function
-        )
-        if inner and name in names_in(node):
-            return False
-    return True
 
 
 _PURE = frozenset(
@@ -198,11 +305,6 @@ def is_pure(expression: ast.expr) -> bool:
         elif isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Lambda)):
             return False
     return True
-
-
-def catches(function: Function | None) -> bool:
-    """Whether the function sees exceptions, so that what was assigned before one can matter."""
-    return function is not None and any(isinstance(node, (ast.Try, ast.TryStar)) for node in ast.walk(function))
 
 
 def ends(statements: list[ast.stmt]) -> bool:

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 _LOOKS_AT_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -50,7 +51,7 @@ class Local:
         self.name = name
 
 
-@dataclass
+@dataclass(frozen=True)
 class Names:
     """The names of a program: locals in order of appearance, and all others."""
 
@@ -61,9 +62,28 @@ class Names:
     bound: frozenset[str]
     """Names that the module or a class assigns, imports or defines."""
 
+    @cached_property
+    def _by_function(self) -> dict[int, list[Local]]:
+        return _grouped(self.locals, lambda local: _function_of(local.scope))
+
+    @cached_property
+    def _by_node(self) -> dict[int, list[Local]]:
+        return _grouped(self.locals, lambda local: local.scope.node)
+
     def of(self, node: ast.AST) -> list[Local]:
         """The locals of one function, those of its comprehensions with them."""
-        return [local for local in self.locals if _function_of(local.scope) is node]
+        return self._by_function.get(id(node), [])
+
+    def inside(self, node: ast.AST) -> list[Local]:
+        """The locals whose region is this function or comprehension alone."""
+        return self._by_node.get(id(node), [])
+
+
+def _grouped(every: list[Local], node_of: Callable[[Local], ast.AST]) -> dict[int, list[Local]]:
+    groups: dict[int, list[Local]] = {}
+    for local in every:
+        groups.setdefault(id(node_of(local)), []).append(local)
+    return groups
 
 
 def _function_of(scope: Scope) -> ast.AST:

@@ -10,53 +10,46 @@ from itertools import pairwise
 from steelyard.repeatability._expression_forms import opposite
 from steelyard.repeatability._rewriting import (
     Block,
-    Function,
+    Candidate,
+    FunctionFacts,
     Replacement,
     blocks,
-    catches,
     ends,
-    is_plain_local,
     is_pure,
     names_in,
+    plain_assignment,
     reads,
     rewritten_blocks,
 )
 
 
-def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
-    """Name and value of a plain `name = value`."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id, statement.value
-    return None
-
-
 def _return_directly(block: Block) -> Iterator[Replacement]:
     match block.following(2):
         case [ast.Assign() as first, ast.Return(value=ast.Name(id=name))]:
-            assigned = _assigned(first)
-            if assigned is not None and assigned[0] == name and is_plain_local(name, block.function):
+            assigned = plain_assignment(first)
+            if (
+                assigned is not None
+                and assigned[0] == name
+                and block.function is not None
+                and block.function.has_plain(name)
+            ):
                 yield 2, [ast.Return(value=assigned[1])]
 
 
 def _inlined(block: Block) -> Iterator[Replacement]:
     """A value that is used once, by the next statement, put where it is used."""
     here = block.following(2)
-    assigned = _assigned(here[0]) if len(here) == 2 else None
+    assigned = plain_assignment(here[0]) if len(here) == 2 else None
     if assigned is None or block.function is None:
         return
     name, value = assigned
-    once = (
-        reads(block.function, name) == 1
-        and sum(
-            isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-            for node in ast.walk(block.function)
-        )
-        == 1
-    )
-    spot = _evaluated_once(here[1])
-    if spot is None or not (once and reads(spot, name) == 1 and is_plain_local(name, block.function)):
+    function = block.function
+    if not (function.reads[name] == function.stores[name] == 1 and function.has_plain(name)) or function.catches:
         return
-    if is_pure(value) and is_pure(spot) and _is_always_read(spot, name) and not catches(block.function):
+    spot = _evaluated_once(here[1])
+    if spot is None or reads(spot, name) != 1:
+        return
+    if is_pure(value) and is_pure(spot) and _is_always_read(spot, name):
         changed = copy.deepcopy(here[1])
         _Put(name, value).visit(changed)
         yield 2, [changed]
@@ -129,11 +122,15 @@ def _other_branch_first(block: Block) -> Iterator[Replacement]:
         yield 1, [ast.If(test=turned, body=statement.orelse, orelse=statement.body)]
 
 
+def _catches(block: Block) -> bool:
+    return block.function is not None and block.function.catches
+
+
 def _split_tuple(block: Block) -> Iterator[Replacement]:
     match block.statements[block.at]:
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
             plain = [name.id for name in names if isinstance(name, ast.Name)]
-            if len(plain) == len(names) and _independent(plain, values) and not catches(block.function):
+            if len(plain) == len(names) and _independent(plain, values) and not _catches(block):
                 yield (
                     1,
                     [
@@ -146,12 +143,12 @@ def _split_tuple(block: Block) -> Iterator[Replacement]:
 def _joined_tuple(block: Block) -> Iterator[Replacement]:
     assignments = []
     for statement in block.following(4):
-        assigned = _assigned(statement)
+        assigned = plain_assignment(statement)
         if assigned is None:
             break
         assignments.append(assigned)
         names, values = [name for name, _ in assignments], [value for _, value in assignments]
-        if len(assignments) >= 2 and _independent(names, values) and not catches(block.function):
+        if len(assignments) >= 2 and _independent(names, values) and not _catches(block):
             target = ast.Tuple(elts=[ast.Name(name, ast.Store()) for name in names], ctx=ast.Store())
             yield len(assignments), [ast.Assign(targets=[target], value=ast.Tuple(elts=values, ctx=ast.Load()))]
 
@@ -195,7 +192,7 @@ def _returns(statements: list[ast.stmt], *, value: bool) -> bool:
 
 
 def _augmented(block: Block) -> Iterator[Replacement]:
-    assigned = _assigned(block.statements[block.at])
+    assigned = plain_assignment(block.statements[block.at])
     if assigned is None:
         return
     match assigned:
@@ -213,29 +210,14 @@ def _spelled_out(block: Block) -> Iterator[Replacement]:
             yield 1, [ast.Assign(targets=[ast.Name(name, ast.Store())], value=value)]
 
 
-def _makes_anew(name: str, op: ast.operator, other: ast.expr, function: Function | None) -> bool:
+def _makes_anew(name: str, op: ast.operator, other: ast.expr, function: FunctionFacts | None) -> bool:
     """Whether `name op= other` makes a new value, as `name = name op other` does, and changes none that others hold.
 
     So it is with a number added to it (a list would refuse), and where the name only ever holds numbers or texts.
     """
     if isinstance(other, ast.Constant) and type(other.value) in (int, float) and not isinstance(op, ast.Mult):
         return True
-    return function is not None and _holds_plain_values(name, function)
-
-
-def _holds_plain_values(name: str, function: Function) -> bool:
-    stores = plain = 0
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg) and node.arg == name:
-            return False
-        stores += isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        assigned = _assigned(node) if isinstance(node, ast.stmt) else None
-        if assigned is not None and assigned[0] == name:
-            value = assigned[1].left if isinstance(assigned[1], ast.BinOp) else assigned[1]
-            is_itself = isinstance(value, ast.Name) and value.id == name and isinstance(assigned[1], ast.BinOp)
-            plain += is_itself or (isinstance(value, ast.Constant) and type(value.value) in (int, float, str))
-        plain += isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name
-    return stores == plain > 0
+    return function is not None and name in function.plain_values
 
 
 def _while_true(block: Block) -> Iterator[Replacement]:
@@ -265,7 +247,7 @@ _BLOCK_RULES = (
 )
 
 
-def statement_forms(tree: ast.Module, canon: ast.Module) -> Iterator[ast.Module]:
+def statement_forms(tree: ast.Module, canon: ast.Module) -> Iterator[Candidate]:
     """Statements in their other form: a result returned directly, branches flat or nested, tuples split or joined."""
     names = sorted(_result_names(canon))
     return rewritten_blocks(tree, [*_BLOCK_RULES, lambda block: _named_result(block, names)])
@@ -279,7 +261,7 @@ def _named_result(block: Block, names: Sequence[str]) -> Iterator[Replacement]:
     if isinstance(statement.value, (ast.Name, ast.Constant)):
         return
     for name in names:
-        if is_plain_local(name, block.function):
+        if block.function.has_plain(name):
             kept = ast.Assign(targets=[ast.Name(name, ast.Store())], value=statement.value)
             yield 1, [kept, ast.Return(value=ast.Name(name, ast.Load()))]
 
@@ -288,7 +270,7 @@ def _result_names(canon: ast.Module) -> set[str]:
     names = set()
     for statements, _ in blocks(canon):
         for first, second in pairwise(statements):
-            assigned = _assigned(first)
+            assigned = plain_assignment(first)
             if assigned is not None and isinstance(second, ast.Return) and isinstance(second.value, ast.Name):
                 names |= {assigned[0]} & {second.value.id}
     return names

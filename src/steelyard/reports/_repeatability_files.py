@@ -80,6 +80,7 @@ def _repair_row(result: PromptResult, sample: OutputSample) -> dict[str, Any]:
         "steps": ";".join(step.step for step in sample.steps),
         "success": sample.d_post == 0,
         "reason": sample.repair_ended,
+        "repair_bound": sample.repair_bound,
         "repair_version": result.versions.repair,
         **result.versions.on_rows(),
     }

@@ -66,6 +66,8 @@ class OutputSample(msgspec.Struct, frozen=True, kw_only=True):
     """Repair steps that were applied."""
     repair_ended: str = ""
     """Why repair ended; empty when none ran."""
+    repair_bound: bool = False
+    """Whether the work budget of the profile ended repair: this is how far it came."""
     code: str = ""
     """The program as extracted."""
     code_post: str = ""

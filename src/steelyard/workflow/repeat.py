@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from steelyard.errors import NothingUsable, UnknownName, UsageError
+from steelyard.errors import BadProfile, NothingUsable, UnknownName, UsageError
 from steelyard.metrics import catalog, constants_of
 from steelyard.profiles import Profile, load_profile
 from steelyard.records import Finding, Missing, Run, is_own_key, one_a_kind, set_aside_findings
@@ -16,6 +16,7 @@ from steelyard.repeatability import (
     DISTANCE_VERSION,
     EXTRACTION_VERSION,
     KEYS,
+    ORDINARY_BUDGET,
     PYTHON,
     REPAIR_VERSION,
     CanonShelf,
@@ -25,6 +26,7 @@ from steelyard.repeatability import (
     Level,
     Oracle,
     Prompt,
+    RepairBudget,
     Repaired,
     Verdict,
     Workbench,
@@ -97,7 +99,7 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
     )
     if not prompts:
         raise NothingUsable(f"nothing to compare: {rejected[0].reason}", where=rejected[0].where)
-    worker = _Worker(options, level=level, profile=profile.name, tau=tau)
+    worker = _Worker(options, level=level, profile=profile, tau=tau)
     findings = [*set_aside_findings(rejected), *found_reading, *contracts.unused(prompts)]
     measured: list[PromptResult] = []
     for prompt in worker.run(prompts):
@@ -107,10 +109,14 @@ def repeat_telling(outputs: RepeatInput, options: RepeatOptions, told: Callable[
 
 
 class _Worker:
-    def __init__(self, options: RepeatOptions, *, level: Level | None, profile: str, tau: float) -> None:
+    def __init__(self, options: RepeatOptions, *, level: Level | None, profile: Profile, tau: float) -> None:
         self.options = options
         self.level = level
-        self.profile = profile
+        self.profile = profile.name
+        self.budget = RepairBudget(
+            work=_whole(profile, "repair_work", ORDINARY_BUDGET.work),
+            checks=_whole(profile, "repair_checks", ORDINARY_BUDGET.checks),
+        )
         self.tau = tau
         self._benches: dict[tuple[Level, str | None], Workbench] = {}
 
@@ -194,7 +200,7 @@ class _Worker:
             return {}
 
         def repair_output(code: str) -> Repaired:
-            return repair_code(code, canon=canon.code, oracle=oracle, level=bench.level)
+            return repair_code(code, canon=canon.code, oracle=oracle, level=bench.level, budget=self.budget)
 
         distinct = list(dict.fromkeys(codes))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -209,6 +215,14 @@ class _Worker:
         goal = None if canon is None else canon.normalized
         d_post = [bench.distance(answer.repaired or answer.code, goal).value for answer in prompt.answers]
         return _without_missing(prompt_metrics(replace(ours, d_post=d_post), tau=self.tau))[0]
+
+
+def _whole(profile: Profile, name: str, default: int) -> int:
+    """A budget of the profile: a whole number, so that what is counted can be compared with it."""
+    value = profile.constant(name, default)
+    if value < 0 or value != int(value):
+        raise BadProfile(f"constant {name!r} must be a whole number from 0 on", where=profile.name)
+    return int(value)
 
 
 def _without_missing(values: dict[str, float | Missing]) -> tuple[dict[str, float | None], dict[str, str]]:
@@ -276,6 +290,7 @@ def _samples(
                 if ours
                 else (),
                 repair_ended=ours.reason if ours else "",
+                repair_bound=ours is not None and ours.is_bounded,
                 code=answer.code,
                 code_post=after,
             )
@@ -319,6 +334,13 @@ def _findings(
         yield Finding(code="fell_back", message=message, where=where)
     if any(sample.approximate for sample in samples):
         yield Finding(code="approximate", message="a distance is an upper bound: the texts are too long", where=where)
+    bounded = sum(sample.repair_bound for sample in samples)
+    if bounded:
+        message = (
+            f"the work budget ended the repair of {bounded} of {len(samples)} outputs; what was reached by then counts"
+            " (repair_work and repair_checks of the profile)"
+        )
+        yield Finding(code="repair_bound", message=message, where=where)
     worse = sum(sample.d_post > sample.d_pre for sample in samples)
     if worse:
         message = f"repair moved {worse} of {len(samples)} outputs away from the canon"
