@@ -26,7 +26,7 @@ from steelyard.errors import UnreadableFile
 from steelyard.files import ZipLog
 from steelyard.formats import PlacedRun
 from steelyard.records import Rejected
-from steelyard.sandbox._box import remove
+from steelyard.scratch import remove_scratch
 from steelyard.tables import gather
 from steelyard.workflow.read import RunReading
 
@@ -189,7 +189,7 @@ def test_folders_too_deep_for_a_path_are_named_and_the_rest_is_read(tmp_path: Pa
     try:
         items = list(gather([tmp_path / "logs"]))
     finally:
-        remove(tmp_path / "logs")
+        remove_scratch(tmp_path / "logs")
     assert [type(item).__name__ for item in items] == ["Rejected", "PlacedRun"]
     (named,) = [item for item in items if isinstance(item, Rejected)]
     assert named.reason == "the folder cannot be looked into: File name too long"

@@ -16,7 +16,7 @@ from steelyard.doors import _homes
 
 ROOT = Path(__file__).parent.parent / "src" / "steelyard"
 
-BASE = frozenset({"errors", "settings", "version", "doors", "plugins", "plain_text"})
+BASE = frozenset({"errors", "settings", "version", "doors", "plugins", "plain_text", "scratch"})
 """What everything may import."""
 
 ALLOWED: dict[str, set[str]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -76,9 +77,13 @@ def test_a_command_told_to_end_while_it_starts_leaves_nothing(
 
 
 def test_a_command_whose_supervisor_is_killed_while_it_starts_leaves_nothing(
-    isolation: Isolation, marker: str, open_folder: Path
+    isolation: Isolation, marker: str, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = [str(2 * moment) for moment in MOMENTS]
     line = [sys.executable, "-c", KILLED_AT, isolation.name, marker, *moments]
-    subprocess.run(line, check=True, env={"TMPDIR": str(open_folder)})  # a folder for what the killed left behind
+    subprocess.run(line, check=True, env={**os.environ, "TMPDIR": str(open_folder)})
     until(lambda: alive(marker) == [])
+    assert os.listdir(open_folder) != []  # what the killed left behind
+    monkeypatch.setattr("tempfile.tempdir", str(open_folder))
+    assert sandbox.run(["/bin/true"], isolation=isolation).ok
+    assert os.listdir(open_folder) == []

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from shutil import copyfile
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 from steelyard.errors import UnreadableFile
+from steelyard.scratch import scratch_folder
 from steelyard.settings import LINE_BYTES
 
 STEPS_AT_ONCE = 1_000_000
@@ -53,8 +53,8 @@ class Store:
         if not waiting.exists() or not waiting.stat().st_size:
             return f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
         if not Path(f"{path}-shm").exists():  # nobody has it open, and SQLite would make that file and leave it there
-            folder = opened.enter_context(TemporaryDirectory(prefix="steelyard-"))
-            path = Path(copyfile(path, Path(folder, path.name)))
+            folder = opened.enter_context(scratch_folder())
+            path = Path(copyfile(path, folder / path.name))
             copyfile(waiting, f"{path}-wal")
         return f"file:{quote(str(path.resolve()))}?mode=ro"
 

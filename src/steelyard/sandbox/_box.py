@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shutil
 import stat
-import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import UsageError
+from steelyard.scratch import make_scratch, remove_scratch
 
 WORK, TEMPORARY, HOME = "work", "tmp", "home"
 """What is in the box: the command's files have a folder of their own, so that none of their names is taken."""
-
-_TRIES, _PAUSE_SECONDS = 50, 0.02
-_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class Box:
 @contextmanager
 def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> Iterator[Box]:
     """The box, while the block runs: a copy of the folder `copy` with `files` over it, given to the uid if any."""
-    outer = Path(tempfile.mkdtemp(prefix="steelyard-"))
+    outer = make_scratch()
     try:
         box = outer / "box"
         box.mkdir()
@@ -63,7 +58,7 @@ def filled(files: Mapping[str, bytes], copy: Path | None, uid: int | None) -> It
         finally:
             os.close(work)
     finally:
-        remove(outer)
+        remove_scratch(outer)
 
 
 def _lay(folder: Path, name: str, content: bytes) -> None:
@@ -94,9 +89,9 @@ def _only_plain(folder: str, names: list[str]) -> list[str]:
 def _give(box: Path, uid: int) -> None:
     # The box itself stays ours, so that the command cannot put something else in the place of its folders. The group is
     # the command's alone: another user who reads the path off a command line cannot enter, whatever the modes inside.
-    for folder in (box.parent, box):
-        os.chown(folder, -1, uid)
-        folder.chmod(0o710 if folder == box.parent else 0o750)
+    for closed in (box.parent, box):
+        os.chown(closed, -1, uid)
+        closed.chmod(0o710 if closed == box.parent else 0o750)
     for folder, folders, names in os.walk(box):
         for name in (*folders, *names):
             os.chown(os.path.join(folder, name), uid, uid, follow_symlinks=False)
@@ -118,59 +113,3 @@ def _read_below(folder: int, parts: tuple[str, ...], most: int) -> bytes | None:
         os.close(here)
     with open(opened, "rb") as content:
         return content.read(most) if stat.S_ISREG(os.fstat(opened).st_mode) else None
-
-
-def remove(folder: Path) -> None:
-    """Remove the folder however deep it is: deeper than recursion goes, and than the system takes as a path.
-
-    A command that was killed may write on for a moment, so this is tried more than once. What then still cannot be
-    removed is left: the command's result matters more.
-    """
-    for _ in range(_TRIES):
-        with contextlib.suppress(OSError):
-            _empty(folder)
-            folder.rmdir()
-        if not folder.exists():
-            return
-        time.sleep(_PAUSE_SECONDS)
-
-
-def _empty(root: Path) -> None:
-    """Take everything out of the folder. Each inner folder is first moved up to it, so that no path grows."""
-    at_root = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        waiting = _clear(at_root, at_root)
-        while waiting:
-            name = waiting.pop()
-            here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at_root)
-            try:
-                waiting += _clear(here, at_root)
-            finally:
-                os.close(here)
-            os.rmdir(name, dir_fd=at_root)
-    finally:
-        os.close(at_root)
-
-
-def _clear(here: int, at_root: int) -> list[str]:
-    """Unlink the folder's files and move its folders to the root; the names these have there."""
-    moved: list[str] = []
-    with os.scandir(here) as entries:
-        listed = list(entries)
-    for entry in listed:
-        if not entry.is_dir(follow_symlinks=False):
-            os.unlink(entry.name, dir_fd=here)
-            continue
-        _open_up(entry.name, here)
-        moved.append(f"removed-{next(_numbers)}")
-        os.rename(entry.name, moved[-1], src_dir_fd=here, dst_dir_fd=at_root)
-    return moved
-
-
-def _open_up(name: str, here: int) -> None:
-    """Let its owner into a folder that was closed to all; never what a link in its place leads to."""
-    folder_fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
-    try:
-        os.chmod(f"/proc/self/fd/{folder_fd}", 0o700)
-    finally:
-        os.close(folder_fd)

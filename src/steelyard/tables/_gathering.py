@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from steelyard.formats import (
     run_refusal,
 )
 from steelyard.records import EMPTY_FILE, NO_LABELS, Finding, Labeler, Labels, Origin, Rejected, Run, RunIds
+from steelyard.scratch import scratch_folder
 from steelyard.tables._joining import assemble
 
 if TYPE_CHECKING:
@@ -141,10 +141,10 @@ def _gathered(
     parts: list[RunPart] = []
     shown: dict[Path, str] = {}
     copies: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
+    with scratch_folder() as scratch:
         files: list[Found] = []
         absent: list[Rejected] = []
-        for item in files_below(paths, Path(scratch)):
+        for item in files_below(paths, scratch):
             if isinstance(item, Found):
                 files.append(item)
             elif isinstance(item, Rejected):
@@ -170,7 +170,7 @@ def _gathered(
                     yield from _own(file, str(result.format), how.mapping)
             files = []
             for number, archive in enumerate(reading.archives):
-                for inside in files_in(archive, Path(scratch, f"{round_number}-{number}")):
+                for inside in files_in(archive, scratch / f"{round_number}-{number}"):
                     if isinstance(inside, Rejected):
                         yield inside
                     else:

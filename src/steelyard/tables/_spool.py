@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
-from pathlib import Path
 
 import polars as pl
+
+from steelyard.scratch import make_scratch, remove_scratch
 
 SPILL_ROWS = 250_000
 
@@ -16,8 +15,8 @@ class SpillFolder:
     """A temporary folder that goes when the last table that reads from it goes."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="steelyard-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self.path = make_scratch()
+        weakref.finalize(self, remove_scratch, self.path)
 
 
 class Spool:

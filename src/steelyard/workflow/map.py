@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from steelyard.errors import UnreadableFile, UsageError
 from steelyard.files import Budget, piped
 from steelyard.mappings import Proposal, propose
 from steelyard.records import Rejected
+from steelyard.scratch import scratch_folder
 from steelyard.settings import PIPED, is_stdin
 
 
@@ -17,8 +17,8 @@ def propose_mapping(paths: Sequence[Path]) -> Proposal:
     """A mapping for the first file, and what it reads of each; nothing is applied."""
     if not paths:
         raise UsageError("there is no file to propose a mapping for", hint="steelyard map FILE")
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as scratch:
-        return propose([_file(path, Path(scratch)) for path in paths])
+    with scratch_folder() as scratch:
+        return propose([_file(path, scratch) for path in paths])
 
 
 def _file(path: Path, scratch: Path) -> Path:

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 
 from steelyard.errors import BadInput, Interrupted, UnreadableFile, said_by
 from steelyard.files import ONE_FILE, Budget, packing, unpack
 from steelyard.records import Rejected
+from steelyard.scratch import scratch_folder
 from steelyard.settings import ARTIFACT_BYTES, ARTIFACT_FILES, FOLDERS_DEEP
 
 MOST_QUOTED = 200
@@ -68,15 +68,15 @@ def _quoted(name: str) -> str:
 @contextmanager
 def staged(path: Path, *, stop: Event | None = None) -> Iterator[Staged]:
     """The artifacts, copied or unpacked, while the block runs. `stop`, once set, ends the copying (Interrupted)."""
-    with TemporaryDirectory(prefix="steelyard-artifacts-", ignore_cleanup_errors=True) as name:
-        folder = Path(name, "all")
+    with scratch_folder() as scratch:
+        folder = scratch / "all"
         folder.mkdir()
         try:
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
                 _copy(path, _Copying(folder, stop))
             elif stat.S_ISREG(mode):
-                _unpack(path, folder, Path(name), stop)
+                _unpack(path, folder, scratch, stop)
             else:
                 raise BadArtifacts(NO_ARCHIVE)
         except UnreadableFile as error:

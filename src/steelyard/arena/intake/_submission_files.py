@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,6 +35,7 @@ from steelyard.records import (
     convert_task,
     decode_submission,
 )
+from steelyard.scratch import scratch_folder
 from steelyard.settings import FILE_BYTES, PIPED, is_stdin, shown_path
 
 TO_SUBMIT = "this looks like a submission: steelyard arena submit takes those"
@@ -96,8 +96,8 @@ def read_submissions(path: Path) -> Iterator[PlacedSubmission | Rejected]:
     if not is_stdin(path):
         yield from _submissions(path, budget)
         return
-    with TemporaryDirectory(prefix="steelyard-") as folder:
-        kept = piped(Path(folder, PIPED), budget)
+    with scratch_folder() as folder:
+        kept = piped(folder / PIPED, budget)
         if isinstance(kept, Rejected):
             yield kept
             return
@@ -149,14 +149,14 @@ def _submissions(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Reje
 
 def _unpacked(path: Path, budget: Budget) -> Iterator[PlacedSubmission | Rejected]:
     """The submissions in a packed file, told of as if they stood in it; up to the break where it breaks off."""
-    with TemporaryDirectory(prefix="steelyard-") as folder:
+    with scratch_folder() as folder:
         try:
             if packing(path) not in ONE_FILE:
                 raise UnreadableFile(str(path), "it is not packed, as its name says")
-            broken = unpack(path, str(path), Path(folder), budget=budget.for_packed(path.stat().st_size))
+            broken = unpack(path, str(path), folder, budget=budget.for_packed(path.stat().st_size))
         except OSError as error:
             raise UnreadableFile(str(path), f"it cannot be read: {error}") from error
-        (inside,) = Path(folder).iterdir()
+        (inside,) = folder.iterdir()
         if not inside.suffix:
             inside = inside.rename(inside.with_suffix(_ending(inside)))
         if inside.suffix.removeprefix(".") in ONE_FILE:

@@ -1,0 +1,167 @@
+"""Scratch folders: where files lie while they are worked on. What a killed process leaves is removed by the next.
+
+Whoever makes one holds a lock on it until it is removed; the system lets go of the lock when the process ends, however
+it ends. Whoever gets the lock of a folder therefore knows that its owner is dead, whatever became of its process id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+if sys.platform != "win32":  # Windows has no such lock: what is left there stays
+    import fcntl
+
+PREFIX = "steelyard-scratch-"
+_OURS = re.compile(rf"{PREFIX}\w{{8}}")
+_TRIES, _PAUSE_SECONDS = 50, 0.02
+_locks: dict[Path, int] = {}
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder of its own while the block runs."""
+    folder = make_scratch()
+    try:
+        yield folder
+    finally:
+        remove_scratch(folder)
+
+
+def make_scratch() -> Path:
+    """A new folder that only its owner may enter; to be removed by `remove_scratch`."""
+    parent = tempfile.gettempdir()
+    _remove_leftovers(parent)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        with contextlib.suppress(FileNotFoundError):
+            lock = _locked(folder, wait=True)
+            if lock is not None:
+                _locks[folder] = lock
+            return folder
+        # Somebody who starts right now took it for a leftover: it had no lock yet.
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove the folder however deep it is: deeper than recursion goes, and than the system takes as a path.
+
+    A command that was killed may write on for a moment, so this is tried more than once. What then still cannot be
+    removed is left: the result matters more.
+    """
+    lock = _locks.pop(folder, None)
+    try:
+        for _ in range(_TRIES):
+            if _removed(folder):
+                return
+            time.sleep(_PAUSE_SECONDS)
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+@cache
+def _remove_leftovers(parent: str) -> None:
+    """Remove what dead processes of this user left there, once in the life of a process."""
+    with contextlib.suppress(OSError), os.scandir(parent) as entries:
+        names = [entry.name for entry in entries if _OURS.fullmatch(entry.name)]
+        for folder in (Path(parent, name) for name in names):
+            with contextlib.suppress(OSError):
+                lock = _locked(folder, wait=False)
+                if lock is not None:
+                    try:
+                        _removed(folder)
+                    finally:
+                        os.close(lock)
+
+
+def _locked(folder: Path, *, wait: bool) -> int | None:
+    """A descriptor that holds the lock of the folder; None when somebody else has it or owns it, or there are no locks.
+
+    FileNotFoundError when the folder is gone: whoever had the lock before may have removed it.
+    """
+    if sys.platform == "win32":
+        return None
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        is_locked = os.fstat(lock).st_uid == os.geteuid() and _lock(lock, wait=wait)
+        if not os.path.samestat(os.fstat(lock), os.lstat(folder)):
+            raise FileNotFoundError(folder)
+    except OSError:
+        os.close(lock)
+        raise
+    if not is_locked:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _lock(opened: int, *, wait: bool) -> bool:
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # it is in use, or this file system has no locks
+        return False
+    return True
+
+
+def _removed(folder: Path) -> bool:
+    """Whether the folder is gone after one attempt."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            shutil.rmtree(folder)
+        else:
+            _empty(folder)
+            folder.rmdir()
+    return not folder.exists()
+
+
+def _empty(root: Path) -> None:
+    """Take everything out of the folder. Each inner folder is first moved up to it, so that no path grows."""
+    at_root = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        waiting = _clear(at_root, at_root)
+        while waiting:
+            name = waiting.pop()
+            here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at_root)
+            try:
+                waiting += _clear(here, at_root)
+            finally:
+                os.close(here)
+            os.rmdir(name, dir_fd=at_root)
+    finally:
+        os.close(at_root)
+
+
+def _clear(here: int, at_root: int) -> list[str]:
+    """Unlink the folder's files and move its folders to the root; the names these have there."""
+    moved: list[str] = []
+    with os.scandir(here) as entries:
+        listed = list(entries)
+    for entry in listed:
+        if not entry.is_dir(follow_symlinks=False):
+            os.unlink(entry.name, dir_fd=here)
+            continue
+        _open_up(entry.name, here)
+        moved.append(f"removed-{os.urandom(16).hex()}")  # a name that neither a command nor an earlier try has chosen
+        os.rename(entry.name, moved[-1], src_dir_fd=here, dst_dir_fd=at_root)
+    return moved
+
+
+def _open_up(name: str, here: int) -> None:
+    """Let its owner into a folder that was closed to all; never what a link in its place leads to."""
+    if not sys.platform.startswith("linux"):  # where nothing hostile runs beside us
+        os.chmod(name, 0o700, dir_fd=here)
+        return
+    folder_fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+    try:
+        os.chmod(f"/proc/self/fd/{folder_fd}", 0o700)
+    finally:
+        os.close(folder_fd)
