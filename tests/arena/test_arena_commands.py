@@ -400,7 +400,7 @@ def test_notify_needs_targets_and_tells_what_failed(
     assert run(["arena", "notify", "--once", *filled]) == 2
     capsys.readouterr()
     targets = tmp_path / "targets.toml"
-    targets.write_text('[[targets]]\nname = "nobody"\nurl = "http://127.0.0.1:1/"\nseconds = 1\n')
+    targets.write_text('[[targets]]\nname = "nobody"\nurl = "http://127.0.0.1:1/"\nnetwork = "loopback"\nseconds = 1\n')
     found = output(capsys, "notify", "--once", "--targets", str(targets), *filled, status=1)
     assert (found["sent"], found["failed"], found["put_off"], found["waiting"]) == (
         0,
@@ -421,7 +421,7 @@ def test_notify_prints_a_line_a_round_for_scripts_that_follow_it(
 
     monkeypatch.setattr("time.sleep", sleep)
     targets = tmp_path / "targets.toml"
-    targets.write_text('[[targets]]\nname = "nobody"\nurl = "http://127.0.0.1:1/"\nseconds = 1\n')
+    targets.write_text('[[targets]]\nname = "nobody"\nurl = "http://127.0.0.1:1/"\nnetwork = "loopback"\nseconds = 1\n')
     with pytest.raises(SystemExit) as ended:
         run(["arena", "notify", "--targets", str(targets), "--json", *filled])
     assert ended.value.code == 130
@@ -433,7 +433,7 @@ def test_notify_sends_the_past_unless_it_is_told_since_when(
     filled: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     targets = tmp_path / "targets.toml"
-    targets.write_text('[[targets]]\nname = "nobody"\nurl = "http://127.0.0.1:1/"\nseconds = 1\n')
+    targets.write_text('[[targets]]\nname = "nobody"\nurl = "http://127.0.0.1:1/"\nnetwork = "loopback"\nseconds = 1\n')
     notify = ["arena", "notify", "--once", "--targets", str(targets), *filled]
     assert run([*notify, "--since", "2999-01-01"]) == 2
     assert "is in the future" in capsys.readouterr().err

@@ -34,7 +34,7 @@ from steelyard.results import Policy, Receipt
 from steelyard.store import Store, open_store
 from steelyard.store.schema import baselines, outbox, states, submissions, tallies
 
-HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
+HOOK = Target(name="hook", network="loopback", url="http://127.0.0.1:9/hook")
 
 
 def made_up(sizes: list[int], seed: int) -> tuple[list[dict[str, Any]], list[Submission]]:

@@ -156,7 +156,8 @@ from steelyard.records import now_microseconds
 from steelyard.store import open_store
 print("ready", flush=True)
 later = now_microseconds() + int(sys.argv[3]) * 2 * LEASE_SECONDS * SECOND  # leases of the killed have run out
-print(notify_once(open_store(sys.argv[1]), [Target(name="hook", url=sys.argv[2])], now=later).waiting)
+target = Target(name="hook", network="loopback", url=sys.argv[2])
+print(notify_once(open_store(sys.argv[1]), [target], now=later).waiting)
 """
 
 

@@ -172,7 +172,7 @@ def test_what_is_told_is_what_the_standings_show(store: Store, policy: Policy, s
 
 
 def of_submitters(*names: str, **more: Any) -> Target:  # Any: fields of a target
-    return Target(name="-".join(names), url="http://127.0.0.1:9/", submitters=names, **more)
+    return Target(name="-".join(names), network="loopback", url="http://127.0.0.1:9/", submitters=names, **more)
 
 
 class TestTargetsOfSubmitters:
@@ -194,7 +194,7 @@ class TestTargetsOfSubmitters:
         return arena
 
     def test_each_hears_of_its_own(self, filled: Arena, sender: Any, sent: list[tuple[str, str]]) -> None:
-        everybody = Target(name="all", url="http://127.0.0.1:9/")
+        everybody = Target(name="all", network="loopback", url="http://127.0.0.1:9/")
         done = notify_once(filled.store, [of_submitters("ada"), of_submitters("ada", "bob"), everybody], sender=sender)
         assert (done.sent, done.settled, done.waiting) == (6, 3, 0)
         assert sorted(name for name, _ in sent) == ["ada", "ada-bob", "ada-bob", "all", "all", "all"]
@@ -215,15 +215,15 @@ class TestTargetsOfSubmitters:
         def fails(target: Target, **_: Any) -> str | None:
             return "answered 500" if target.name == "down" else None
 
-        down = Target(name="down", url="http://127.0.0.1:9/")
-        wanting = Target(name="ci", url="http://127.0.0.1:9/", submitters=("ada",))
+        down = Target(name="down", network="loopback", url="http://127.0.0.1:9/")
+        wanting = Target(name="ci", network="loopback", url="http://127.0.0.1:9/", submitters=("ada",))
         assert notify_once(filled.store, [down, wanting], sender=fails).sent == 1
-        more = Target(name="ci", url="http://127.0.0.1:9/", submitters=("ada", "bob"))
+        more = Target(name="ci", network="loopback", url="http://127.0.0.1:9/", submitters=("ada", "bob"))
         assert notify_once(filled.store, [down, more], sender=fails).sent == 1
 
     def test_the_file_names_them(self, tmp_path: Path) -> None:
         path = tmp_path / "targets.toml"
-        head = '[[targets]]\nname = "a"\nurl = "http://127.0.0.1:9/"\n'
+        head = '[[targets]]\nname = "a"\nurl = "http://127.0.0.1:9/"\nnetwork = "loopback"\n'
         path.write_text(head + 'submitters = ["ada"]\nkinds = ["submission.lead_lost"]\n')
         (target,) = read_targets(path)
         assert (target.submitters, target.kinds) == (("ada",), (LEAD_LOST,))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event as Signal, Thread
 from typing import Any, ClassVar
 
@@ -22,15 +25,16 @@ from steelyard.arena.notifying._delivery import LEASE_SECONDS, SECOND, SILENCES,
 from steelyard.arena.notifying._events import EVALUATED
 from steelyard.arena.notifying._sending import waiting
 from steelyard.arena.notifying._targets import Target
-from steelyard.arena.notifying._webhook import NoAnswer, send
+from steelyard.arena.notifying._webhook import NoAnswer, send, signature
 from steelyard.errors import MissingExtra, UsageError
 from steelyard.records import now_microseconds
 from steelyard.results import SendingRound
 from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.schema import outbox
 
-HOOK = Target(name="hook", url="http://127.0.0.1:9/hook")
-OTHER = Target(name="other", url="http://127.0.0.1:9/other")
+DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
+HOOK = Target(name="hook", network="loopback", url="http://127.0.0.1:9/hook")
+OTHER = Target(name="other", network="loopback", url="http://127.0.0.1:9/other")
 
 
 @pytest.fixture
@@ -179,7 +183,7 @@ class TestTargetsInTrouble:
         assert {name for name, _ in again.seen} == {"hook"}
 
     def test_a_slow_target_has_no_more_under_lease_than_it_can_take(self, arena: Arena) -> None:
-        slow = Target(name="slow", url="http://127.0.0.1:9/", seconds=300)
+        slow = Target(name="slow", network="loopback", url="http://127.0.0.1:9/", seconds=300)
         another = Receiver()
 
         def sender(target: Target, **message: Any) -> None:
@@ -223,7 +227,7 @@ def test_a_target_gets_only_the_kinds_it_wants(arena: Arena) -> None:
     with arena.store.write() as connection:
         connection.execute(update(outbox).where(outbox.c.ordinal == 1).values(kind="something.else"))
     receiver = Receiver()
-    choosy = Target(name="choosy", url="http://127.0.0.1:9/", kinds=(EVALUATED,))
+    choosy = Target(name="choosy", network="loopback", url="http://127.0.0.1:9/", kinds=(EVALUATED,))
     done = notify_once(arena.store, [choosy], sender=receiver)
     assert (done.sent, done.settled, done.waiting) == (2, 3, 0)
 
@@ -262,7 +266,7 @@ def test_a_webhook_is_signed_so_that_its_receiver_can_check_it(
     arena: Arena, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOOK_SECRET", "hush")
-    target = Target(name="hook", url=server, secret_env="HOOK_SECRET")  # noqa: S106 - the name of a variable
+    target = Target(name="hook", network="loopback", url=server, secret_env="HOOK_SECRET")  # noqa: S106 - the name of a variable
     assert notify_once(arena.store, [target]).sent == 3
     headers, body = _Server.got[0]
     expected = hmac.new(b"hush", headers["Steelyard-Timestamp"].encode() + b"." + body, hashlib.sha256).hexdigest()
@@ -273,9 +277,19 @@ def test_a_webhook_is_signed_so_that_its_receiver_can_check_it(
     assert set(told) >= {"overall_score", "overall_ranking", "percentile", "baseline_version", "submitter"}
 
 
+def test_a_receiver_that_checks_as_the_docs_say_refuses_forged_and_old_messages() -> None:
+    (code,) = re.findall(r"```python\n(.*?def is_genuine.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(code, scope)  # noqa: S102 - the example in our own docs
+    now = int(time.time())
+    for sent_at, body, is_genuine in ((now, b"{}", True), (now, b"[]", False), (now - 301, b"{}", False)):
+        headers = {"Steelyard-Timestamp": str(sent_at), "Steelyard-Signature": signature(b"hush", sent_at, b"{}")}
+        assert scope["is_genuine"](headers, body, b"hush") is is_genuine
+
+
 def test_a_redirect_is_not_followed_and_a_refusal_is_an_error(server: str) -> None:
     _Server.answers[:] = [302, 500]
-    target = Target(name="hook", url=server)
+    target = Target(name="hook", network="loopback", url=server)
     message: dict[str, Any] = {"event_id": "e", "kind": "k", "body": b"{}", "timestamp": 1}
     assert send(target, **message) == "answered 302"
     assert send(target, **message) == "answered 500"
@@ -284,7 +298,7 @@ def test_a_redirect_is_not_followed_and_a_refusal_is_an_error(server: str) -> No
 
 
 def test_nobody_listening_is_an_error_and_not_a_crash() -> None:
-    target = Target(name="hook", url="http://127.0.0.1:1/", seconds=1.0)
+    target = Target(name="hook", network="loopback", url="http://127.0.0.1:1/", seconds=1.0)
     assert "refused" in str(send(target, event_id="e", kind="k", body=b"{}", timestamp=1))
 
 
@@ -304,7 +318,9 @@ def test_a_target_that_answers_byte_by_byte_is_given_up_in_its_time() -> None:
 
         thread = Thread(target=trickle)
         thread.start()
-        target = Target(name="hook", url=f"http://127.0.0.1:{server.getsockname()[1]}/", seconds=0.3)
+        target = Target(
+            name="hook", network="loopback", url=f"http://127.0.0.1:{server.getsockname()[1]}/", seconds=0.3
+        )
         answer = send(target, event_id="e", kind="k", body=b"{}", timestamp=1)
         given_up.set()
         thread.join()
@@ -313,13 +329,13 @@ def test_a_target_that_answers_byte_by_byte_is_given_up_in_its_time() -> None:
 
 
 def test_a_secret_that_is_not_set_is_an_error() -> None:
-    target = Target(name="a", url="http://x/", secret_env="NO_SUCH_VARIABLE")  # noqa: S106 - the name of a variable
+    target = Target(name="a", url="https://x/", secret_env="NO_SUCH_VARIABLE")  # noqa: S106 - the name of a variable
     with pytest.raises(UsageError, match="NO_SUCH_VARIABLE"):
         _ = target.secret
 
 
 def test_a_target_that_cannot_be_sent_to_takes_no_event(arena: Arena) -> None:
-    unset = Target(name="a", url="http://x/", secret_env="NO_SUCH_VARIABLE")  # noqa: S106 - the name of a variable
+    unset = Target(name="a", url="https://x/", secret_env="NO_SUCH_VARIABLE")  # noqa: S106 - the name of a variable
     for target in (unset, Target(name="b", apprise_env="NO_SUCH_VARIABLE")):
         with pytest.raises(UsageError, match="NO_SUCH_VARIABLE"):
             notify_once(arena.store, [HOOK, target], sender=Receiver())

@@ -20,8 +20,8 @@ from steelyard.store import Store, open_store, upgrade_store
 from steelyard.store.migrations.m0015_outbox_waits import INDEXES
 from steelyard.store.schema import deliveries, outbox
 
-DOWN = Target(name="down", url="http://127.0.0.1:9/down")
-CI = Target(name="ci", url="http://127.0.0.1:9/ci")
+DOWN = Target(name="down", network="loopback", url="http://127.0.0.1:9/down")
+CI = Target(name="ci", network="loopback", url="http://127.0.0.1:9/ci")
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ class TestWaiting:
         assert notify_once(arena.store, [CI, DOWN], sender=fails).sent == 2
 
     def test_nor_one_that_wants_more_kinds_than_before(self, arena: Arena) -> None:
-        wanting = Target(name="ci", url=CI.url, kinds=("something.else",))
+        wanting = Target(name="ci", network="loopback", url=CI.url, kinds=("something.else",))
         assert notify_once(arena.store, [DOWN, wanting], sender=fails).sent == 0
         assert notify_once(arena.store, [DOWN, CI], sender=fails).sent == 3
 
@@ -86,7 +86,7 @@ class TestWaiting:
         assert notify_once(arena.store, [DOWN, CI], sender=fails).sent == 3
 
     def test_the_same_targets_stand_for_the_same_in_any_order(self) -> None:
-        choosy = Target(name="ci", url=CI.url, kinds=(EVALUATED,))
+        choosy = Target(name="ci", network="loopback", url=CI.url, kinds=(EVALUATED,))
         assert stands_for([DOWN, CI]) == stands_for([CI, DOWN])
         assert len({stands_for(some) for some in ([CI], [DOWN], [CI, DOWN], [choosy], [])}) == 5
 

@@ -22,10 +22,17 @@ DOCS = Path(__file__).parents[2] / "docs" / "arena.md"
     [
         ('[[targets]]\nname = "a"\n', "either url or apprise_env"),
         ('[[targets]]\nname = "a"\nurl = "file:///etc/passwd"\n', "not an http"),
-        ('[[targets]]\nname = "a"\nurl = "http://x/"\nsecret = "s"\n', "unknown field"),
-        ('[[targets]]\nname = "a"\nurl = "http://x/"\n[[targets]]\nname = "a"\nurl = "http://y/"\n', "each its own"),
-        ('[[targets]]\nname = "a"\nurl = "http://x/"\nkinds = []\n', "length >= 1"),
+        ('[[targets]]\nname = "a"\nurl = "https://x/"\nsecret = "s"\n', "unknown field"),
+        ('[[targets]]\nname = "a"\nurl = "https://x/"\n[[targets]]\nname = "a"\nurl = "https://y/"\n', "each its own"),
+        ('[[targets]]\nname = "a"\nurl = "https://x/"\nkinds = []\n', "length >= 1"),
         ('[[targets]]\nname = "a"\nurl = "http://:80/"\n', "'a' cannot be sent to.*not an http"),
+        ('[[targets]]\nname = "a"\nurl = "http://ci.internal/"\n', 'not https; set network = "private"'),
+        ('[[targets]]\nname = "a"\nurl = "https://10.0.0.7/"\n', 'private address; set network = "private"'),
+        ('[[targets]]\nname = "a"\nurl = "https://[::1]/"\n', 'loopback address; set network = "loopback"'),
+        ('[[targets]]\nname = "a"\nurl = "http://169.254.1.1/"\nnetwork = "private"\n', "link-local.*nothing is ever"),
+        ('[[targets]]\nname = "a"\nurl = "http://8.8.8.8/"\nnetwork = "private"\n', "public address; use https"),
+        ('[[targets]]\nname = "a"\nurl = "https://x/"\nnetwork = "intranet"\n', "Invalid enum value 'intranet'"),
+        ('[[targets]]\nname = "a"\napprise_env = "X"\nnetwork = "private"\n', "network is for a url"),
         ("targets = []", "need names"),
         ("not toml", "not TOML"),
     ],
@@ -39,7 +46,7 @@ def test_wrong_targets_are_refused_before_anything_is_sent(tmp_path: Path, text:
 
 def test_a_misspelled_kind_is_refused_with_the_nearest(tmp_path: Path) -> None:
     path = tmp_path / "targets.toml"
-    path.write_text('[[targets]]\nname = "a"\nurl = "http://x/"\nkinds = ["submission.evaluted"]\n')
+    path.write_text('[[targets]]\nname = "a"\nurl = "https://x/"\nkinds = ["submission.evaluted"]\n')
     with pytest.raises(UnknownName, match=r"did you mean 'submission\.evaluated'") as caught:
         read_targets(path)
     assert caught.value.where == str(path)
@@ -48,7 +55,7 @@ def test_a_misspelled_kind_is_refused_with_the_nearest(tmp_path: Path) -> None:
 def test_every_kind_is_a_target_s_to_want_and_is_documented(tmp_path: Path) -> None:
     path = tmp_path / "targets.toml"
     for kind, meaning in KINDS.items():
-        path.write_text(f'[[targets]]\nname = "a"\nurl = "http://x/"\nkinds = ["{kind}"]\n')
+        path.write_text(f'[[targets]]\nname = "a"\nurl = "https://x/"\nkinds = ["{kind}"]\n')
         assert read_targets(path)[0].kinds == (kind,)
         assert f"| `{kind}` | {meaning} |" in DOCS.read_text(encoding="utf-8")
 
@@ -65,7 +72,7 @@ def test_every_kind_is_a_target_s_to_want_and_is_documented(tmp_path: Path) -> N
     ],
 )
 def test_an_address_is_sent_to_in_the_letters_that_may_be_sent(url: str, sent_to: str | None) -> None:
-    assert Target(name="a", url=url).address == (sent_to or url)
+    assert sendable(url) == (sent_to or url)
 
 
 @pytest.mark.parametrize(
@@ -107,4 +114,4 @@ def test_an_address_that_is_accepted_can_be_asked_for_and_stays_the_same(host: s
 
 def test_a_secret_is_the_bytes_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK_SECRET", b"\xff\xfe".decode("utf-8", "surrogateescape"))
-    assert Target(name="a", url="http://x/", secret_env="HOOK_SECRET").secret == b"\xff\xfe"  # noqa: S106 - a variable
+    assert Target(name="a", url="https://x/", secret_env="HOOK_SECRET").secret == b"\xff\xfe"  # noqa: S106 - a variable

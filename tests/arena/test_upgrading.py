@@ -102,7 +102,7 @@ class TestAStoreOf010:
             ["arena", "submit", str(SAMPLES / "arena/submissions.jsonl")],
             ["arena", "task", "add", str(SAMPLES / "arena/tasks.toml")],
             ["arena", "rescore"],
-            ["arena", "notify", "--once", "--targets", str(SAMPLES / "store/inputs/targets.toml")],
+            ["arena", "notify", "--once", "--targets", str(SAMPLES / "arena/targets.toml")],
             ["canon", "retire", "clamp"],
         ],
         ids=lambda arguments: " ".join(arguments[:3]),
@@ -153,7 +153,7 @@ class TestAStoreOf010:
         assert submitted["receipts"][0]["status"] == "accepted"
         again = asked(["arena", "submit", str(SAMPLES / "arena/submissions.jsonl"), "--store", old_store], capsys)
         assert {receipt["status"] for receipt in again["receipts"]} == {"known"}
-        targets = str(SAMPLES / "store/inputs/targets.toml")
+        targets = str(SAMPLES / "arena/targets.toml")
         assert run(["arena", "notify", "--once", "--targets", targets, "--store", old_store, "--json"]) == 1
         overtaken = 10 - submitted["receipts"][0]["overall_ranking"]  # of ten, all below it lost a rank by it
         # 6, 3 and 210 of 0.1.0, the new one, and a rank lost by each that it overtook.

@@ -6,6 +6,11 @@ url = "https://ci.example.org/hooks/arena"
 secret_env = "ARENA_WEBHOOK_SECRET"
 
 [[targets]]
+name = "chat"
+url = "http://chat.internal:8065/hooks/arena"
+network = "private"
+
+[[targets]]
 name = "ada"
 apprise_env = "ARENA_APPRISE_URL"
 kinds = ["submission.rank_lost", "submission.lead_lost"]
@@ -26,6 +31,7 @@ import msgspec
 from sqlalchemy import and_, select, true
 from sqlalchemy.sql import ColumnElement
 
+from steelyard.arena.notifying._addresses import Network, is_address, refusal
 from steelyard.arena.notifying._events import KINDS
 from steelyard.errors import MissingExtra, UnknownName, UsageError
 from steelyard.files import parse_toml, read_text, refused_as
@@ -44,6 +50,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Under which deliveries are remembered; keep it when the address changes."""
     url: str | None = None
     """A webhook's address, http or https. Letters beyond ASCII may stand in it; `address` encodes them."""
+    network: Network = "public"
+    """Where the webhook may be: at a public address (https only), at a private one too, or on this machine."""
     secret_env: str | None = None
     """The environment variable that holds the secret that messages are signed with; None sends them unsigned."""
     apprise_env: str | None = None
@@ -59,9 +67,26 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if (self.url is None) == (self.apprise_env is None):
             raise ValueError(f"target {self.name!r} needs either url or apprise_env")
         if self.url is not None:
-            _ = self.address
+            self._check_network()
+        elif self.network != "public":
+            raise ValueError(f"network is for a url, and target {self.name!r} has none")
         if not all(map(is_storable, self.submitters or ())):
             raise ValueError(f"a submitter of target {self.name!r} holds a NUL byte or half a character")
+
+    def _check_network(self) -> None:
+        """An error when the url alone tells that nothing may be sent there."""
+        parts = urlsplit(self.address)
+        assert parts.hostname is not None  # `sendable` asks for one
+        is_secure = parts.scheme == "https"
+        if self.network == "public" and not is_secure:
+            raise ValueError(
+                f"the url of target {self.name!r} is not https; "
+                'set network = "private" or "loopback" if its host is not a public one'
+            )
+        if is_address(parts.hostname):  # that of a name is known when it is connected to
+            refused = refusal(parts.hostname, network=self.network, is_secure=is_secure)
+            if refused is not None:
+                raise ValueError(f"target {self.name!r}: {refused}")
 
     def wants(self) -> ColumnElement[bool]:
         """Whether an event of the outbox is for it."""

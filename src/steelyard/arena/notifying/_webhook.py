@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import importlib
-import urllib.error
-import urllib.request
-from http.client import HTTPException
+import socket
+import ssl
+from contextlib import closing
+from functools import cache
+from http.client import HTTPConnection, HTTPException
 from threading import Thread
-from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
+from steelyard.arena.notifying._addresses import ForbiddenAddress, Resolver, connected
 from steelyard.arena.notifying._targets import Target, environment
 from steelyard.errors import MissingExtra
 from steelyard.version import __version__
@@ -35,17 +38,6 @@ class NoAnswer(str):
     __slots__ = ()
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect could lead to an address that nobody configured."""
-
-    def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:  # Any: the base class's own arguments
-        return None
-
-
-# No proxy from the environment either: the configured address is the one that is asked.
-_OPENER = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
-
-
 def signature(secret: bytes, timestamp: int, body: bytes) -> str:
     """What the signature header holds.
 
@@ -55,7 +47,15 @@ def signature(secret: bytes, timestamp: int, body: bytes) -> str:
     return "sha256=" + hmac.new(secret, f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
 
 
-def send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: int) -> str | None:
+def send(
+    target: Target,
+    *,
+    event_id: str,
+    kind: str,
+    body: bytes,
+    timestamp: int,
+    resolve: Resolver = socket.getaddrinfo,
+) -> str | None:
     """None when the target took the message, else what went wrong. It has `seconds` for all of it.
 
     A socket's own limit starts anew with every byte, and looking up a name has none: both are waited for from outside.
@@ -65,7 +65,10 @@ def send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: in
 
     def work() -> None:
         try:
-            answers.append(_send(target, event_id=event_id, kind=kind, body=body, timestamp=timestamp))
+            if target.url is None:
+                answers.append(_send_by_apprise(target, kind, body))
+            else:
+                answers.append(_send(target, _headers(target, event_id, kind, body, timestamp), body, resolve))
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             problems.append(error)
 
@@ -77,10 +80,9 @@ def send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: in
     return answers[0] if answers else NoAnswer(f"no answer within {target.seconds:g} seconds")
 
 
-def _send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: int) -> str | None:
-    if target.url is None:
-        return _send_by_apprise(target, kind, body)
+def _headers(target: Target, event_id: str, kind: str, body: bytes, timestamp: int) -> dict[str, str]:
     headers = {
+        "Host": urlsplit(target.address).netloc,
         "Content-Type": "application/json",
         "User-Agent": f"steelyard/{__version__}",
         ID_HEADER: event_id,
@@ -90,15 +92,34 @@ def _send(target: Target, *, event_id: str, kind: str, body: bytes, timestamp: i
     secret = target.secret
     if secret is not None:
         headers[SIGNATURE_HEADER] = signature(secret, timestamp, body)
-    request = urllib.request.Request(target.address, data=body, headers=headers, method="POST")  # noqa: S310 - http or https, checked when the target was read
+    return headers
+
+
+def _send(target: Target, headers: dict[str, str], body: bytes, resolve: Resolver) -> str | None:
+    """The message straight to the address: no proxy of the environment, and no redirect, leads anywhere else."""
+    parts = urlsplit(target.address)
+    is_secure = parts.scheme == "https"
+    host, port = parts.hostname or "", parts.port or (443 if is_secure else 80)
     try:
-        with _OPENER.open(request, timeout=target.seconds) as answer:
-            return None if 200 <= answer.status < 300 else f"answered {answer.status}"
-    except urllib.error.HTTPError as error:
-        with error:
-            return f"answered {error.code}"
+        with connected(
+            host, port, network=target.network, is_secure=is_secure, seconds=target.seconds, resolve=resolve
+        ) as plain:
+            connection = HTTPConnection(host, port)
+            connection.sock = _trusted().wrap_socket(plain, server_hostname=host) if is_secure else plain
+            with closing(connection):
+                connection.request("POST", urlunsplit(("", "", parts.path or "/", parts.query, "")), body, headers)
+                status = connection.getresponse().status
+    except ForbiddenAddress as error:
+        return NoAnswer(str(error))
     except (OSError, HTTPException) as error:
         return NoAnswer(f"{type(error).__name__}: {error}"[:500])
+    return None if 200 <= status < 300 else f"answered {status}"
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whom to believe that they are who they say; reading the certificates takes some time."""
+    return ssl.create_default_context()
 
 
 def _send_by_apprise(target: Target, kind: str, body: bytes) -> str | None:
