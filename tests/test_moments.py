@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 import pytest
 from hypothesis import example, given, strategies as st
 
+import steelyard as sy
 from steelyard.errors import UsageError
 from steelyard.records import Run, RunChoice, as_utc, end_of, first_and_last, microseconds_of, moment, moment_of
 
@@ -78,3 +79,15 @@ def test_what_names_no_time_is_refused_with_what_does(named: str) -> None:
     with pytest.raises(UsageError, match="is not a date") as told:
         end_of(named, option="--until")
     assert "2026-01 or 'last month'" in str(told.value.hint)
+
+
+def test_a_month_brings_its_own_end_unless_another_is_given() -> None:
+    days = ("2026-09-30", "2026-10-01", "2026-10-31", "2026-11-01")
+    runs = [{"task": "t", "started_at": f"{day}T12:00:00Z", "cost_usd": 1.0} for day in days]
+    assert sy.usage(runs, since="2026-10", tz="UTC").total.cost_usd == 2.0
+    assert sy.usage(runs, since="2026-10", until="2026-11", tz="UTC").total.cost_usd == 3.0
+    assert sy.usage(runs, since="2026-10-01", tz="UTC").total.cost_usd == 3.0
+    assert len(sy.read(runs, since="2026-10")) == 2
+    last = (datetime.now(UTC).replace(day=1) - timedelta(days=1)).date().isoformat()
+    around = [{"task": "t", "started_at": f"{day}T12:00:00Z"} for day in (last, datetime.now(UTC).date().isoformat())]
+    assert len(sy.read(around, since="last month")) == 1

@@ -441,3 +441,35 @@ def test_without_a_canon_the_tables_show_how_outputs_differ_from_each_other() ->
         assert word not in table
         assert not any(word in title for title in titles)
     assert "Mean pairwise distance" in titles
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> str:
+    """Three answers without a contract, two of them equal."""
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    for name, text in (("1", "x = 1\n"), ("2", "x = 1\n"), ("3", "x = 12345\n")):
+        (folder / f"{name}.py").write_text(text, "utf-8")
+    return str(folder)
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "json", "csv", "parquet"])
+def test_the_result_is_written_to_a_file_of_any_form(steelyard: Steelyard, outputs: str, ending: str) -> None:
+    done = steelyard("repeat", outputs, "--out", f"result.{ending}", "--quiet")
+    assert done.status == 0, done.stderr
+    assert done.stdout.endswith(f"wrote result.{ending}\n")
+    assert Path(f"result.{ending}").stat().st_size > 100
+    if ending == "json":
+        measured = steelyard("measure", "result.json", "--metrics", "r_raw", "--json")
+        assert measured.status == 0, measured.stderr
+        assert json.loads(measured.stdout)["groups"][0]["metrics"]["r_raw"]["mean"] == pytest.approx(2 / 3)
+
+
+def test_without_a_canon_the_figure_shows_the_outputs_beside_each_other(steelyard: Steelyard, outputs: str) -> None:
+    result = sy.repeat(outputs)
+    figure = result.figure()
+    assert figure.title == "Distances between outputs: outputs"
+    assert figure.description == "3 outputs in 2 clusters of 2, 1."
+    assert "every distance is 1" not in figure.svg
+    several = sy.repeat([{"task": task, "output": {"text": "x"}} for task in ("a", "b")])
+    assert several.figure().title == "Raw repeatability by prompt"

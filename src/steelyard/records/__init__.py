@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         microseconds_of as microseconds_of,
         moment as moment,
         moment_of as moment_of,
+        names_month as names_month,
         now_microseconds as now_microseconds,
     )
     from steelyard.records._own_keys import (

@@ -131,6 +131,19 @@ def end_of(given: str | date, *, option: str, zone: tzinfo | None = UTC) -> date
     return moment_of(day, option=option, zone=zone)
 
 
+def names_month(given: str | date) -> bool:
+    """Whether a month is named, which has an end of its own.
+
+    >>> names_month("2026-10"), names_month("last month"), names_month("1m"), names_month("2026-10-01")
+    (True, True, False, False)
+    """
+    return isinstance(given, str) and (bool(_MONTH.fullmatch(given.strip())) or _is_last_month(given))
+
+
+def _is_last_month(text: str) -> bool:
+    return text.strip().lower().replace("-", " ") == "last month"
+
+
 _AGO = re.compile(r"(\d{1,6})([dwm])")
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
 
@@ -145,7 +158,7 @@ def _days_named(given: str | date, zone: tzinfo | None) -> tuple[date, date] | N
         return first, first
     if month := _MONTH.fullmatch(text):
         return _month(date(int(month[1]), int(month[2]), 1))
-    if text.lower().replace("-", " ") == "last month":
+    if _is_last_month(text):
         return _month(datetime.now(zone).date().replace(day=1) - timedelta(days=1))
     try:
         return (day := date.fromisoformat(text)), day

@@ -66,14 +66,18 @@ def judge_reliability(result: Judges, width: int) -> Figure:
 
 
 def repair_slopes(result: Repeatability, width: int) -> Figure:
-    """Mean distance to the canon before and after repair, by prompt; of a single prompt, of each output."""
+    """Mean distance to the canon before and after repair, by prompt; of a single prompt, of each output.
+
+    Where there is no canon, nothing can be repaired toward it: then the outputs are shown beside each other.
+    """
+    if all(prompt.canon is None for prompt in result.prompts):
+        alone = len(result.prompts) == 1 and (result.prompts[0].pair_distances or result.prompts[0].n == 1)
+        return output_distances(result, width) if alone else prompt_dots(result, width)
     axis = Axis(title="Distance to the canon", low=0, high=1)
     if len(result.prompts) == 1:
         prompt = result.prompts[0]
         changes = [Change(each.run or f"output {each.sample}", each.d_pre, each.d_post) for each in prompt.samples]
         title, note = f"Repair of {prompt.prompt}", f"{prompt.n:,} outputs, tau {prompt.tau:g}"
-        if prompt.canon is None:
-            note += "; no canon, so every distance is 1"
     else:
         changes = [
             Change(each.prompt, each.metrics.get("mu_pre"), each.metrics.get("mu_post")) for each in result.prompts

@@ -23,6 +23,7 @@ from steelyard.records import (
     end_of,
     labels_of,
     moment_of,
+    names_month,
     sum_in_order,
 )
 from steelyard.statistics import WeightBy
@@ -115,14 +116,16 @@ class RunOptions(MapOptions):
     where: ManyChosen = ()
     """Only runs with KEY=VALUE, or without it: KEY!=VALUE; may be repeated, or several separated by commas."""
     since: Moment = None
-    """Only runs that started on this day (or at this time) or later; 30d, 1m, 2026-10 or "last month" work as well."""
+    """Only runs that started on this day (or at this time) or later; 30d and 1m work too. A month (2026-10, "last month")
+    is that month alone unless --until is given."""
     until: Moment = None
     """Only runs that started on this day or earlier (a month counts whole), or before this time."""
 
     def choice(self, zone: Zone = UTC) -> RunChoice:
         """What these options say, checked; a day is one of the zone's."""
         since = None if self.since is None else moment_of(self.since, option="--since", zone=zone)
-        until = None if self.until is None else end_of(self.until, option="--until", zone=zone)
+        last = self.since if self.until is None and self.since is not None and names_month(self.since) else self.until
+        until = None if last is None else end_of(last, option="--until", zone=zone)
         if since and until and since >= until:
             raise UsageError("--until lies before --since, so no run can count", hint="--since names the earlier")
         return RunChoice(conditions_of(self.where, option="--where"), since, until)

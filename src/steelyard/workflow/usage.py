@@ -27,7 +27,8 @@ class UsageOptions(PricedRunOptions):
     by: Names = ("day", "model")
     """What to sum by, separated by commas: day, week, month, model, agent, project, session, x_..., ..."""
     since: Moment = None
-    """Only calls made on this day (or at this time) or later; 30d, 1m, 2026-10 or "last month" work as well."""
+    """Only calls made on this day (or at this time) or later; 30d and 1m work too. A month (2026-10, "last month") is
+    that month alone unless --until is given."""
     until: Moment = None
     """Only calls made on this day or earlier (a month counts whole), or before this time."""
     tz: str = LOCAL

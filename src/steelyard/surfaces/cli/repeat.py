@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from steelyard.errors import UsageError
-from steelyard.reports import RESULT_ENDINGS, RepeatabilityFiles, check_folder, csv_text, repeatability_sentence
+from steelyard.reports import (
+    FIGURE_ENDINGS,
+    RESULT_ENDINGS,
+    RepeatabilityFiles,
+    check_file,
+    check_folder,
+    csv_text,
+    repeatability_sentence,
+)
 from steelyard.results import Repeatability
 from steelyard.surfaces.cli._options import FigureName, OnePath, Paths
 from steelyard.surfaces.cli._output import SHOWING, Showing, check_drawing, check_printed, save_result, tell_written
@@ -36,7 +43,10 @@ def repeat(
     csv: Annotated[bool, Parameter(name="--csv", help="Print the metrics as CSV.", negative="")] = False,
     out: Annotated[
         OnePath | None,
-        Parameter(help="Write distances, repairs and metrics as CSV into this folder, or a figure: .svg, .png."),
+        Parameter(
+            help="Write distances, repairs and metrics as CSV into this folder, or the result to a file: "
+            f"{', '.join((*RESULT_ENDINGS, *FIGURE_ENDINGS))}."
+        ),
     ] = None,
     figure: FigureName = None,
     showing: Showing = SHOWING,
@@ -50,10 +60,10 @@ def repeat(
     if samples and not showing.json:
         raise UsageError("--samples lists outputs in JSON", hint="--json --samples, or --out DIR/")
     check_printed(json=showing.json, csv=csv)
-    is_drawn = check_drawing(Repeatability, figure, out)
-    folder = None if is_drawn else out
-    if folder is not None:
-        _check_out(folder)
+    is_file = out is not None and out.suffix.lower() in (*RESULT_ENDINGS, *FIGURE_ENDINGS) and not out.is_dir()
+    folder = None if is_file else out
+    if not check_drawing(Repeatability, figure, out) and out is not None:
+        check_file(out, endings=RESULT_ENDINGS) if is_file else check_folder(out)
     with (
         progress_bar(shown=not showing.quiet, doing="comparing", noun="prompts") as progress,
         nullcontext() if folder is None else RepeatabilityFiles(folder) as files,
@@ -66,7 +76,7 @@ def repeat(
                 progress(prompt.prompt, 1)
 
         result = repeat_telling(inputs, options, told)
-    if is_drawn:
+    if is_file:
         save_result(result, figure, out)
     if showing.json:
         print_json(result.to_dict(samples=samples))
@@ -79,12 +89,6 @@ def repeat(
     if not showing.quiet:
         print_findings(result.all_findings)
     return showing.status(len(result.rejected))
-
-
-def _check_out(folder: Path) -> None:
-    if folder.suffix.lower() in RESULT_ENDINGS and not folder.is_dir():
-        raise UsageError(f"repeat writes several tables, so {folder} must be a folder", hint="--out DIR/")
-    check_folder(folder)
 
 
 def _show(repeatability: Repeatability) -> None:
