@@ -187,6 +187,22 @@ def moved(gained: int, lost: int) -> list[Run]:
     return [msgspec.structs.replace(run, passed=run.passed != (run.id in turned)) for run in base]
 
 
+@pytest.mark.parametrize(("taken_as", "status"), [("pass", 0), ("fail", 3)])
+def test_an_inconclusive_gate_says_why_it_exits_as_it_does(
+    taken_as: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f'{{"task": "t{n}", "passed": {str(n > 1).lower()}}}\n' for n in range(4)), "utf-8")
+    arguments = ["gate", str(path), "--rule", "pass_rate >= 0.5", "--inconclusive", taken_as, "--quiet"]
+    page = tmp_path / "page.md"
+    assert run([*arguments, "--summary", str(page)]) == status
+    told = f"--inconclusive {taken_as} makes that exit status {status}"
+    assert capsys.readouterr().out.startswith(f"Gate inconclusive: 1 of 1 rule, over 4 tasks; {told}.\n")
+    assert page.read_text("utf-8").splitlines()[0].endswith(told)
+    assert run([*arguments[:4], "--quiet"]) == 4
+    assert "--inconclusive" not in capsys.readouterr().out
+
+
 def test_the_tasks_needed_are_those_at_the_difference_and_spread_seen() -> None:
     check = sy.gate(moved(10, 9), baseline=same(50), rule="pass_rate >= baseline - 0.02").checks[0]
     assert (check.status, check.interval.estimate) == ("inconclusive", pytest.approx(0.02))

@@ -23,8 +23,16 @@ def gate_sentence(result: Gate) -> Painted:
     """The verdict, and how many of the rules it rests on."""
     same = sum(check.status == result.status for check in result.checks)
     rules = f"{same:,} of {counted(len(result.checks), 'rule')}"
-    told = f"Gate {result.status}: {rules}, over {tasks_text(result.tasks)}."
-    return Painted(told, GATE_STYLES[result.status])
+    told = f"Gate {result.status}: {rules}, over {tasks_text(result.tasks)}{_taken_as(result)}."
+    is_failure = result.status == "inconclusive" and result.inconclusive == "fail"
+    return Painted(told, GATE_STYLES["fails" if is_failure else result.status])
+
+
+def _taken_as(result: Gate) -> str:
+    """Why the exit status of an inconclusive gate is what it is."""
+    if result.status != "inconclusive" or result.inconclusive == "report":
+        return ""
+    return f"; --inconclusive {result.inconclusive} makes that exit status {result.exit_code}"
 
 
 def gate_table(result: Gate) -> TextTable:
@@ -58,7 +66,7 @@ def _cells(check: RuleCheck) -> list[str]:
 
 def gate_markdown(result: Gate) -> str:
     """The summary for a build's page; every text that comes from data is escaped."""
-    lines = [f"## {MARKS[result.status]} Steelyard gate: {result.status}", ""]
+    lines = [f"## {MARKS[result.status]} Steelyard gate: {result.status}{_taken_as(result)}", ""]
     lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     for check in result.checks:
         cells = [markdown_text(cell.replace("\n", " ")) for cell in _cells(check)]

@@ -116,8 +116,8 @@ class RunOptions(MapOptions):
     where: ManyChosen = ()
     """Only runs with KEY=VALUE, or without it: KEY!=VALUE; may be repeated, or several separated by commas."""
     since: Moment = None
-    """Only runs that started on this day (or at this time) or later; 30d and 1m work too. A month (2026-10, "last month")
-    is that month alone unless --until is given."""
+    """Only runs that started on this day (or at this time) or later; 30d and 1m work too. A month (2026-10, "last
+    month") is that month alone unless --until is given."""
     until: Moment = None
     """Only runs that started on this day or earlier (a month counts whole), or before this time."""
 
