@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.commands import steelyard
 
-from steelyard.mappings import propose
+from steelyard.mappings import propose, read_mapped
 
 SAMPLES = Path(__file__).parent / "samples" / "mappings"
 SHEET = SAMPLES / "sheet.csv"
@@ -79,7 +79,10 @@ def test_a_word_without_a_meaning_is_named_and_not_guessed(tmp_path: Path) -> No
             {"t": "2026-01-02T03:04:05Z", "goal": "sort it", "brain": "anthropic/claude-x", "verdict": "yes"},
             {"task": "goal", "model": "brain", "outcome": "verdict", "started_at": "t"},
         ),
-        ({"t": "2026-01-02T03:04:05Z", "n": 7, "what": "sort it", "tokens": 5}, {"task": "what", "started_at": "t"}),
+        (
+            {"job": "J-1", "tok": {"completion": 5}, "spent_cents": 40, "ms": 7000, "ended": "win"},
+            {"usage": "tok.completion", "cost_usd": "spent_cents", "duration_seconds": "ms"},
+        ),
     ],
 )
 def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields: dict[str, str]) -> None:
@@ -89,9 +92,42 @@ def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields
     path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
     values = tomllib.loads(propose([path]).text)["run"]
     sources = {
-        name: spec if isinstance(spec, str) else spec.get("from", spec.get("text")) for name, spec in values.items()
+        name: spec if isinstance(spec, str) else spec.get("from", next(iter(spec.values()))) for name, spec in values.items()
     }
     assert {name: sources.get(name) for name in fields} == fields
+
+
+def test_what_is_not_surely_the_task_is_commented_out_and_the_likeliest_tried(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    rows = [{"t": "2026-01-02T03:04:05Z", "evt": "done", "what": f"W-{n}", "ok": n > 1} for n in range(4)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    proposal = propose([path])
+    assert "task" not in tomllib.loads(proposal.text)["run"]
+    lines = proposal.text.splitlines()
+    assert "# No column is surely the task, which every run needs: remove the # of one `task` line below." in lines
+    assert "# With the first of these it reads 4 runs of 'runs.jsonl' and sets 0 rows aside." in lines
+    assert [line for line in lines if line.startswith("# task =")][:2] == ['# task = "what"', '# task = "evt"']
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(proposal.text.replace("# task =", "task =", 1), encoding="utf-8")
+    assert steelyard("read", str(path), "--map", str(mapping)).status == 0
+
+
+@pytest.mark.parametrize("names", [("Run 1", "Run 2"), ("attempt_1", "attempt_2"), ("R1", "R2"), ("1", "2")])
+def test_numbered_columns_of_verdicts_are_attempts(tmp_path: Path, names: tuple[str, str]) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(f"Ticket,Model,{','.join(names)}\nBUG-1,a,yes,no\nBUG-2,a,no,no\n", encoding="utf-8")
+    proposal = propose([path])
+    run = tomllib.loads(proposal.text)["run"]
+    assert (run["task"], run["model"]) == ("Ticket", "Model")
+    assert "agent" not in run
+    items = list(read_mapped(path, proposal.mapping))
+    assert [(item.run.task, item.run.attempt) for item in items] == [
+        ("BUG-1", 1),
+        ("BUG-1", 2),
+        ("BUG-2", 1),
+        ("BUG-2", 2),
+    ]
+    assert "x_run_1" not in proposal.text
 
 
 def test_answers_to_any_question_are_no_sure_verdict(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from steelyard.files import archive_kind, beginning_of
 from steelyard.mappings._conversions import plain_text, shown
 from steelyard.mappings._layouts import MOST_ROWS, Column, Layout, layout_of
 from steelyard.mappings._mapping import VERSION, Mapping, Numbers, parse_mapping
-from steelyard.mappings._matching import SURE, Match, matches, meaning_of, number_signs
+from steelyard.mappings._matching import HEADERS, SURE, Match, matches, meaning_of, number_signs
 from steelyard.mappings._reading import MappedRun, read_mapped
 from steelyard.records import Rejected
 
@@ -52,11 +52,16 @@ def propose(paths: Sequence[Path]) -> Proposal:
     numbers = number_signs(layout.columns) if layout.rows.format == "csv" else Numbers()
     draft = _Draft(_name(path), layout, numbers, tuple(matches(layout.columns, numbers)))
     body = "\n".join(draft.lines())
-    mapping = parse_mapping(body, "proposal")
+    # where no column is surely the task, the first that may be is tried out
+    mapping = parse_mapping(body if draft.has_task else body.replace(f"# {TASK}", TASK, 1), "proposal")
     claims = [_claim(each, mapping) for each in paths]
     looked = f"the first {MOST_ROWS:,} rows" if layout.count >= MOST_ROWS else f"{layout.count:,} rows"
     head = [f"Proposed for {shown(path.name)} from {looked}. Check every line before you use it:"]
-    head += ["  steelyard read FILE --map THIS.toml", *(line for claim in claims for line in claim.lines())]
+    head.append("  steelyard read FILE --map THIS.toml")
+    if not draft.has_task:
+        head.append("No column is surely the task, which every run needs: remove the # of one `task` line below.")
+    as_it_stands = "As it stands" if draft.has_task else "With the first of these"
+    head += [line for claim in claims for line in claim.lines(as_it_stands)]
     comments = [_CONTROL.sub(" ", f"# {line}") for line in head]
     set_aside = tuple(rejected for claim in claims for rejected in claim.set_aside)
     return Proposal("\n".join([*comments, "", body, ""]), sum(claim.runs for claim in claims), set_aside)
@@ -70,10 +75,11 @@ class _Claim(NamedTuple):
     set_aside: tuple[Rejected, ...]
     with_verdict: int = 0
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, as_it_stands: str) -> Iterator[str]:
         """What the proposal says of the file."""
-        read = f"As it stands it reads {self.runs:,} runs of {shown(self.name)}"
-        yield f"{read} and sets {len(self.set_aside):,} rows aside."
+        read = f"{as_it_stands} it reads {self.runs:,} runs of {shown(self.name)}"
+        rows = "1 row" if len(self.set_aside) == 1 else f"{len(self.set_aside):,} rows"
+        yield f"{read} and sets {rows} aside."
         if self.runs and not self.with_verdict:
             yield "No run has a verdict, so no pass rate can be had: give `outcome` or `passed` below."
         yield from (f"  line {rejected.line}: {rejected.reason}" for rejected in self.set_aside[:SAMPLES])
@@ -90,8 +96,13 @@ def _claim(path: Path, mapping: Mapping) -> _Claim:
     return _Claim(path.name, len(runs), rejected, with_verdict)
 
 
-_NAME = re.compile(r"[^\W\d_]{2}")
-"""Two letters in a row, which numbers and times do not have."""
+TASK = "task ="
+_NAME = re.compile(r"[^\W\d_]{2}|^[^\W\d_]")
+"""Two letters in a row or one at the beginning, which numbers and times do not have."""
+_NUMBERED = re.compile(r"(?P<word>\D*?)[\s_#.-]*(?P<number>\d{1,3})")
+ATTEMPT = r"(\d+)\s*$"
+ATTEMPT_WORDS = {"", "r", "run", *HEADERS["attempt"]}
+"""What the columns of attempts are called before their number."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+")
 """What would end a comment, or cannot stand in one."""
 
@@ -121,14 +132,18 @@ class _Draft:
             yield ""
         yield "[run]"
         sure = [match for match in self.found if match.score >= SURE]
-        if not any(match.field == "task" for match in sure):
+        if not self._has("task"):
             yield from self._task()
-            sure = [match for match in sure if match.field != "task"]
         for match in sure:
             yield from self._field(match)
         if unpivoted:
             yield from _of_columns(unpivoted, "agent" if self._has("model") else "model")
-        yield from self._uncertain()
+        yield from self._uncertain({column.name for column in unpivoted})
+
+    @property
+    def has_task(self) -> bool:
+        """Whether it is sure what the task is."""
+        return self._has("task") or bool(self.layout.keys)
 
     def _has(self, field: str) -> bool:
         return any(match.field == field and match.score >= SURE for match in self.found)
@@ -168,16 +183,19 @@ class _Draft:
             yield f"# keys of the entries: {', '.join(map(shown, self.layout.keys[:SAMPLES]))}"
             yield 'task = "$key[0]"'
             return
-        guess = next((match for match in self.found if match.field == "task"), None)
-        column = guess.column if guess else max(self.layout.columns, key=self._like_a_task, default=None)
-        yield "# No column is surely the task: check this one."
-        yield f"task = {_toml(column.name if column else '$stem')}"
+        guesses = [match.column for match in self.found if match.field == "task"]
+        likely = sorted(self.layout.columns, key=self._like_a_task, reverse=True)
+        yield "# The task: remove the # of the line that is right."
+        for name in list(dict.fromkeys(column.name for column in (*guesses, *likely)))[:SAMPLES] or ["$stem"]:
+            yield from (f"# {_cells(column)}" for column in self.layout.columns if column.name == name)
+            yield f"# {TASK} {_toml(name)}"
 
-    def _like_a_task(self, column: Column) -> tuple[bool, bool, bool]:
-        """Whether it is no other field, holds names and no numbers or times, and does so in every row."""
+    def _like_a_task(self, column: Column) -> tuple[bool, bool, bool, int]:
+        """Whether it is no other field and holds names, no numbers or times, in nearly every row; and how many."""
         taken = any(match.column.name == column.name and match.score >= SURE for match in self.found)
         are_names = all(isinstance(cell, str) and _NAME.search(cell) for cell in column.present)
-        return not taken, are_names, len(column.present) == self.layout.count
+        is_filled = len(column.present) * 10 >= self.layout.count * 9
+        return not taken, are_names, is_filled, len(set(map(plain_text, column.present)))
 
     def _field(self, match: Match) -> Iterator[str]:
         yield f"# {_cells(match.column)}; {match.fits:,} of {len(match.column.present):,} fit"
@@ -186,8 +204,8 @@ class _Draft:
         yield from _about_errored((match.spec.words or {}).values())
         yield _line(match)
 
-    def _uncertain(self) -> Iterator[str]:
-        taken = {match.column.name for match in self.found if match.score >= SURE}
+    def _uncertain(self, unpivoted: Collection[str]) -> Iterator[str]:
+        taken = {match.column.name for match in self.found if match.score >= SURE}.union(unpivoted)
         doubtful = [match for match in self.found if match.score < SURE]
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         if not others:
@@ -204,15 +222,22 @@ class _Draft:
             yield f"# {_own_key(column.name)} = {_toml(column.name)}"
 
     def _unpivoted(self) -> list[Column]:
-        """Columns of verdicts that are no field's, where no column is the verdict: a column for each model."""
-        is_table = self.layout.rows.format == "csv"
-        if not is_table or self._has("verdict") or (self._has("model") and self._has("agent")):
+        """Columns of verdicts that are no field's, where no column is the verdict: one for each model or attempt."""
+        if self.layout.rows.format != "csv" or self._has("verdict"):
             return []
         taken = {match.column.name for match in self.found if match.score >= SURE}
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         usual = [column for column in others if len(column.present) * 2 >= self.layout.count]
         verdicts = [column for column in usual if all(map(_is_verdict, column.present))]
-        return verdicts if len(verdicts) > 1 else []
+        is_free = not self._has("attempt") if _are_attempts(verdicts) else not (self._has("model") and self._has("agent"))
+        return verdicts if len(verdicts) > 1 and is_free else []
+
+
+def _are_attempts(columns: Sequence[Column]) -> bool:
+    """Whether the columns are numbered as attempts are: Run 1, Run 2."""
+    named = [_NUMBERED.fullmatch(column.name.strip()) for column in columns]
+    words = {match["word"].strip().lower() if match else None for match in named}
+    return len(words) == 1 and words <= ATTEMPT_WORDS
 
 
 def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
@@ -221,8 +246,12 @@ def _is_verdict(cell: Any) -> bool:  # Any: a text or a JSON scalar
 
 def _of_columns(columns: Sequence[Column], field: str) -> Iterator[str]:
     words = dict.fromkeys((plain_text(cell) or "") for column in columns for cell in column.present)
-    yield f"# the name of each column, taken as the {field}"
-    yield f'{field} = "$column"'
+    if _are_attempts(columns):
+        yield "# the number in the name of each column, taken as the attempt"
+        yield f'attempt = {{ from = "$column", pattern = {_toml(ATTEMPT)} }}'
+    else:
+        yield f"# the name of each column, taken as the {field}"
+        yield f'{field} = "$column"'
     meanings = {word: meaning_of(word) for word in words}
     yield from _about_errored(meanings.values())
     yield f'outcome = {{ from = "$cell", words = {_toml(meanings)} }}'
