@@ -92,7 +92,8 @@ def test_everyday_names_are_known(tmp_path: Path, row: dict[str, object], fields
     path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
     values = tomllib.loads(propose([path]).text)["run"]
     sources = {
-        name: spec if isinstance(spec, str) else spec.get("from", next(iter(spec.values()))) for name, spec in values.items()
+        name: spec if isinstance(spec, str) else spec.get("from", next(iter(spec.values())))
+        for name, spec in values.items()
     }
     assert {name: sources.get(name) for name in fields} == fields
 

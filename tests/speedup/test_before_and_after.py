@@ -26,6 +26,8 @@ FORMATS: dict[str, tuple[Path, float]] = {
     "go-bench, JSON": (SAMPLES / "go-bench.jsonl", 1.0),
     "hyperfine": (SAMPLES / "hyperfine.json", 1.0),
     "criterion": (SAMPLES / "criterion", 1.0),
+    "plain CSV": (SAMPLES / "plain.csv", 1.0),
+    "plain JSON": (SAMPLES / "plain.json", 1.0),
 }
 
 

@@ -35,6 +35,7 @@ FILES = {
     "go_bench": SAMPLES / "go-bench.jsonl",
     "google_benchmark": SAMPLES / "google-benchmark.json",
     "hyperfine": SAMPLES / "hyperfine.json",
+    "plain": SAMPLES / "plain.json",
     "pyperf": SAMPLES / "pyperf.json",
     "pytest_benchmark": SAMPLES / "pytest-benchmark.json",
 }
@@ -179,6 +180,34 @@ def test_hyperfine_times_of_a_command_that_failed_do_not_count() -> None:
     assert (packed.samples, packed.params, packed.unit) == ((0.4, 0.15, 0.2), ("level=1",), "seconds")
     assert timings["pack --once"].samples == (0.3,)  # its stddev is null
     assert timings["pack --broken"].status == "failed"  # one of two exit codes is 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_times_of_ones_own_are_names_and_seconds(ending: str) -> None:
+    timings = by_name(read_timings(SAMPLES / f"plain.{ending}"))
+    assert {name: timing.samples for name, timing in timings.items()} == {
+        "shelf.time_fill": (0.12, 0.11, 0.13),
+        "shelf.time_sort(8)": (0.25,),
+    }
+    assert timings["shelf.time_sort(8)"].place == BenchmarkPlace("shelf", None, "time_sort")
+
+
+def test_a_table_of_seconds_may_come_from_a_spreadsheet_and_names_its_bad_rows(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text("\ufeffmachine;benchmark;seconds\nx;parse;0,25\nx;parse;slow\nx;;1\nx\n\nx;parse;0,5", "utf-8")
+    file = read_timings(path)
+    assert {name: timing.samples for name, timing in by_name(file).items()} == {"parse": (0.25, 0.5)}
+    assert [rejected.line for rejected in file.rejected] == [3, 4, 5]
+    assert [finding.code for finding in file.findings] == ["no_line_end"]
+
+
+@pytest.mark.parametrize("text", ["name,millis\na,1\n", '{"a": "fast"}', '{"a": [true]}', '{"a": []}', "{}", "[1]"])
+def test_what_are_no_timings_is_refused_with_an_example(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "times.txt"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UnreadableFile) as told:
+        read_timings(path)
+    assert 'a CSV headed name,seconds with one line a sample, or JSON {"parse": [0.19, 0.21]}' in str(told.value.hint)
 
 
 @pytest.mark.parametrize("name", sorted(SIDES))

@@ -14,7 +14,7 @@ from steelyard.settings import shown_path
 
 _NOT_RESULTS = frozenset({"benchmarks.json", "machine.json"})
 """What asv keeps beside its results."""
-_RESULT_ENDINGS = (".json", ".json.gz", ".jsonl", ".txt")
+_RESULT_ENDINGS = (".json", ".json.gz", ".jsonl", ".txt", ".csv")
 
 
 def open_timings(path: Path) -> tuple[OpenedFile, TimingFormat]:
@@ -69,4 +69,5 @@ def _recognized(opened: OpenedFile) -> TimingFormat | None:
 
 
 def _known() -> str:
-    return "known: " + ", ".join(declared.name for declared in each_timing_format())
+    own = 'times of your own: a CSV headed name,seconds with one line a sample, or JSON {"parse": [0.19, 0.21]}'
+    return f"{own}; known: " + ", ".join(declared.name for declared in each_timing_format())

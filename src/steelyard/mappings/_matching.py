@@ -108,7 +108,9 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "tool_calls": ("tool calls", "tools called", "tool uses"),
     "iterations": ("iterations", "turns", "steps", "rounds"),
     "usage.input_tokens": ("tokens in", "input tokens", "prompt tokens", "total input tokens", "input", "prompt"),
-    "usage.output_tokens": ("tokens out", "output tokens", "completion tokens", "total output tokens", "output", "completion"),
+    "usage.output_tokens": (
+        "tokens out", "output tokens", "completion tokens", "total output tokens", "output", "completion",
+    ),
     "usage.cache_read_tokens": ("cache read tokens", "cached tokens", "cache read", "cached"),
     "usage.reasoning_tokens": ("reasoning tokens", "reasoning", "thinking tokens"),
     "usage.total_tokens": ("total tokens", "tokens", "tokens total"),

@@ -229,8 +229,8 @@ class _Draft:
         others = [column for column in self.layout.columns if column.name not in taken and column.present]
         usual = [column for column in others if len(column.present) * 2 >= self.layout.count]
         verdicts = [column for column in usual if all(map(_is_verdict, column.present))]
-        is_free = not self._has("attempt") if _are_attempts(verdicts) else not (self._has("model") and self._has("agent"))
-        return verdicts if len(verdicts) > 1 and is_free else []
+        fields = ("attempt",) if _are_attempts(verdicts) else ("model", "agent")
+        return verdicts if len(verdicts) > 1 and not all(map(self._has, fields)) else []
 
 
 def _are_attempts(columns: Sequence[Column]) -> bool:

@@ -3,7 +3,7 @@
 The layout of a folder of tasks:
 
     TASKS/<task>/nop.json                      timings of the unchanged code, in any format that is read; also
-                                               nop.json.gz, nop.jsonl, nop.txt, or a folder `nop` that holds one
+                                               nop.json.gz, .jsonl, .txt, .csv, or a folder `nop` that holds one
                                                result file or what Criterion keeps in target/criterion
     TASKS/<task>/nop-again.json                the same measured a second time (optional)
     TASKS/<task>/oracle.json                   timings of the expert's change (optional)
@@ -28,7 +28,7 @@ from steelyard.formats import FCEVAL, LOG_SUFFIXES, open_timings
 from steelyard.speedups._reading_timings import TimingReading, read_task, read_trial_file
 from steelyard.speedups._task_files import TaskFiles
 
-_ENDINGS = (".json.gz", ".json", ".jsonl", ".txt")
+_ENDINGS = (".json.gz", ".json", ".jsonl", ".txt", ".csv")
 _REPORT_ENDINGS = (".json", ".xml")
 
 
