@@ -1,0 +1,113 @@
+"""A cell, its tries, how each ended, and what came of it: what stands in a plan's folder."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from steelyard.records import Amount, Count, FailureCause, Finding, Record, Run, Usage
+from steelyard.runner._plan_records import FromOne, Scalar
+
+CellKind = Literal["run", "judge"]
+
+
+class Cell(Record, frozen=True, kw_only=True):
+    """One thing to run: a task, by an agent with a model, tier and setting, for the n-th time."""
+
+    id: str
+    """Sixteen hexadecimal digits of the SHA-256 over what makes the cell what it is."""
+    kind: CellKind = "run"
+    """Whether an agent works on a task, or a judge judges what came of cells."""
+    task: str
+    """The task's id."""
+    agent: str
+    """The label of the agent, or of the judge."""
+    model: str | None = None
+    """The model that is asked for."""
+    tier: str | None = None
+    """The tier's name."""
+    setting: dict[str, Scalar] = msgspec.field(default_factory=dict)
+    """The setting."""
+    attempt: FromOne = 1
+    """Which attempt, from 1 on; of a judge, which sample."""
+    time_limit_seconds: float
+    """How long a try may take."""
+    judged: tuple[str, ...] = ()
+    """The cells that a judge looks at, in the order in which it sees them."""
+
+    @property
+    def sentence(self) -> str:
+        """What the cell is, in a few words."""
+        settings = ", ".join(f"{name}={value}" for name, value in self.setting.items())
+        parts = [self.task, self.agent, self.model, self.tier, settings, f"attempt {self.attempt}"]
+        return " · ".join(part for part in parts if part)
+
+
+class Ending(Record, frozen=True, kw_only=True):
+    """How a try ended, by evidence."""
+
+    name: str
+    """One word for scripts: `passed`, `agent_timeout`, `not_started`, ..."""
+    cause: FailureCause | None = None
+    """Whose fault it was; None where nothing failed."""
+    is_retried: bool = False
+    """Whether another try makes sense: only after infrastructure failures."""
+    is_verified: bool = False
+    """Whether the work is worth verifying."""
+    stops_agent: bool = False
+    """Whether no other cell of the agent would fare better: 401, 403, or a quota that is used up."""
+    detail: str | None = None
+    """What was seen, for people."""
+
+
+class TryResult(Record, frozen=True, kw_only=True):
+    """What became of one try."""
+
+    number: FromOne
+    """Which try, from 1 on."""
+    ending: Ending
+    """How it ended."""
+    started_at: datetime
+    """Start."""
+    ended_at: datetime
+    """End."""
+    calls: Count | None = None
+    """Model calls; None where nobody counted."""
+    usage: Usage | None = None
+    """Tokens of all its calls; None where nobody counted."""
+    cost_usd: Amount | None = None
+    """What it cost; None where no price is known."""
+    is_lower_bound: bool = False
+    """Whether tokens and cost are known to be too low: a call has no end."""
+
+
+class TryOutcome(Record, frozen=True, kw_only=True):
+    """A try, and the Run that tells of it."""
+
+    result: TryResult
+    """What became of it."""
+    run: Run | None = None
+    """The Run; None where a judge judged."""
+    judgment: dict[str, object] | None = None
+    """What the judge said; None for an agent."""
+    findings: tuple[Finding, ...] = ()
+    """What a reader should know."""
+
+
+class CellResult(Record, frozen=True, kw_only=True):
+    """What became of a cell; its file is written last, so that it being there means that the cell is done."""
+
+    id: str
+    """The cell's id."""
+    ending: Ending
+    """How its last try ended."""
+    tries: tuple[TryResult, ...]
+    """Every try."""
+    run: Run | None = None
+    """The Run; None where a judge judged."""
+    judgment: dict[str, object] | None = None
+    """What the judge said; None for an agent."""
+    findings: tuple[Finding, ...] = ()
+    """What a reader should know."""
